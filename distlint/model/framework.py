@@ -1,0 +1,81 @@
+"""How a framework describes itself to the steps that must not know its name.
+
+Discovery, reading and linking take these descriptions as data; the folders under ``frameworks/`` are the only place that fills
+them in. A new framework, or a team's own wrapper, is one more description.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class OptionSpec:
+    """One option of a launcher.
+
+    ``dest`` is the canonical name that rules use (``nodes``, ``processes-per-node``, ``port`` …, or the launcher's own word for the
+    rest); ``arity`` how many words follow: 0, 1, ``"?"`` (optional) or ``"*"`` (all up to the next option).
+    """
+
+    dest: str
+    flags: tuple[str, ...]
+    arity: int | str = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LauncherSpec:
+    """A program that starts the processes of a job, and how its command line is read.
+
+    ``commands`` are the word sequences that start it (``("torchrun",)``, ``("python", "-m", "torch.distributed.run")``; ``python``
+    stands for every interpreter spelling). ``dashes_equal`` says that ``--nproc-per-node`` and ``--nproc_per_node`` are the same;
+    ``abbreviations`` that unique prefixes count (argparse's default). ``provides`` are the environment variables that each
+    process gets. ``appends`` are options that the launcher adds to the script's own arguments. ``prefix`` marks schedulers that run any
+    command given to them (``srun``, ``mpirun``), which may be another launcher.
+    """
+
+    name: str
+    commands: tuple[tuple[str, ...], ...]
+    options: tuple[OptionSpec, ...]
+    provides: frozenset[str] = frozenset()
+    appends: tuple[str, ...] = ()
+    dashes_equal: bool = False
+    abbreviations: bool = True
+    prefix: bool = False
+    default_nodes: int | None = 1
+    default_processes: int | None = 1
+    total_processes: bool = False
+    """The process count option counts all nodes together (``accelerate launch --num_processes``, ``mpirun -n``)."""
+    default_port: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ParserSpec:
+    """A call that adds options to an argument parser, or makes one from dataclasses.
+
+    ``options`` are the options that ``adder`` functions add: (flag, takes a value). ``dataclasses`` is true for factories that take
+    dataclasses and accept one option per field.
+    """
+
+    callee: str
+    options: tuple[tuple[str, bool], ...] = ()
+    dataclasses: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FrameworkSpec:
+    """What the early steps need to know of a framework: how its files are recognised, imported, launched and installed."""
+
+    name: str
+    prefix: str
+    packages: tuple[str, ...]
+    modules: tuple[str, ...]
+    literals: tuple[bytes, ...]
+    """Byte strings any one of which makes a file worth parsing; no regular expressions."""
+    config_keys: tuple[bytes, ...] = ()
+    """Byte strings that make a JSON, YAML or TOML file worth parsing."""
+    launchers: tuple[LauncherSpec, ...] = ()
+    parsers: tuple[ParserSpec, ...] = ()
+    open_dataclasses: tuple[str, ...] = ()
+    """Framework dataclasses that scripts hand to a dataclass parser: they accept options that we do not list."""
+    lazily_exported: tuple[tuple[str, str], ...] = field(default=())
+    """(public name, canonical name) for objects that are reachable under several names; rules use the canonical one."""

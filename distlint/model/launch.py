@@ -1,0 +1,86 @@
+"""Command lines that start a job, and the runs that come of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from distlint.model.document import Document
+from distlint.model.span import Span
+from distlint.model.value import Value, absent
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One word handed to the script or the launcher, after expansion."""
+
+    value: Value
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchOption:
+    """A launcher option that was given: its flag as written, its value (``True`` for a switch) and where it stands."""
+
+    flag: str
+    value: Value
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One command that starts processes.
+
+    ``launcher`` is the name in its description (``python`` for a plain interpreter). ``script`` is the script as written, ``script_file``
+    the project file that it names, or ``""``. ``arguments`` are the script's own. ``options`` maps canonical names
+    (``OptionSpec.dest``) to what was given. ``environment`` holds what is exported to the processes (a value that is absent was
+    unset). ``directory`` is the working directory relative to the root, ``""`` for the root, or ``None`` when unknown.
+    ``outer`` is the scheduler around it (``srun torchrun ...``). ``guards`` counts the branches and loops around the command:
+    a launch with guards may not happen.
+    """
+
+    launcher: str
+    span: Span
+    script: Value
+    script_file: str
+    arguments: tuple[Argument, ...]
+    options: Mapping[str, LaunchOption]
+    nodes: Value
+    processes_per_node: Value
+    world_size: Value
+    environment: Mapping[str, Value]
+    provides: frozenset[str]
+    is_module: bool = False
+    background: bool = False
+    directory: str | None = ""
+    outer: Launch | None = None
+    guards: int = 0
+    branch: tuple[int, ...] = ()
+    """Identity of the branches around it; two launches whose branches contradict each other never run together."""
+    config: Document | None = None
+    """The launcher's own configuration file, where it has one and it is in the project."""
+
+    def option(self, dest: str) -> Value:
+        """The value given for a launcher option, or absent."""
+        given = self.options.get(dest)
+        return given.value if given is not None else absent(self.span)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A launch (or none), its entry script, and the documents that it loads.
+
+    ``documents`` are pairs (role, document): the role names what the document is for (a framework's name and carrier, such as
+    ``deepspeed``), in the order in which they are layered, later ones winning. ``environment_key`` names the set of pins that applies.
+    """
+
+    script_file: str
+    launch: Launch | None = None
+    documents: tuple[tuple[str, Document], ...] = field(default=())
+    world_size: Value = field(default_factory=absent)
+    environment_key: str = ""
+
+    @property
+    def span(self) -> Span:
+        """Where the run is started: the launch, or the top of the script."""
+        return self.launch.span if self.launch is not None else Span(self.script_file, 1, 1, 1, 1)

@@ -1,0 +1,38 @@
+"""What a project says about the versions of the packages that it needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from distlint.model.span import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """One requirement as written.
+
+    ``name`` is normalised as PEP 503 says (``flash-attn``; conda's ``pytorch`` is ``torch``). ``specifier`` is a PEP 440 specifier
+    set in text, ``""`` for any version; conda and Poetry spellings are translated. ``origin`` says where it was written:
+    ``lock``, ``requirements``, ``constraints``, ``pyproject``, ``setup``, ``conda``, ``pipfile``, ``dockerfile``, ``shell``, ``script``.
+    ``environment`` keeps several environments of one project apart: the folder, plus the group or extra where there is one.
+    ``span`` is the requirement itself, without comment.
+    """
+
+    name: str
+    specifier: str
+    span: Span
+    origin: str
+    environment: str = ""
+    marker: str = ""
+    extras: tuple[str, ...] = ()
+    url: str = ""
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Include:
+    """A requirements file that names another one (``-r``, ``-c``): the path as written."""
+
+    path: str
+    span: Span
+    constraint: bool = False

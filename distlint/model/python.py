@@ -1,0 +1,397 @@
+"""What a Python file says, as data: symbolic expressions, statements with their control flow, functions and classes.
+
+This is ``ast`` lowered to what analysis needs: named tuples instead of nodes with dictionaries, one packed integer instead of
+four position attributes. It pickles small and fast, and the syntax tree can be dropped as soon as a file was read.
+
+Positions are packed with ``pack`` because a file has ten expressions a line; ``unpack`` gives them back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from distlint.model.span import Span
+
+Position = int
+"""A packed start and end position; see ``pack``."""
+
+
+def pack(line: int, column: int, end_line: int, end_column: int) -> Position:
+    """Packs a region into one integer: 24 bits for a line, 20 for a column (larger ones are clamped)."""
+    return (
+        (min(line, 0xFFFFFF) << 64)
+        | (min(column, 0xFFFFF) << 44)
+        | (min(end_line, 0xFFFFFF) << 20)
+        | min(end_column, 0xFFFFF)
+    )
+
+
+def unpack(at: Position, file: str) -> Span:
+    """The span of a packed position."""
+    return Span(file, at >> 64, (at >> 44) & 0xFFFFF, (at >> 20) & 0xFFFFFF, at & 0xFFFFF)
+
+
+def line_of(at: Position) -> int:
+    """The first line of a packed position."""
+    return at >> 64
+
+
+class Name(NamedTuple):
+    """A bare name that is read."""
+
+    id: str
+    at: Position
+
+
+class Constant(NamedTuple):
+    """A number, string, bytes, bool, ``None`` or ``...``; adjacent strings are one constant."""
+
+    value: Any
+    at: Position
+
+
+class Attribute(NamedTuple):
+    """``base.name``."""
+
+    base: Expr
+    name: str
+    at: Position
+
+
+class Keyword(NamedTuple):
+    """``name=value`` in a call; ``name`` is ``None`` for ``**value``. ``at`` covers the whole argument."""
+
+    name: str | None
+    value: Expr
+    at: Position
+
+
+class Call(NamedTuple):
+    """A call; a ``Starred`` among ``args`` is ``*value``."""
+
+    func: Expr
+    args: tuple[Expr, ...]
+    keywords: tuple[Keyword, ...]
+    at: Position
+
+
+class DictDisplay(NamedTuple):
+    """``{key: value}``; a key of ``None`` is ``**value``."""
+
+    keys: tuple[Expr | None, ...]
+    values: tuple[Expr, ...]
+    at: Position
+
+
+class ListDisplay(NamedTuple):
+    """A list, tuple or set display; ``kind`` is ``list``, ``tuple`` or ``set``."""
+
+    kind: str
+    items: tuple[Expr, ...]
+    at: Position
+
+
+class Subscript(NamedTuple):
+    """``base[index]``."""
+
+    base: Expr
+    index: Expr
+    at: Position
+
+
+class Slice(NamedTuple):
+    """``lower:upper:step`` in a subscript."""
+
+    lower: Expr | None
+    upper: Expr | None
+    step: Expr | None
+    at: Position
+
+
+class Operation(NamedTuple):
+    """A unary, binary or boolean operation or a comparison chain: ``operators`` between ``operands``.
+
+    Operators are their source text (``+``, ``not``, ``and``, ``is not`` …); a unary one has a single operand.
+    """
+
+    operators: tuple[str, ...]
+    operands: tuple[Expr, ...]
+    at: Position
+
+
+class Conditional(NamedTuple):
+    """``body if test else orelse``."""
+
+    test: Expr
+    body: Expr
+    orelse: Expr
+    at: Position
+
+
+class Formatted(NamedTuple):
+    """An f-string: constants and expressions in order."""
+
+    parts: tuple[Expr, ...]
+    at: Position
+
+
+class Starred(NamedTuple):
+    """``*value``."""
+
+    value: Expr
+    at: Position
+
+
+class Comprehension(NamedTuple):
+    """A comprehension or generator expression: ``kind`` (list, set, dict, generator), element, (target, iterable, conditions) per ``for``."""
+
+    kind: str
+    element: Expr
+    generators: tuple[tuple[Expr, Expr, tuple[Expr, ...]], ...]
+    at: Position
+
+
+class Lambda(NamedTuple):
+    """A lambda: its parameters and its body."""
+
+    parameters: tuple[Parameter, ...]
+    body: Expr
+    at: Position
+
+
+class Wrapped(NamedTuple):
+    """``await x``, ``yield x``, ``yield from x`` and ``name := x``; ``kind`` says which, ``target`` is the walrus name."""
+
+    kind: str
+    value: Expr | None
+    target: str
+    at: Position
+
+
+Expr = (
+    Name
+    | Constant
+    | Attribute
+    | Call
+    | DictDisplay
+    | ListDisplay
+    | Subscript
+    | Slice
+    | Operation
+    | Conditional
+    | Formatted
+    | Starred
+    | Comprehension
+    | Lambda
+    | Wrapped
+)
+
+
+class Parameter(NamedTuple):
+    """A parameter: ``kind`` is ``positional``, ``normal``, ``var-positional``, ``keyword`` or ``var-keyword``."""
+
+    name: str
+    kind: str
+    default: Expr | None
+    annotation: Expr | None
+    at: Position
+
+
+class Assign(NamedTuple):
+    """``targets = value``; an annotated assignment has one target, and a value of ``None`` if it only declares."""
+
+    targets: tuple[Expr, ...]
+    value: Expr | None
+    annotation: Expr | None
+    at: Position
+
+
+class AugAssign(NamedTuple):
+    """``target operator= value``; the operator without the equals sign."""
+
+    target: Expr
+    operator: str
+    value: Expr
+    at: Position
+
+
+class Evaluate(NamedTuple):
+    """An expression that stands as a statement."""
+
+    value: Expr
+    at: Position
+
+
+class Return(NamedTuple):
+    """``return value``."""
+
+    value: Expr | None
+    at: Position
+
+
+class If(NamedTuple):
+    """``if``; an ``elif`` is an ``If`` in ``orelse``. ``match`` is lowered to these with unknown tests (see ``Match``)."""
+
+    test: Expr
+    body: tuple[Stmt, ...]
+    orelse: tuple[Stmt, ...]
+    at: Position
+
+
+class Match(NamedTuple):
+    """``match``: subject and (pattern as an expression where it is a plain value, guard, body) per case."""
+
+    subject: Expr
+    cases: tuple[tuple[Expr | None, Expr | None, tuple[Stmt, ...]], ...]
+    at: Position
+
+
+class For(NamedTuple):
+    """``for`` with its ``else``."""
+
+    target: Expr
+    iterable: Expr
+    body: tuple[Stmt, ...]
+    orelse: tuple[Stmt, ...]
+    at: Position
+
+
+class While(NamedTuple):
+    """``while`` with its ``else``."""
+
+    test: Expr
+    body: tuple[Stmt, ...]
+    orelse: tuple[Stmt, ...]
+    at: Position
+
+
+class With(NamedTuple):
+    """``with``: (context expression, target or ``None``) per item."""
+
+    items: tuple[tuple[Expr, Expr | None], ...]
+    body: tuple[Stmt, ...]
+    at: Position
+
+
+class Try(NamedTuple):
+    """``try``: (exception type or ``None``, bound name, body) per handler."""
+
+    body: tuple[Stmt, ...]
+    handlers: tuple[tuple[Expr | None, str, tuple[Stmt, ...]], ...]
+    orelse: tuple[Stmt, ...]
+    final: tuple[Stmt, ...]
+    at: Position
+
+
+class Jump(NamedTuple):
+    """``break``, ``continue``, ``pass``, ``raise`` (with its value), ``global``/``nonlocal`` (with names) or ``del`` (with its targets)."""
+
+    kind: str
+    values: tuple[Expr, ...]
+    at: Position
+
+
+class Assert(NamedTuple):
+    """``assert test``."""
+
+    test: Expr
+    at: Position
+
+
+class Import(NamedTuple):
+    """One name that an import binds.
+
+    ``import a.b`` binds ``a`` to ``a`` and has ``module="a.b"``; ``import a.b as c`` binds ``c`` to ``a.b``; ``from m import n as k``
+    binds ``k`` to ``m.n``. ``module`` is the module as written, ``name`` what is taken from it (``""`` for a plain import, ``*`` for
+    all), ``level`` the number of leading dots. ``at`` covers the alias, ``statement_at`` the statement.
+    """
+
+    alias: str
+    module: str
+    name: str
+    level: int
+    at: Position
+    statement_at: Position
+
+
+class Define(NamedTuple):
+    """A ``def`` or ``class`` statement; the definition itself is ``Module.functions[index]`` or ``Module.classes[index]``."""
+
+    kind: str
+    index: int
+    at: Position
+
+
+Stmt = (
+    Assign
+    | AugAssign
+    | Evaluate
+    | Return
+    | If
+    | Match
+    | For
+    | While
+    | With
+    | Try
+    | Jump
+    | Assert
+    | Import
+    | Define
+)
+
+
+class Function(NamedTuple):
+    """A function or method. ``qualname`` is dotted within the module (``Trainer.step``, ``main.inner``).
+
+    ``owner`` is the index of the class whose body holds it, or -1; ``parent`` the index of the enclosing function, or -1.
+    ``skipped`` says that the body was not lowered, because nothing in its text can matter to any rule.
+    """
+
+    name: str
+    qualname: str
+    parameters: tuple[Parameter, ...]
+    decorators: tuple[Expr, ...]
+    body: tuple[Stmt, ...]
+    owner: int
+    parent: int
+    is_async: bool
+    skipped: bool
+    at: Position
+    name_at: Position
+
+
+class Class(NamedTuple):
+    """A class: its bases and the keywords of its header; methods are functions whose ``owner`` is this class."""
+
+    name: str
+    qualname: str
+    bases: tuple[Expr, ...]
+    keywords: tuple[Keyword, ...]
+    decorators: tuple[Expr, ...]
+    body: tuple[Stmt, ...]
+    parent: int
+    at: Position
+    name_at: Position
+
+
+class Site(NamedTuple):
+    """Where a call stands: the call and the index of the function around it (-1: module or class level)."""
+
+    call: Call
+    function: int
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A whole file. ``calls`` maps the last name of a callee (``initialize`` of ``deepspeed.initialize``) to its call sites."""
+
+    body: tuple[Stmt, ...]
+    functions: tuple[Function, ...]
+    classes: tuple[Class, ...]
+    imports: tuple[Import, ...]
+    calls: dict[str, tuple[Site, ...]]
+    attributes: frozenset[str]
+    """Every name that appears behind a dot: a cheap test before a search."""
+    is_script: bool
+    """Whether the file has an ``if __name__ == "__main__"`` block."""

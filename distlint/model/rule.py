@@ -1,0 +1,65 @@
+"""A rule: everything that distlint knows about one kind of fault, as its TOML file states it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from distlint.model.finding import Safety, Severity
+from distlint.model.value import Confidence
+
+
+@dataclass(frozen=True, slots=True)
+class FixSpec:
+    """The ``[fix]`` table: title, safety, and the declared steps (``set``, ``remove``, ``rename`` … by setting path or argument name).
+
+    A rule with a Python check has no steps here: the check makes the plan, with this safety and title unless it knows better.
+    """
+
+    safety: Safety
+    title: str = ""
+    steps: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckSpec:
+    """The ``[check]`` table: a condition over a subject, or the name of a Python check with its parameters."""
+
+    subject: str = ""
+    when: str = ""
+    at: tuple[str, ...] = ()
+    related: tuple[str, ...] = ()
+    message: str = ""
+    python: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule file. Field meanings are in ``docs/rule-files.md``; ``source`` is the path of the file, for error messages."""
+
+    code: str
+    name: str
+    framework: str
+    summary: str
+    explanation: str
+    silence: str
+    severity: Severity
+    confidence: Confidence
+    bites: str
+    root_cause: str
+    symptom: str
+    stage: str
+    fix_pattern: str
+    status: str
+    since: str
+    versions: Mapping[str, str]
+    evidence: tuple[str, ...]
+    check: CheckSpec
+    help: str = ""
+    fix: FixSpec | None = None
+    requires: tuple[str, ...] = ()
+    """Frameworks that must occur in the project for the rule to be loaded; the rule's own framework when empty."""
+    replaced_by: str = ""
+    source: str = ""

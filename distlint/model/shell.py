@@ -1,0 +1,194 @@
+"""What a shell script says, as data: words with their expansions, commands, and the control flow around them.
+
+The reader makes these from the syntax tree; ``link/shell.py`` gives variables their values. Nothing here is ever run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from distlint.model.span import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """Text that stands for itself, quotes and escapes already removed."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """``$name``, ``${name[index]}`` or ``${name<operator><argument>}``.
+
+    ``operator`` is empty or one of ``:-``, ``-``, ``:=``, ``=``, ``:+``, ``+``, ``:?``, ``?``, ``%``, ``%%``, ``#``, ``##``, ``/``, ``//``,
+    ``:``, ``length`` (``${#name}``); ``index`` is ``None``, ``"@"``, ``"*"`` or the text of a subscript.
+    """
+
+    name: str
+    operator: str = ""
+    argument: Word | None = None
+    index: str | None = None
+    quoted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """``$(( ... ))`` with its text; variables in it may have a ``$`` or not."""
+
+    expression: str
+
+
+@dataclass(frozen=True, slots=True)
+class Substitution:
+    """``$( ... )`` or backquotes: the text of the command, and its parsed commands (used for ``echo``, ``expr``, ``wc`` …)."""
+
+    text: str
+    commands: tuple[Statement, ...] = ()
+
+
+Part = Literal | Expansion | Arithmetic | Substitution
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of a command: adjacent parts, with the span of the whole, quotes included.
+
+    ``quoted`` is true when any part stands in quotes: an unquoted expansion is split into several words by the shell.
+    """
+
+    parts: tuple[Part, ...]
+    span: Span
+    quoted: bool = False
+
+    @property
+    def literal(self) -> str | None:
+        """The word's text when it has no expansion, else ``None``."""
+        if all(isinstance(part, Literal) for part in self.parts):
+            return "".join(part.text for part in self.parts if isinstance(part, Literal))
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """``name=value``, ``name+=value``, ``name=(a b)``, ``name[i]=value``.
+
+    ``value`` is a word, a tuple of words (an array), or ``None`` for a bare ``export NAME`` or ``unset NAME`` (see ``unset``).
+    """
+
+    name: str
+    value: Word | tuple[Word, ...] | None
+    span: Span
+    append: bool = False
+    exported: bool = False
+    unset: bool = False
+    index: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """A redirection. ``body`` is the text of a here-document, ``body_span`` its place, ``expands`` whether ``$x`` counts in it."""
+
+    operator: str
+    target: Word | None
+    body: str | None = None
+    body_span: Span | None = None
+    body_word: Word | None = None
+    expands: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A simple command: assignments in front of it, its words, its redirections. ``background`` is a trailing ``&``."""
+
+    words: tuple[Word, ...]
+    span: Span
+    environment: tuple[Assignment, ...] = ()
+    redirects: tuple[Redirect, ...] = ()
+    background: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Commands joined by ``|``."""
+
+    commands: tuple[Statement, ...]
+    span: Span
+    background: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """``if``/``elif``/``else``: (condition, body) pairs in order, and the ``else`` body. ``a && b`` and ``a || b`` have this shape too."""
+
+    branches: tuple[tuple[tuple[Statement, ...], tuple[Statement, ...]], ...]
+    orelse: tuple[Statement, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """``for name in words``; ``words`` is ``None`` for ``"$@"`` or a C-style loop, whose values we don't follow."""
+
+    name: str
+    words: tuple[Word, ...] | None
+    body: tuple[Statement, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class While:
+    """``while`` or ``until``."""
+
+    condition: tuple[Statement, ...]
+    body: tuple[Statement, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """``case word in``: (patterns, body) pairs."""
+
+    subject: Word
+    branches: tuple[tuple[tuple[Word, ...], tuple[Statement, ...]], ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function definition."""
+
+    name: str
+    body: tuple[Statement, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """``{ ...; }`` or a subshell ``( ... )``."""
+
+    body: tuple[Statement, ...]
+    span: Span
+    subshell: bool = False
+    background: bool = False
+    redirects: tuple[Redirect, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Assignments:
+    """Assignments that stand alone, or behind ``export``, ``declare``, ``local``, ``readonly``, ``unset``."""
+
+    items: tuple[Assignment, ...]
+    span: Span
+
+
+Statement = Command | Pipeline | If | For | While | Case | Function | Group | Assignments
+
+
+@dataclass(frozen=True, slots=True)
+class ShellFacts:
+    """A whole script. ``directives`` are scheduler header lines such as ``#SBATCH --nodes=4``: (prefix, words)."""
+
+    statements: tuple[Statement, ...]
+    directives: tuple[tuple[str, tuple[Word, ...]], ...] = field(default=())
+    interpreter: str = ""

@@ -1,0 +1,84 @@
+"""What a declared condition is judged over: a set of settings with its context.
+
+A framework turns a run (or a lone configuration file, a call, a set of pins) into subjects; the condition language sees only
+this. Paths are dotted; what a subject does not know is absent, unknown or the framework's default for the version in use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from distlint.model.launch import Run
+from distlint.model.span import Span
+from distlint.model.value import Value, absent
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting: canonical path, value, and where key and value stand. ``overrides`` is the setting that it wins over.
+
+    ``call`` is the span of the call whose argument it is, where the carrier is a call (fixes need it).
+    """
+
+    path: str
+    value: Value
+    key_span: Span
+    span: Span
+    overrides: Setting | None = None
+    certain: bool = True
+
+
+class Versions(Protocol):
+    """What the pins of a run allow."""
+
+    def test(self, package: str, specifier: str) -> bool | None:
+        """Whether the version in use satisfies the specifier: for every allowed version, for none, or for some (``None``)."""
+        ...
+
+    def newest(self, package: str) -> str:
+        """The newest release that the pins allow (what a fresh install picks); ``""`` if the package is unknown."""
+        ...
+
+    def span(self, package: str) -> Span | None:
+        """Where the pin stands, if there is one."""
+        ...
+
+
+@dataclass(slots=True)
+class Subject:
+    """One thing that rules are judged over.
+
+    ``settings`` maps canonical dotted paths to settings. ``open_blocks`` are the paths of blocks that may hold settings we can't
+    see (``""`` for all). ``names`` are further values that conditions may use (``world_size``, ``launch.nodes``). ``default`` gives
+    the framework's default for a path, in the version in use, or absent. ``functions`` are predicates that conditions may call
+    beside the built-in ones. ``span`` is where to point when nothing better is known.
+    """
+
+    kind: str
+    label: str
+    span: Span
+    settings: Mapping[str, Setting]
+    versions: Versions
+    names: Mapping[str, Value] = field(default_factory=dict)
+    open_blocks: frozenset[str] = frozenset()
+    default: Callable[[str], Value] = field(default=lambda path: absent())
+    functions: Mapping[str, Callable[..., Value]] = field(default_factory=dict)
+    run: Run | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectKind:
+    """A kind of subject that a framework offers to rules.
+
+    ``known`` tells whether a dotted path may be used in a condition over this kind (a misspelt path is an error when the rule is
+    loaded); ``functions`` are the extra predicates' names; ``build`` makes the subjects of a linked project.
+    """
+
+    name: str
+    framework: str
+    known: Callable[[str], bool]
+    build: Callable[[Any], Iterable[Subject]]
+    functions: frozenset[str] = frozenset()

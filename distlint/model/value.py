@@ -1,0 +1,147 @@
+"""What we know of a value, and how sure we are of it.
+
+Every value that distlint reads is *known*, *one of* a few, *auto* (a host framework fills it in), *absent* or *unknown*.
+Conditions over values use Kleene's three-valued logic: a rule fires only where its condition is true for every value that
+is possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from enum import Enum, IntEnum
+from typing import Any
+
+from distlint.model.span import Span
+
+MAX_OPTIONS = 8
+"""A value with more possibilities than this is treated as unknown; keeps joins small."""
+
+
+class Confidence(IntEnum):
+    """How sure we are of a claim; ordered, so that a finding takes the minimum over all that it rests on."""
+
+    POSSIBLE = 1
+    LIKELY = 2
+    CERTAIN = 3
+
+    @property
+    def word(self) -> str:
+        """The word used in reports and rule files."""
+        return self.name.lower()
+
+    @classmethod
+    def parse(cls, word: str) -> Confidence:
+        """The confidence for a word; raises ``ValueError`` for any other."""
+        try:
+            return cls[word.upper()]
+        except KeyError:
+            raise ValueError(f"unknown confidence {word!r}: use certain, likely or possible") from None
+
+
+class State(Enum):
+    """The five things a value can be."""
+
+    KNOWN = "known"
+    ONE_OF = "one of"
+    AUTO = "auto"
+    ABSENT = "absent"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What is known of an expression, a key or a shell word.
+
+    ``options`` holds the Python values that are possible: one when known, several when *one of*, none otherwise.
+    ``spans`` are the places that this knowledge rests on, the nearest first. ``reason`` says why a value is unknown, in
+    words for ``--verbose``.
+    """
+
+    state: State
+    options: tuple[Any, ...] = ()
+    spans: tuple[Span, ...] = ()
+    confidence: Confidence = Confidence.CERTAIN
+    reason: str = ""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether exactly one value is possible."""
+        return self.state is State.KNOWN
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nothing is known (also true of *auto*, whose value a host framework decides)."""
+        return self.state in (State.UNKNOWN, State.AUTO)
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether it is known that nothing was written."""
+        return self.state is State.ABSENT
+
+    @property
+    def only(self) -> Any:
+        """The value if it is known, else ``None``; test ``is_known`` where ``None`` itself is a value."""
+        return self.options[0] if self.state is State.KNOWN else None
+
+    def at(self, *spans: Span) -> Value:
+        """The same knowledge, resting on these places first."""
+        return replace(self, spans=spans + tuple(s for s in self.spans if s not in spans))
+
+    def at_most(self, confidence: Confidence) -> Value:
+        """The same knowledge, held no more firmly than ``confidence``."""
+        return self if self.confidence <= confidence else replace(self, confidence=confidence)
+
+    def map(self, function: Callable[[Any], Any]) -> Value:
+        """The value after ``function``; unknown where the function fails on a possible value."""
+        if self.state not in (State.KNOWN, State.ONE_OF):
+            return self
+        try:
+            return one_of([function(option) for option in self.options], self.spans, self.confidence)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            return unknown(f"not computable: {error}", *self.spans)
+
+
+def known(value: Any, *spans: Span, confidence: Confidence = Confidence.CERTAIN) -> Value:
+    """A value that is written down, or computed from such."""
+    return Value(State.KNOWN, (value,), spans, confidence)
+
+
+def one_of(values: Iterable[Any], spans: tuple[Span, ...] = (), confidence: Confidence = Confidence.CERTAIN) -> Value:
+    """A value that is one of a few: known when they are equal, unknown when there are none or too many."""
+    options: list[Any] = []
+    for value in values:
+        if not any(type(value) is type(other) and value == other for other in options):
+            options.append(value)
+    if not options or len(options) > MAX_OPTIONS:
+        return Value(State.UNKNOWN, (), spans, confidence, "too many possibilities" if options else "no value")
+    return Value(State.KNOWN if len(options) == 1 else State.ONE_OF, tuple(options), spans, confidence)
+
+
+def unknown(reason: str, *spans: Span) -> Value:
+    """A value that cannot be known from the files; ``reason`` is shown by ``--verbose``."""
+    return Value(State.UNKNOWN, (), spans, Confidence.CERTAIN, reason)
+
+
+def auto(*spans: Span) -> Value:
+    """A value that a host framework fills in at run time."""
+    return Value(State.AUTO, (), spans, Confidence.CERTAIN, "filled in by the host framework")
+
+
+def absent(*spans: Span) -> Value:
+    """Nothing was written, and we know it."""
+    return Value(State.ABSENT, (), spans)
+
+
+def join(values: Iterable[Value]) -> Value:
+    """The value of an expression that takes one of several paths: all possibilities, the weakest confidence."""
+    parts = list(values)
+    if not parts:
+        return unknown("no value")
+    if len(parts) == 1:
+        return parts[0]
+    spans = tuple(dict.fromkeys(span for part in parts for span in part.spans))
+    for part in parts:
+        if part.state not in (State.KNOWN, State.ONE_OF):
+            return part if all(p.state is part.state for p in parts) else unknown(part.reason or "differs by path", *spans)
+    return one_of((o for part in parts for o in part.options), spans, min(part.confidence for part in parts))
