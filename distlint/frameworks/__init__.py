@@ -1,1 +1,34 @@
+"""What each framework means: how it is recognised and launched (``spec``), and what its rules see (``subjects``).
 
+The only place that knows a framework's name. The early steps get the descriptions as data through ``specs``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
+
+from distlint.model.framework import FrameworkSpec
+from distlint.model.subject import SubjectKind
+
+NAMES = ("torch", "deepspeed", "megatron", "colossalai", "huggingface")
+"""The framework folders, in the order in which their rules are judged."""
+
+
+@cache
+def specs() -> tuple[FrameworkSpec, ...]:
+    """The descriptions of all frameworks, and of the schedulers that start any of them."""
+    from distlint.frameworks.schedulers import SPEC
+
+    return (*(import_module(f"{__name__}.{name}.spec").SPEC for name in NAMES), SPEC)
+
+
+def subject_kinds(names: Sequence[str] = NAMES) -> dict[str, SubjectKind]:
+    """The kinds of subject that rules can be about, by name; loads the frameworks' modelling code."""
+    kinds: dict[str, SubjectKind] = {}
+    for name in (*names, "general"):
+        module = f"{__name__}.{name}.subjects" if name != "general" else f"{__name__}.general"
+        for kind in import_module(module).KINDS:
+            kinds[kind.name] = kind
+    return kinds

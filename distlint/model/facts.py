@@ -39,6 +39,10 @@ class Suppression:
     span: Span
     covers: tuple[int, int]
     problem: str = ""
+    alone: bool = False
+    """Whether nothing but the comment stands on its line."""
+    margin: int = 0
+    """How many blanks stand between the code and the comment."""
 
 
 @dataclass(frozen=True, slots=True)

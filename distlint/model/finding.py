@@ -104,7 +104,8 @@ class Finding:
     """One fault: which rule, where the user should edit, what is wrong with the values here, and why we believe it.
 
     ``symbol`` is the configuration path or the enclosing function, for fingerprints that survive edits elsewhere. ``runs`` are
-    labels of the runs that it concerns. ``help`` is the second line: what happens, and what to do.
+    labels of the runs that it concerns. ``help`` is the second line: what happens, and what to do. ``flow`` says that the related
+    places are, in their order, the steps of a path that ends at the span (a chain of calls), not just places.
     """
 
     code: str
@@ -117,6 +118,7 @@ class Finding:
     plan: FixPlan | None = None
     symbol: str = ""
     runs: tuple[str, ...] = ()
+    flow: bool = False
 
     @property
     def sort_key(self) -> tuple[Any, ...]:

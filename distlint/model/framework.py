@@ -46,6 +46,19 @@ class LauncherSpec:
     total_processes: bool = False
     """The process count option counts all nodes together (``accelerate launch --num_processes``, ``mpirun -n``)."""
     default_port: int | None = None
+    appends_unless: tuple[str, ...] = ()
+    """Options (by ``dest``) that stop the launcher from appending anything."""
+    appends_when: tuple[tuple[str, str, str], ...] = ()
+    """(option, package, specifier): the versions in which the launcher appends this spelling of ``appends``."""
+    counting: str = "flags"
+    """How processes are counted: ``flags`` (node and process options), ``slots`` (a pool of hosts with devices, filtered),
+    ``hosts`` (a list of hosts gives the nodes), ``tasks`` (a scheduler's tasks)."""
+    inherits: tuple[tuple[str, str], ...] = ()
+    """(dest, environment variable) for options that may come from the environment instead."""
+    config_keys: tuple[tuple[str, str], ...] = ()
+    """(dest, key) for options that may come from the launcher's own configuration file (its ``config`` option)."""
+    devices: tuple[str, ...] = ()
+    """Environment variables that list the devices which the launcher uses when it is given no count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +86,8 @@ class FrameworkSpec:
     """Byte strings any one of which makes a file worth parsing; no regular expressions."""
     config_keys: tuple[bytes, ...] = ()
     """Byte strings that make a JSON, YAML or TOML file worth parsing."""
+    words: tuple[str, ...] = ()
+    """Regular expressions over program text: a function whose body matches none of them (nor a literal) is not looked into."""
     launchers: tuple[LauncherSpec, ...] = ()
     parsers: tuple[ParserSpec, ...] = ()
     open_dataclasses: tuple[str, ...] = ()

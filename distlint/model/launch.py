@@ -12,10 +12,16 @@ from distlint.model.value import Value, absent
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One word handed to the script or the launcher, after expansion."""
+    """One word handed to the script or the launcher, after expansion.
+
+    ``text`` is the word with ``${NAME}`` for what is not known; ``file`` the project file that it names, or ``""``. A word that is known
+    up to a ``=`` only is given as two arguments, as option parsers take both forms.
+    """
 
     value: Value
     span: Span
+    text: str = ""
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +65,40 @@ class Launch:
     """Identity of the branches around it; two launches whose branches contradict each other never run together."""
     config: Document | None = None
     """The launcher's own configuration file, where it has one and it is in the project."""
+    open_arguments: bool = False
+    """Whether the script may get more arguments than we see (an unknown ``$ARGS``)."""
+    appends: tuple[str, ...] = ()
+    """Options that the launcher adds to the script's own arguments (alternative spellings, which the version decides)."""
+    file: str = ""
+    """The script that the command stands in (its span may lie in one that this one reads in)."""
 
     def option(self, dest: str) -> Value:
         """The value given for a launcher option, or absent."""
         given = self.options.get(dest)
         return given.value if given is not None else absent(self.span)
+
+
+def exclusive(first: Launch, second: Launch) -> bool:
+    """Whether the branches around two launches contradict each other: no single execution reaches both."""
+    arms = {number // 100: number % 100 for number in first.branch}
+    return any(arms.get(number // 100, number % 100) != number % 100 for number in second.branch)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """A file that a script writes from a here-document, usually a configuration.
+
+    ``path`` is the word that names it (``path.text`` has ``${NAME}`` for what is not known, as the arguments that name the file again
+    have). ``text`` is the content with known variables replaced and ``${NAME}`` for the others; ``original`` what the script says. Both
+    have the same lines: line *n* of the text is line ``span.line + n - 1`` of ``script``. Columns agree in ``original`` only.
+    """
+
+    path: Argument
+    text: str
+    original: str
+    span: Span
+    script: str
+    branch: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ class Pin:
     set in text, ``""`` for any version; conda and Poetry spellings are translated. ``origin`` says where it was written:
     ``lock``, ``requirements``, ``constraints``, ``pyproject``, ``setup``, ``conda``, ``pipfile``, ``dockerfile``, ``shell``, ``script``.
     ``environment`` keeps several environments of one project apart: the folder, plus the group or extra where there is one.
-    ``span`` is the requirement itself, without comment.
+    ``span`` is the requirement itself, without comment. ``dynamic`` says that the version is decided where we can't see (a variable
+    that nobody sets, alternatives that PEP 440 can't spell): nothing may be concluded from ``specifier``.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Pin:
     extras: tuple[str, ...] = ()
     url: str = ""
     optional: bool = False
+    dynamic: bool = False
 
 
 @dataclass(frozen=True, slots=True)

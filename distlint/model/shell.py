@@ -12,9 +12,17 @@ from distlint.model.span import Span
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """Text that stands for itself, quotes and escapes already removed."""
+    """Text that stands for itself, quotes and escapes already removed.
+
+    ``line`` and ``column`` say where its first character stands; from there on the text is what the file says, so that a piece of it has
+    an exact place too (an escaped character or the two sides of a continuation are literals of their own). ``quoted`` text is not a
+    pattern and is not split.
+    """
 
     text: str
+    quoted: bool = False
+    line: int = 0
+    column: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +30,8 @@ class Expansion:
     """``$name``, ``${name[index]}`` or ``${name<operator><argument>}``.
 
     ``operator`` is empty or one of ``:-``, ``-``, ``:=``, ``=``, ``:+``, ``+``, ``:?``, ``?``, ``%``, ``%%``, ``#``, ``##``, ``/``, ``//``,
-    ``:``, ``length`` (``${#name}``); ``index`` is ``None``, ``"@"``, ``"*"`` or the text of a subscript.
+    ``:``, ``length`` (``${#name}``), ``indirect`` (``${!name}``), or another operator's text, which nobody evaluates; ``index`` is
+    ``None``, ``"@"``, ``"*"`` or the text of a subscript. ``second`` is the replacement of ``/`` and ``//`` and the length of ``:``.
     """
 
     name: str
@@ -30,6 +39,8 @@ class Expansion:
     argument: Word | None = None
     index: str | None = None
     quoted: bool = False
+    second: Word | None = None
+    span: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +48,7 @@ class Arithmetic:
     """``$(( ... ))`` with its text; variables in it may have a ``$`` or not."""
 
     expression: str
+    span: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +57,8 @@ class Substitution:
 
     text: str
     commands: tuple[Statement, ...] = ()
+    quoted: bool = False
+    span: Span | None = None
 
 
 Part = Literal | Expansion | Arithmetic | Substitution

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from distlint.model.launch import Run
+from distlint.model.rule import Rule
 from distlint.model.span import Span
 from distlint.model.value import Value, absent
 
@@ -28,6 +29,8 @@ class Setting:
     span: Span
     overrides: Setting | None = None
     certain: bool = True
+    written: str = ""
+    """The path as the carrier spells it, where it is another one: an alias, a deprecated name, a host's own name."""
 
 
 class Versions(Protocol):
@@ -82,3 +85,5 @@ class SubjectKind:
     known: Callable[[str], bool]
     build: Callable[[Any], Iterable[Subject]]
     functions: frozenset[str] = frozenset()
+    build_for: Callable[[Any, Rule], Iterable[Subject]] | None = None
+    """For kinds whose subjects depend on the rule (the calls of the function that its parameters name): used instead of ``build``."""

@@ -1,1 +1,1 @@
-
+"""Faces of a report: text for people, and the formats that other programs read."""

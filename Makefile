@@ -1,0 +1,50 @@
+# Every target sets up what it needs: Python 3.11 or newer, git and make are enough to start with.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help demo test check format docs bench clean
+
+help:
+	@echo "make demo               look at distlint at work on fixtures/showcase"
+	@echo "make test               format, lint, types, tests, and a smoke test of the wheel"
+	@echo "make check              the quick part of it: format, lint, types"
+	@echo "make format             bring the code into shape"
+	@echo "make docs               write the generated pages anew"
+	@echo "make bench CORPUS=dir   measure CPU time and memory beside ruff"
+	@echo "make clean              remove what the other targets made"
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --editable . --group dev
+	touch $@
+
+# Findings are what the showcase is for (exit code 1): the demo fails if there are none, or if distlint does.
+demo: $(READY)
+	@$(BIN)/distlint check fixtures/showcase; status=$$?; \
+	if [ $$status -ne 1 ]; then echo "make demo: findings were expected, but the exit code is $$status" >&2; exit 1; fi
+
+check: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+test: check
+	$(BIN)/python -m pytest -n 2
+	$(BIN)/python tools/smoke.py
+
+format: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+docs: $(READY)
+	$(BIN)/python tools/docs.py
+
+bench: $(READY)
+	@test -n "$(CORPUS)" || { echo "make bench: say which folder to measure on: make bench CORPUS=dir" >&2; exit 2; }
+	$(BIN)/python tools/bench.py "$(CORPUS)"
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .distlint_cache

@@ -1,0 +1,56 @@
+"""Settings from the command line of ``distlint check``, and their listing."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from distlint.report.terminal import harmless
+from distlint.settings import Settings, SettingsError, load_settings
+
+if TYPE_CHECKING:
+    from distlint.cli.checking import Options
+
+
+def chosen_settings(options: Options, paths: tuple[Path, ...]) -> Settings:
+    """The settings for the paths and the command line; ends with an error where one of them is wrong."""
+    overrides = {
+        "select": _words(options.select),
+        "extend-select": _words(options.extend_select),
+        "ignore": _words(options.ignore),
+        "world-size": options.world_size,
+        "pin": options.pin,
+        "min-confidence": options.min_confidence,
+        "fail-on": options.fail_on,
+    }
+    try:
+        settings = load_settings(
+            Path(os.path.commonpath(paths)),
+            config=options.config,
+            isolated=options.isolated,
+            overrides=overrides,
+            assignments=options.assignments,
+        )
+    except SettingsError as error:
+        raise click.ClickException(str(error)) from None
+    if options.no_ignores:
+        settings = replace(settings, ignore_comments=False, ignores=(), per_file_ignores=())
+    return settings
+
+
+def described(settings: Settings) -> str:
+    """Every setting with its value and where it was set, one per line."""
+    lines = [f"root = {json.dumps(str(settings.root))}"]
+    lines += [f"{key} = {json.dumps(value)}  # {origin}" for key, value, origin in settings.describe()]
+    return "".join(f"{harmless(line)}\n" for line in lines)
+
+
+def _words(given: Iterable[str]) -> tuple[str, ...]:
+    """The words of options that take several, separated by commas."""
+    return tuple(word.strip() for text in given for word in text.split(",") if word.strip())

@@ -1,0 +1,73 @@
+"""Decides from names and first bytes what kind of file something is."""
+
+from __future__ import annotations
+
+import re
+
+from distlint.model.source import SourceKind
+
+_BY_SUFFIX = {
+    ".py": SourceKind.PYTHON,
+    ".json": SourceKind.JSON,
+    ".hjson": SourceKind.JSON,
+    ".json5": SourceKind.JSON,
+    ".jsonc": SourceKind.JSON,
+    ".yaml": SourceKind.YAML,
+    ".yml": SourceKind.YAML,
+    ".toml": SourceKind.TOML,
+    ".sh": SourceKind.SHELL,
+    ".bash": SourceKind.SHELL,
+    ".slurm": SourceKind.SHELL,
+    ".sbatch": SourceKind.SHELL,
+    ".sub": SourceKind.SHELL,
+    ".pbs": SourceKind.SHELL,
+    ".dockerfile": SourceKind.DOCKERFILE,
+    ".mk": SourceKind.MAKEFILE,
+}
+
+_TEMPLATE_SUFFIXES = (".j2", ".jinja", ".jinja2", ".template", ".tmpl", ".tpl", ".in")
+
+_BY_NAME = {
+    "pipfile": SourceKind.TOML,
+    "pipfile.lock": SourceKind.LOCK,
+    "poetry.lock": SourceKind.LOCK,
+    "uv.lock": SourceKind.LOCK,
+    "pdm.lock": SourceKind.LOCK,
+    "setup.cfg": SourceKind.SETUP_CFG,
+    "dockerfile": SourceKind.DOCKERFILE,
+    "containerfile": SourceKind.DOCKERFILE,
+    "makefile": SourceKind.MAKEFILE,
+    "gnumakefile": SourceKind.MAKEFILE,
+}
+
+_REQUIREMENTS = re.compile(r"(^|[-_./])(requirements?|constraints?|reqs)([-_.][^/]*)?\.(txt|in|pip)$|(^|/)requirements/[^/]+\.(txt|in)$")
+_HOSTFILE = re.compile(r"(^|[-_])(hostfile|hosts?_?list|machinefile)([-_.]\w+)?$")
+_SHELL_START = re.compile(rb"#![ \t]*\S*(?:/|env[ \t]+)(?:ba|da|k|z)?sh\b|#SBATCH\b")
+_PYTHON_START = re.compile(rb"#![ \t]*\S*(?:/|env[ \t]+)python[\d.]*\b")
+
+
+def kind_by_name(path: str) -> SourceKind | None:
+    """The kind that a file's path tells, or ``None`` if it tells nothing."""
+    name = path.rpartition("/")[2].lower()
+    if (named := _BY_NAME.get(name)) is not None:
+        return named
+    if _REQUIREMENTS.search(path.lower()):
+        return SourceKind.REQUIREMENTS
+    stem, dot, suffix = name.rpartition(".")
+    if dot and stem:
+        if (known := _BY_SUFFIX.get("." + suffix)) is not None:
+            return known
+        if "." + suffix in _TEMPLATE_SUFFIXES:
+            return kind_by_name(path[: -len(suffix) - 1])
+    if name.startswith("dockerfile"):
+        return SourceKind.DOCKERFILE
+    if _HOSTFILE.search(name):
+        return SourceKind.HOSTFILE
+    return None
+
+
+def kind_by_content(head: bytes) -> SourceKind | None:
+    """The kind that the first bytes of a file without a telling name show (a shebang, a scheduler header)."""
+    if _SHELL_START.match(head) or (head.startswith(b"#!") and b"\n#SBATCH" in head):
+        return SourceKind.SHELL
+    return SourceKind.PYTHON if _PYTHON_START.match(head) else None

@@ -1,0 +1,243 @@
+"""The whole way from a folder to a report: discover, read, link, judge.
+
+Every face of distlint (command line, language server, Python) calls ``analyse``; nothing else knows the order of the steps.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from distlint.discover.triage import Triage
+from distlint.discover.walk import Discovery, discover, read_one, sources_of
+from distlint.facts_cache import FactsCache
+from distlint.model.facts import FileFacts
+from distlint.model.finding import Finding, Note, ProjectError
+from distlint.model.report import Report
+from distlint.model.source import DecodingError, Source, SourceKind, decode
+from distlint.read.python import PythonInterests, interests_of
+from distlint.read.reader import read_source
+
+if TYPE_CHECKING:
+    from distlint.link.project import Project
+    from distlint.settings import Settings
+
+Progress = Callable[[str, int, int], None]
+"""Called with the step's name, how much is done, and how much there is."""
+
+PARALLEL_FROM = 150
+"""With fewer files to read, starting worker processes costs more than it gains."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to analyse and how.
+
+    ``paths`` are files or folders of one project; its root is ``settings.root``. The whole project is read, since faults lie between
+    files; findings are those that touch the paths. ``overlays`` are texts that stand for files (an editor's buffers), by path
+    relative to the root. ``jobs`` is the number of processes, ``None`` to choose.
+    """
+
+    paths: tuple[Path, ...]
+    settings: Settings
+    jobs: int | None = None
+    use_cache: bool = True
+    overlays: Mapping[str, str] = field(default_factory=dict)
+    progress: Progress | None = None
+
+
+def analyse(request: Request) -> Report:
+    """Analyses a project and judges it by all rules that the settings select.
+
+    Raises what is wrong with the settings or the rule files; everything else is in the report.
+    """
+    # Facts are millions of small objects in no cycles: the collector would walk them again and again for nothing.
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return _Analysis(request).run()
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def discover_files(request: Request) -> list[tuple[str, SourceKind | None, str]]:
+    """Every file that was looked at, with its kind and why it is read or not."""
+    analysis = _Analysis(request)
+    return analysis.discover(explain=True).decisions
+
+
+class _Analysis:
+    def __init__(self, request: Request) -> None:
+        from distlint.frameworks import specs
+
+        self._request = request
+        self._settings = request.settings
+        self._root = str(request.settings.root)
+        self._specs = specs()
+        self._interests = interests_of(self._specs)
+        self._scopes = [_scope(path, self._root) for path in request.paths]
+        self._sources: dict[str, Source] = {}
+        self._discovery = Discovery()
+
+    def run(self) -> Report:
+        from distlint.link.project import Project
+
+        self._discovery = self.discover()
+        facts = self._read()
+        project = Project(
+            facts,
+            self._discovery.paths | set(self._request.overlays),
+            self._specs,
+            self._read_more,
+            self._settings.pins,
+            self._settings.world_size,
+        )
+        self._progress("judging", 0, 1)
+        return self._judge(project)
+
+    def discover(self, *, explain: bool = False) -> Discovery:
+        """The files of the project that matter, with the overlays in place of what is on disk."""
+        self._progress("looking for files", 0, 1)
+        files = {scope for scope in self._scopes if os.path.isfile(os.path.join(self._root, scope))}
+        exclude = [pattern.pattern if not pattern.folder else f"/{pattern.folder}/**/{pattern.pattern}" for pattern in self._settings.exclude]
+        found = discover(
+            self._root, Triage(self._specs), exclude=exclude, explain=explain, wanted=files.__contains__ if files else None
+        )
+        overlaid = list(sources_of(dict(self._request.overlays)))
+        kept = [source for source in found.sources if source.path not in self._request.overlays]
+        found.sources = sorted([*kept, *overlaid], key=lambda source: source.path)
+        return found
+
+    # Reading -----------------------------------------------------------------------------------------------------
+
+    def _read(self) -> dict[str, FileFacts]:
+        sources = self._discovery.sources
+        self._sources = {source.path: source for source in sources}
+        cache = FactsCache(self._root) if self._request.use_cache else None
+        facts: dict[str, FileFacts] = {}
+        missing: list[Source] = []
+        for source in sources:
+            cached = cache.get(source) if cache is not None else None
+            if cached is not None:
+                facts[source.path] = cached
+            else:
+                missing.append(source)
+        fresh = self._read_all(missing)
+        for source, one in zip(missing, fresh, strict=True):
+            facts[source.path] = one
+            if cache is not None:
+                cache.put(source, one)
+        if cache is not None:
+            cache.close()
+        return dict(sorted(facts.items()))
+
+    def _read_all(self, sources: list[Source]) -> list[FileFacts]:
+        jobs = self._request.jobs or (min(os.cpu_count() or 1, 4) if len(sources) >= PARALLEL_FROM else 1)
+        if jobs > 1 and len(sources) > 1:
+            from distlint.workers import read_in_processes
+
+            return read_in_processes(sources, self._interests, jobs, self._progress)
+        facts = []
+        for index, source in enumerate(sources):
+            self._progress("reading", index, len(sources))
+            facts.append(read_source(source, self._interests))
+        return facts
+
+    def _read_more(self, path: str) -> FileFacts | None:
+        source = read_one(self._root, path)
+        if source is None:
+            return None
+        self._sources[path] = source
+        return read_source(source, self._interests)
+
+    # Judging -----------------------------------------------------------------------------------------------------
+
+    def _judge(self, project: Project) -> Report:
+        from distlint.frameworks import subject_kinds
+        from distlint.judge.judge import judge
+        from distlint.judge.rulebook import Rulebook
+
+        rulebook = Rulebook.load(
+            extra_dirs=self._settings.rule_folders, installed=self._settings.installed_rules
+        )
+        present = self._frameworks_present()
+        book = rulebook.for_frameworks(present)
+        judgement = judge(project, book, self._settings, subject_kinds(), text=self._text)
+        findings = tuple(finding for finding in judgement.findings if self._in_scope(finding))
+        errors = [
+            *self._discovery.errors,
+            *(
+                ProjectError(path, error.message, error.span.line)
+                for path, one in project.facts.items()
+                for error in one.errors
+            ),
+            *judgement.errors,
+        ]
+        return Report(
+            root=self._root,
+            findings=findings,
+            rules=book.rules,
+            text=self._text,
+            suppressed=judgement.suppressed,
+            errors=tuple(sorted(errors, key=lambda error: (error.file, error.line, error.message))),
+            notes=tuple(sorted([*self._discovery.notes, *project.notes, *judgement.notes], key=_note_key)),
+            statistics={
+                "files": len(self._discovery.paths),
+                "files_read": len(project.facts),
+                "launches": len(project.launches),
+                "runs": len(project.runs),
+            },
+            project=project,
+        )
+
+    def _frameworks_present(self) -> frozenset[str]:
+        """The frameworks that some file of the project names."""
+        present = set()
+        for spec in self._specs:
+            words = [*spec.literals, *spec.config_keys, *(p.encode() for p in spec.packages)]
+            words += [command[0].encode() for launcher in spec.launchers for command in launcher.commands if command[0] != "python"]
+            if any(word in source.data for source in self._sources.values() for word in words):
+                present.add(spec.name)
+        return frozenset(present)
+
+    def _in_scope(self, finding: Finding) -> bool:
+        """Whether a finding touches one of the paths that were asked for."""
+        if not self._scopes or "" in self._scopes:
+            return True
+        places = [finding.span, *(related.span for related in finding.related)]
+        return any(place.file == scope or place.file.startswith(scope + "/") for place in places for scope in self._scopes)
+
+    def _text(self, path: str) -> str:
+        """The text of a file as it was analysed."""
+        overlay = self._request.overlays.get(path)
+        if overlay is not None:
+            return overlay
+        source = self._sources.get(path) or read_one(self._root, path)
+        if source is None:
+            return ""
+        try:
+            return decode(source.data, source.kind)
+        except DecodingError:
+            return ""
+
+    def _progress(self, step: str, done: int, total: int) -> None:
+        if self._request.progress is not None:
+            self._request.progress(step, done, total)
+
+
+def _scope(path: Path, root: str) -> str:
+    """A path as it stands in spans: relative to the root, ``""`` for the root or for what holds it."""
+    relative = os.path.relpath(os.path.realpath(path), os.path.realpath(root)).replace(os.sep, "/")
+    return "" if relative == "." or relative.startswith("..") else relative
+
+
+def _note_key(note: Note) -> tuple[object, ...]:
+    return (*note.span, note.message)
+
+
+__all__ = ["Progress", "PythonInterests", "Request", "analyse", "discover_files"]

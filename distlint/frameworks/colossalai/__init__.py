@@ -1,0 +1,1 @@
+"""Colossal-AI."""

@@ -1,0 +1,17 @@
+"""How Colossal-AI is recognised, imported and launched."""
+
+from __future__ import annotations
+
+from distlint.frameworks.colossalai.launchers import LAUNCHERS
+from distlint.model.framework import FrameworkSpec
+
+SPEC = FrameworkSpec(
+    name="colossalai",
+    prefix="CAI",
+    packages=("colossalai",),
+    modules=("colossalai",),
+    literals=(b"colossalai",),
+    config_keys=(b"colossalai",),
+    words=(r"booster|plugin",),
+    launchers=LAUNCHERS,
+)

@@ -1,0 +1,1 @@
+"""DeepSpeed: its configuration, launcher and calls."""

@@ -1,0 +1,167 @@
+"""Subjects that belong to no framework: calls, launches, and sets of pins.
+
+``call``: the calls of a library function or method that the rule names; its settings are the arguments by parameter name.
+``launch``: a command line with what it starts. ``pins``: the versions that one environment of the project asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from distlint.link.abstract import Instance, node_of, options_of
+from distlint.link.evaluate import find_argument
+from distlint.link.options import parsers_of
+from distlint.link.project import CallSite
+from distlint.model import python as ir
+from distlint.model.document import Mapping, node_value
+from distlint.model.launch import Launch, Run
+from distlint.model.rule import Rule
+from distlint.model.span import Span
+from distlint.model.subject import Setting, Subject, SubjectKind
+from distlint.model.value import Value, absent, known, unknown
+
+if TYPE_CHECKING:
+    from distlint.link.project import Project
+
+
+def argument_settings(project: Project, found: CallSite, signature: list[str], run: Run | None) -> tuple[dict[str, Setting], bool]:
+    """The arguments of a call as settings by parameter name, and whether there may be others that we can't see."""
+    evaluator = project.evaluator(run)
+    call, file, function = found.site.call, found.file, found.site.function
+    settings: dict[str, Setting] = {}
+    given = evaluator.keywords(call, file, function)
+    for entry in given.entries:
+        value = node_value(entry.node)
+        settings[entry.key] = Setting(entry.key, value.at(entry.node.span) if not value.spans else value, entry.key_span, entry.node.span, certain=entry.certain)
+    starred = False
+    for position, name in enumerate(signature):
+        expr, _ = find_argument(call, name, position)
+        if expr is not None and name not in settings:
+            span = ir.unpack(expr.at, file)
+            value = argument_value(project, expr, found, run)
+            settings[name] = Setting(name, value, span, span)
+    starred = any(type(argument) is ir.Starred for argument in call.args)
+    return settings, given.open or starred
+
+
+def argument_value(project: Project, expr: ir.Expr, found: CallSite, run: Run | None) -> Value:
+    """What is known of an argument; an object that some call made is *known* by the name of what made it, as ``<name()>``."""
+    evaluator = project.evaluator(run)
+    span = ir.unpack(expr.at, found.file)
+    value = evaluator.ask(expr, found.file, found.site.function)
+    names = []
+    for option in options_of(value):
+        if not isinstance(option, Instance):
+            break
+        names.append(f"<{evaluator.instance_name(option)}>")
+    else:
+        from distlint.model.value import one_of
+
+        return one_of(names, (span, *(o.span() for o in options_of(value) if isinstance(o, Instance))))
+    return node_value(node_of(value, span)).at(span)
+
+
+def call_subjects(project: Project, rule: Rule) -> Iterator[Subject]:
+    """One subject per call of the functions in the rule's ``callee`` parameter.
+
+    ``signature`` gives the names of the positional parameters.
+    """
+    parameters = rule.check.parameters
+    callees = frozenset(parameters.get("callee", ()))
+    signature = list(parameters.get("signature", ()))
+    for found in project.calls_to(callees):
+        runs: list[Run | None] = list(project.runs_reaching(found.file)) or [None]
+        for run in runs:
+            settings, is_open = argument_settings(project, found, signature, run)
+            yield Subject(
+                kind="call",
+                label=found.name,
+                span=found.span,
+                settings=settings,
+                versions=project.environments.for_file(found.file),
+                names={"world_size": run.world_size if run is not None else unknown("no launch is known")},
+                open_blocks=frozenset({""}) if is_open else frozenset(),
+                run=run,
+                extra={"call": found},
+            )
+
+
+def _launch_names(project: Project, launch: Launch) -> dict[str, Value]:
+    here = launch.span
+    names: dict[str, Value] = {
+        "launcher": known(launch.launcher, here),
+        "scheduler": known(launch.outer.launcher, launch.outer.span) if launch.outer is not None else known("", here),
+        "nodes": launch.nodes,
+        "processes_per_node": launch.processes_per_node,
+        "world_size": launch.world_size,
+        "background": known(launch.background, here),
+        "is_module": known(launch.is_module, here),
+        "script": known(launch.script_file, *launch.script.spans) if launch.script_file else unknown("the script is not known", here),
+    }
+    return names
+
+
+def launch_settings(launch: Launch) -> dict[str, Setting]:
+    """The launcher's options as ``option.<name>``, and the exported variables as ``env.<NAME>``."""
+    settings: dict[str, Setting] = {}
+    for dest, option in launch.options.items():
+        path = f"option.{dest}"
+        settings[path] = Setting(path, option.value, option.span, option.span)
+    for name, value in launch.environment.items():
+        if not value.is_absent:
+            span = value.spans[0] if value.spans else launch.span
+            settings[f"env.{name}"] = Setting(f"env.{name}", value, span, span)
+    return settings
+
+
+def launch_subjects(project: Project) -> Iterator[Subject]:
+    """One subject per launch of the project."""
+    runs = {run.launch: run for run in project.runs if run.launch is not None}
+    for launch in project.launches:
+        yield Subject(
+            kind="launch",
+            label=f"{launch.launcher} {launch.script_file}".strip(),
+            span=launch.span,
+            settings=launch_settings(launch),
+            versions=project.environments.for_file(launch.script_file or launch.span.file),
+            names=_launch_names(project, launch),
+            run=runs.get(launch),
+            functions={"provides": lambda name, launch=launch: known(str(name.only) in launch.provides)},
+            extra={"launch": launch},
+        )
+
+
+_LAUNCH_NAMES = frozenset({"launcher", "scheduler", "nodes", "processes_per_node", "world_size", "background", "is_module", "script"})
+
+
+def pin_subjects(project: Project) -> Iterator[Subject]:
+    """One subject per environment of the project that pins anything: each package is a setting whose value is its specifier."""
+    for view in project.environments.views():
+        settings: dict[str, Setting] = {}
+        span: Span | None = None
+        for name in view.packages():
+            place = view.span(name)
+            if place is None:
+                continue
+            span = span or place
+            specifier = " or ".join(sorted({pin.specifier for pin in view.pins(name)}))
+            path = name.replace("-", "_")
+            settings[path] = Setting(path, known(specifier, place), place, place)
+        if span is not None:
+            yield Subject("pins", f"the pins of {span.file}", span, settings, view)
+
+
+def _is_option_or_variable(path: str) -> bool:
+    return path in _LAUNCH_NAMES or path.startswith(("option.", "env."))
+
+
+def _nothing(project: Project) -> Iterable[Subject]:
+    return ()
+
+
+KINDS = (
+    SubjectKind("call", "", lambda path: path.isidentifier(), _nothing, build_for=call_subjects),
+    SubjectKind("launch", "", _is_option_or_variable, launch_subjects, frozenset({"provides"})),
+    SubjectKind("pins", "", lambda path: path.isidentifier(), pin_subjects),
+)

@@ -1,0 +1,1 @@
+"""Hugging Face transformers, Accelerate and TRL."""

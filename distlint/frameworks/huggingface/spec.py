@@ -1,0 +1,17 @@
+"""How Hugging Face transformers, Accelerate and TRL is recognised, imported and launched."""
+
+from __future__ import annotations
+
+from distlint.frameworks.huggingface.launchers import LAUNCHERS
+from distlint.model.framework import FrameworkSpec
+
+SPEC = FrameworkSpec(
+    name="huggingface",
+    prefix="HF",
+    packages=("transformers", "accelerate", "trl", "peft", "datasets"),
+    modules=("transformers", "accelerate", "trl", "peft"),
+    literals=(b"accelerat", b"TrainingArguments", b"HfArgumentParser", b"HfDeepSpeedConfig", b"device_map", b"import Trainer", b"Trainer("),
+    config_keys=(b"distributed_type", b"fsdp", b"per_device_train_batch_size", b"deepspeed_config"),
+    words=(r"from_pretrained", r"prepare\(", r"unwrap_model|save_state|gather", r"Trainer"),
+    launchers=LAUNCHERS,
+)

@@ -1,0 +1,1 @@
+"""Megatron-LM and what is built on it (Megatron-DeepSpeed, GPT-NeoX)."""

@@ -1,0 +1,17 @@
+"""How Megatron-LM and what is built on it (Megatron-DeepSpeed, GPT-NeoX) is recognised, imported and launched."""
+
+from __future__ import annotations
+
+from distlint.frameworks.megatron.launchers import LAUNCHERS
+from distlint.model.framework import FrameworkSpec
+
+SPEC = FrameworkSpec(
+    name="megatron",
+    prefix="MG",
+    packages=("megatron-core",),
+    modules=("megatron",),
+    literals=(b"megatron", b"tensor_model_parallel_size"),
+    config_keys=(b"pipe-parallel-size", b"model-parallel-size", b"pipe_parallel_size", b"tensor_model_parallel_size", b"tensor-model-parallel-size", b"pipeline_model_parallel_size"),
+    words=(r"parallel_size",),
+    launchers=LAUNCHERS,
+)

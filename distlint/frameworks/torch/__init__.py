@@ -1,0 +1,1 @@
+"""PyTorch's own distributed package."""

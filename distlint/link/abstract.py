@@ -1,0 +1,148 @@
+"""What an expression can evaluate to: a tree of values, an object that a call made, a reference, or several of these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from collections.abc import Sequence as Sequence_
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from distlint.link.modules import Target
+from distlint.model import python as ir
+from distlint.model.document import Leaf, Mapping, Node, Sequence, alternatives
+from distlint.model.span import Span
+from distlint.model.value import MAX_OPTIONS, Value, unknown
+
+if TYPE_CHECKING:
+    from distlint.link.flow import Env
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Frame:
+    """Where an expression is evaluated: a file, the function around it (-1: module level), and what its parameters are, if known.
+
+    ``bindings`` maps parameters to what the caller gave; a parameter that is not in it is looked up at all callers. ``depth`` counts the
+    calls that led here. ``instance`` is what ``self`` is.
+    """
+
+    file: str
+    function: int
+    bindings: dict[str, Abstract] = field(default_factory=dict)
+    depth: int = 0
+    instance: Instance | None = None
+    bound: bool = False
+    """Whether the call is known, so that a parameter that it does not give has its default."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Instance:
+    """What a call gave that we do not look into: an object of a class, or a library function's result.
+
+    ``part`` are the steps into the result (an index of an unpacked tuple, ``.name`` of an attribute that is not known). ``frame`` and
+    ``state`` are where the call stands, so that its arguments can be evaluated later.
+    """
+
+    callee: Target
+    call: ir.Call
+    frame: Frame
+    state: Env
+    part: tuple[int | str, ...] = ()
+
+    @property
+    def identity(self) -> tuple[str, int, tuple[int | str, ...]]:
+        """Equal for two mentions of one object: the place of the call that made it, and the part."""
+        return (self.frame.file, self.call.at, self.part)
+
+    def span(self) -> Span:
+        """The call that made it."""
+        return ir.unpack(self.call.at, self.frame.file)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A function, class or module itself, with the place where it was named; ``receiver`` is the object of a bound method."""
+
+    target: Target
+    span: Span
+    receiver: Instance | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LambdaValue:
+    """A lambda with where it stands."""
+
+    lambda_: ir.Lambda
+    frame: Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """One of several things, of which not all are plain values."""
+
+    options: tuple[Abstract, ...]
+
+
+Abstract = Leaf | Mapping | Sequence | Instance | Reference | LambdaValue | Several
+
+
+def node_of(value: Abstract, span: Span) -> Node:
+    """The tree of values; an object is an unknown leaf."""
+    if isinstance(value, (Leaf, Mapping, Sequence)):
+        return value
+    if isinstance(value, Several):
+        return alternatives([node_of(option, span) for option in value.options])
+    return Leaf(unknown("an object", span), span)
+
+
+def options_of(value: Abstract) -> tuple[Abstract, ...]:
+    """The possibilities one by one."""
+    return value.options if isinstance(value, Several) else (value,)
+
+
+def several(values: Iterable[Abstract], span: Span) -> Abstract:
+    """One thing that is any of these; plain values join into one leaf or mapping."""
+    given = list(values)
+    if given and all(value is given[0] for value in given):
+        return given[0]
+    unique: list[Abstract] = []
+    for value in given:
+        for option in options_of(value):
+            if not any(_same(option, other) for other in unique):
+                unique.append(option)
+    if not unique:
+        return Leaf(unknown("no value reaches here", span), span)
+    if len(unique) == 1:
+        return unique[0]
+    if len(unique) > MAX_OPTIONS:
+        return Leaf(unknown("too many possibilities", span), span)
+    if all(isinstance(option, (Leaf, Mapping, Sequence)) for option in unique):
+        return alternatives([option for option in unique if isinstance(option, (Leaf, Mapping, Sequence))])
+    return Several(tuple(unique))
+
+
+def separate(values: Sequence_[Abstract], span: Span) -> Abstract:
+    """One thing that is any of these, mappings kept apart: each stands for an execution of its own (another caller).
+
+    ``several`` would merge mappings key by key and lose which values belong together.
+    """
+    unique: list[Abstract] = []
+    for value in values:
+        unique.extend(option for option in options_of(value) if not any(_same(option, other) for other in unique))
+    if 1 < len(unique) <= MAX_OPTIONS and all(isinstance(option, Mapping) for option in unique):
+        return Several(tuple(unique))
+    return several(values, span)
+
+
+def _same(one: Abstract, other: Abstract) -> bool:
+    if one is other:
+        return True
+    if isinstance(one, Instance) and isinstance(other, Instance):
+        return one.identity == other.identity
+    if isinstance(one, Reference) and isinstance(other, Reference):
+        return one.target == other.target
+    return isinstance(one, Leaf) and isinstance(other, Leaf) and one.value == other.value
+
+
+def leaf(value: Value, span: Span) -> Leaf:
+    """A leaf that rests on ``span`` as well as on what the value already rests on."""
+    return Leaf(value if value.spans else value.at(span), span)

@@ -1,0 +1,293 @@
+"""Which file a module name means, and what a name in a file refers to.
+
+Names are resolved with the imports and definitions of a file, across re-exports, without importing anything. A name of a library is a
+dotted string; a name of the project is a file with an index into its definitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+
+from distlint.model import python as ir
+from distlint.model.facts import FileFacts
+
+MAX_HOPS = 12
+"""Re-exports are followed so far; import cycles end there."""
+
+
+@dataclass(frozen=True, slots=True)
+class External:
+    """Something of a library, by its dotted name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleFile:
+    """A module of the project."""
+
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionRef:
+    """A function or method of the project: ``facts[file].module.functions[index]``."""
+
+    file: str
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClassRef:
+    """A class of the project: ``facts[file].module.classes[index]``."""
+
+    file: str
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalRef:
+    """A module-level variable of the project."""
+
+    file: str
+    name: str
+
+
+Target = External | ModuleFile | FunctionRef | ClassRef | GlobalRef
+
+
+@dataclass(slots=True)
+class Bindings:
+    """What the module-level names of a file are bound to, and which modules it takes all names from."""
+
+    names: dict[str, ir.Import | ir.Define | None] = field(default_factory=dict)
+    """``None`` for a plain variable."""
+    stars: list[ir.Import] = field(default_factory=list)
+    plain_imports: dict[str, list[str]] = field(default_factory=dict)
+    """``import a.b`` and ``import a.c`` both bind ``a``: all dotted names behind one bound name."""
+
+
+class ModuleTable:
+    """Resolves modules and names over all facts of a project."""
+
+    def __init__(
+        self,
+        facts: Mapping[str, FileFacts],
+        paths: Collection[str],
+        canonical: Mapping[str, str],
+        read_more: Callable[[str], FileFacts | None],
+    ) -> None:
+        self._facts = facts
+        self._paths = paths
+        self._canonical = canonical
+        self._read_more = read_more
+        self._bindings: dict[str, Bindings] = {}
+        self._found: dict[tuple[str, str], str | None] = {}
+
+    def module(self, file: str) -> ir.Module | None:
+        """The facts of a Python file, reading it now if triage had left it out."""
+        facts = self._facts.get(file) or self._read_more(file)
+        return facts.module if facts is not None else None
+
+    def canonical(self, name: str) -> str:
+        """The name that rules use for something reachable under several names."""
+        return self._canonical.get(name, name)
+
+    def find(self, dotted: str, importer: str, level: int = 0) -> str | None:
+        """The project file that a module name means when ``importer`` imports it, or ``None`` for a library's module.
+
+        Absolute names are searched from the importer's folder upwards and in ``src`` folders on the way, as running a script from
+        its folder, from the root, or an installed package would find them.
+        """
+        key = (f"{'.' * level}{dotted}", importer.rpartition("/")[0])
+        if key not in self._found:
+            self._found[key] = self._find(dotted, key[1], level)
+        return self._found[key]
+
+    def _find(self, dotted: str, folder: str, level: int) -> str | None:
+        tail = dotted.replace(".", "/")
+        if level:
+            for _ in range(level - 1):
+                folder = folder.rpartition("/")[0]
+            return self._file_of(f"{folder}/{tail}".strip("/") if tail else folder)
+        while True:
+            for base in (folder, f"{folder}/src" if folder else "src"):
+                found = self._file_of(f"{base}/{tail}" if base else tail)
+                if found is not None:
+                    return found
+            if not folder:
+                return None
+            folder = folder.rpartition("/")[0]
+
+    def _file_of(self, stem: str) -> str | None:
+        for candidate in (f"{stem}/__init__.py" if stem else "__init__.py", f"{stem}.py"):
+            if candidate in self._paths:
+                return candidate
+        return None
+
+    def is_folder(self, stem: str) -> bool:
+        """Whether some project file lies below a folder (a namespace package)."""
+        prefix = stem + "/"
+        return any(path.startswith(prefix) for path in self._paths)
+
+    def bindings(self, file: str) -> Bindings:
+        """What the names of a file's module level are bound to; imports inside functions count for the whole file."""
+        if file not in self._bindings:
+            self._bindings[file] = _collect_bindings(self.module(file))
+        return self._bindings[file]
+
+    def lookup(self, name: str, file: str, hops: int = 0) -> Target | None:
+        """What a module-level name of a file refers to; ``None`` if the file does not bind it or it can't be told."""
+        if hops > MAX_HOPS:
+            return None
+        bindings = self.bindings(file)
+        if name in bindings.names:
+            bound = bindings.names[name]
+            if bound is None:
+                return GlobalRef(file, name)
+            if isinstance(bound, ir.Define):
+                return FunctionRef(file, bound.index) if bound.kind == "function" else ClassRef(file, bound.index)
+            return self._imported(bound, file, hops)
+        for star in bindings.stars:
+            source = self.find(star.module, file, star.level)
+            if source is not None and source != file:
+                found = self.lookup(name, source, hops + 1)
+                if found is not None:
+                    return found
+        return None
+
+    def _imported(self, item: ir.Import, file: str, hops: int) -> Target | None:
+        if not item.name:
+            whole = item.module if item.alias != item.module.split(".")[0] else item.alias
+            found = self.find(whole, file)
+            if found is not None:
+                return ModuleFile(found)
+            return External(self.canonical(whole))
+        source = self.find(item.module, file, item.level)
+        if source is not None:
+            inner = self.lookup(item.name, source, hops + 1)
+            if inner is not None:
+                return inner
+            submodule = self.find(f"{item.module}.{item.name}" if item.module else item.name, file, item.level)
+            return ModuleFile(submodule) if submodule is not None else None
+        if item.level == 0:
+            submodule = self.find(f"{item.module}.{item.name}", file)
+            if submodule is not None:
+                return ModuleFile(submodule)
+            return External(self.canonical(f"{item.module}.{item.name}"))
+        submodule = self.find(f"{item.module}.{item.name}" if item.module else item.name, file, item.level)
+        return ModuleFile(submodule) if submodule is not None else None
+
+    def attribute(self, target: Target, name: str) -> Target | None:
+        """What an attribute of a resolved name refers to."""
+        if isinstance(target, External):
+            return External(self.canonical(f"{target.name}.{name}"))
+        if isinstance(target, ModuleFile):
+            inner = self.lookup(name, target.file)
+            if inner is not None:
+                return inner
+            if target.file.endswith("/__init__.py"):
+                found = self._file_of(f"{target.file[: -len('/__init__.py')]}/{name}")
+                return ModuleFile(found) if found is not None else None
+            return None
+        if isinstance(target, ClassRef):
+            return self.method(target, name)
+        return None
+
+    def method(self, owner: ClassRef, name: str, hops: int = 0) -> FunctionRef | None:
+        """A method of a class or of its bases in the project."""
+        module = self.module(owner.file)
+        if module is None or hops > MAX_HOPS:
+            return None
+        for index, function in enumerate(module.functions):
+            if function.owner == owner.index and function.name == name:
+                return FunctionRef(owner.file, index)
+        for base in module.classes[owner.index].bases:
+            parent = self.resolve(base, owner.file)
+            if isinstance(parent, ClassRef) and parent != owner:
+                found = self.method(parent, name, hops + 1)
+                if found is not None:
+                    return found
+        return None
+
+    def external_bases(self, owner: ClassRef, hops: int = 0) -> set[str]:
+        """The dotted names of the library classes that a project class derives from, however far up."""
+        module = self.module(owner.file)
+        found: set[str] = set()
+        if module is None or hops > MAX_HOPS:
+            return found
+        for base in module.classes[owner.index].bases:
+            parent = self.resolve(base, owner.file)
+            if isinstance(parent, External):
+                found.add(parent.name)
+            elif isinstance(parent, ClassRef) and parent != owner:
+                found |= self.external_bases(parent, hops + 1)
+        return found
+
+    def resolve(self, expr: ir.Expr, file: str) -> Target | None:
+        """What a dotted expression refers to, by module-level names alone (see the evaluator for variables)."""
+        if type(expr) is ir.Name:
+            return self.lookup(expr.id, file)
+        if type(expr) is ir.Attribute:
+            base = self.resolve(expr.base, file)
+            return self.attribute(base, expr.name) if base is not None else None
+        return None
+
+    def dotted(self, expr: ir.Expr, file: str) -> str:
+        """The library name that an expression stands for (``torch.distributed.barrier``), or ``""``."""
+        target = self.resolve(expr, file)
+        return target.name if isinstance(target, External) else ""
+
+
+def _collect_bindings(module: ir.Module | None) -> Bindings:
+    bindings = Bindings()
+    if module is None:
+        return bindings
+    for item in module.imports:
+        if item.name == "*":
+            bindings.stars.append(item)
+        else:
+            bindings.names.setdefault(item.alias, item)
+            if not item.name:
+                bindings.plain_imports.setdefault(item.alias, []).append(item.module)
+    _collect_definitions(module, module.body, bindings)
+    return bindings
+
+
+def _collect_definitions(module: ir.Module, body: tuple[ir.Stmt, ...], bindings: Bindings) -> None:
+    for statement in body:
+        if type(statement) is ir.Define:
+            table = module.functions if statement.kind == "function" else module.classes
+            bindings.names[table[statement.index].name] = statement
+        elif type(statement) is ir.Assign:
+            for target in statement.targets:
+                _bind_target(target, bindings)
+        elif type(statement) is ir.If:
+            _collect_definitions(module, statement.body, bindings)
+            _collect_definitions(module, statement.orelse, bindings)
+        elif type(statement) is ir.Try:
+            _collect_definitions(module, statement.body, bindings)
+            for _, _, handler in statement.handlers:
+                _collect_definitions(module, handler, bindings)
+            _collect_definitions(module, statement.orelse, bindings)
+            _collect_definitions(module, statement.final, bindings)
+        elif type(statement) in (ir.With, ir.For, ir.While):
+            _collect_definitions(module, statement.body, bindings)  # type: ignore[union-attr]
+            if type(statement) is ir.For:
+                _bind_target(statement.target, bindings)
+            if type(statement) is ir.With:
+                for _, bound in statement.items:
+                    if bound is not None:
+                        _bind_target(bound, bindings)
+
+
+def _bind_target(target: ir.Expr, bindings: Bindings) -> None:
+    if type(target) is ir.Name:
+        # A variable that shadows an import or a definition (``X = None`` in an ``except ImportError``) does not replace it.
+        bindings.names.setdefault(target.id, None)
+    elif type(target) is ir.ListDisplay:
+        for item in target.items:
+            _bind_target(item, bindings)
+    elif type(target) is ir.Starred:
+        _bind_target(target.value, bindings)

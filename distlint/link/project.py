@@ -1,0 +1,486 @@
+"""The linked project: all facts together, with the indexes that analyses ask.
+
+Linking is a pure function of the facts; files that triage left out are read when a value leads to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from distlint.link.evaluate import Evaluator
+from distlint.link.flow import Flow, flow_of
+from distlint.link.modules import ClassRef, External, FunctionRef, ModuleTable
+from distlint.link.paths import folders_around, resolve_path
+from distlint.model import python as ir
+from distlint.model.document import Document, Entry, Leaf, Mapping as Tree, Node, Sequence as Items
+from distlint.model.facts import FileFacts
+from distlint.model.finding import Note
+from distlint.model.framework import FrameworkSpec
+from distlint.model.launch import Launch, Run
+from distlint.model.source import SourceKind
+from distlint.model.span import Span
+from distlint.model.value import Value, unknown
+
+if TYPE_CHECKING:
+    from distlint.link.environments import Environments
+    from distlint.link.launches import LaunchIndex
+
+MAX_CANDIDATES = 40
+"""A method name with more call sites than this is not followed to its callers."""
+
+
+class CallSite(NamedTuple):
+    """A call in a file, with the library name of what it calls where that is known."""
+
+    file: str
+    site: ir.Site
+    name: str = ""
+
+    @property
+    def span(self) -> Span:
+        """Where the call stands."""
+        return ir.unpack(self.site.call.at, self.file)
+
+
+class Caller(NamedTuple):
+    """A call of a project function; ``shift`` is added to a parameter's position to find its argument (1 behind ``partial(f, ...)``)."""
+
+    file: str
+    site: ir.Site
+    shift: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A script reads a configuration file: which one, from where, with which loader."""
+
+    script: str
+    path: str
+    loader: str
+    span: Span
+
+
+class Project:
+    """Everything that is known of the analysed repository."""
+
+    def __init__(
+        self,
+        facts: Mapping[str, FileFacts],
+        paths: Collection[str],
+        specs: Sequence[FrameworkSpec],
+        read_more: Callable[[str], FileFacts | None],
+        pins: Mapping[str, str] | None = None,
+        world_size: int | None = None,
+    ) -> None:
+        self.facts = dict(facts)
+        self.paths = paths
+        self.specs = specs
+        self.given_world_size = world_size
+        self.notes: list[Note] = []
+        self.loads: dict[tuple[str, str], Load] = {}
+        self._pins = pins or {}
+        self._more: dict[str, FileFacts | None] = {}
+        self._read_more = read_more
+        canonical = {name: target for spec in specs for name, target in spec.lazily_exported}
+        self.modules = ModuleTable(self.facts, paths, canonical, self.file_facts)
+        self._flows: dict[tuple[str, int], Flow] = {}
+        self._callers: dict[FunctionRef, tuple[Caller, ...]] = {}
+        self._attribute_stores: dict[ClassRef, dict[str, list[tuple[FunctionRef, ir.Expr | None, tuple[Any, ...]]]]] = {}
+        self._sites: dict[str, tuple[CallSite, ...]] = {}
+        self._closures: dict[str, frozenset[str]] = {}
+        self._evaluators: dict[Run | None, Evaluator] = {}
+
+    # Files -------------------------------------------------------------------------------------------------------
+
+    def file_facts(self, path: str) -> FileFacts | None:
+        """The facts of a project file, reading it now if triage had left it out; ``None`` if it can't be read."""
+        found = self.facts.get(path)
+        if found is not None:
+            return found
+        if path not in self._more:
+            self._more[path] = self._read_more(path) if path in self.paths else None
+        return self._more[path]
+
+    @cached_property
+    def python_files(self) -> tuple[str, ...]:
+        """The Python files that were read, sorted."""
+        return tuple(sorted(path for path, facts in self.facts.items() if facts.module is not None))
+
+    @cached_property
+    def environments(self) -> Environments:
+        """What the pins allow, per file."""
+        from distlint.link.environments import Environments
+
+        return Environments.build(self.facts, self._pins)
+
+    @cached_property
+    def launch_index(self) -> LaunchIndex:
+        """Every command line of the project that starts processes."""
+        from distlint.link.launches import find_launches
+
+        return find_launches(self.facts, [l for spec in self.specs for l in spec.launchers], self.paths)
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """The launches of the project, in a fixed order."""
+        return self.launch_index.launches
+
+    # Definitions -------------------------------------------------------------------------------------------------
+
+    def module(self, file: str) -> ir.Module:
+        """The module of a file that is known to be Python."""
+        module = self.modules.module(file)
+        if module is None:
+            raise LookupError(f"{file} is no Python module")
+        return module
+
+    def function(self, ref: FunctionRef) -> ir.Function:
+        """A function's definition."""
+        return self.module(ref.file).functions[ref.index]
+
+    def class_(self, ref: ClassRef) -> ir.Class:
+        """A class's definition."""
+        return self.module(ref.file).classes[ref.index]
+
+    def flow(self, file: str, function: int) -> Flow:
+        """The environment chain of a function's body, or of a module's (-1)."""
+        key = (file, function)
+        if key not in self._flows:
+            module = self.module(file)
+            self._flows[key] = flow_of(module.body if function < 0 else module.functions[function].body)
+        return self._flows[key]
+
+    def attribute_stores(self, owner: ClassRef) -> dict[str, list[tuple[FunctionRef, ir.Expr | None, tuple[Any, ...]]]]:
+        """What each attribute of a class's objects is set to: (method or class body, expression or ``None``, part of it)."""
+        if owner not in self._attribute_stores:
+            found: dict[str, list[tuple[FunctionRef, ir.Expr | None, tuple[Any, ...]]]] = {}
+            self._attribute_stores[owner] = found
+            definition = self.class_(owner)
+            for base in definition.bases:
+                parent = self.modules.resolve(base, owner.file)
+                if isinstance(parent, ClassRef) and parent not in self._attribute_stores:
+                    for name, stores in self.attribute_stores(parent).items():
+                        found.setdefault(name, []).extend(stores)
+            for statement in definition.body:
+                if type(statement) is ir.Assign and statement.value is not None:
+                    for target in statement.targets:
+                        if type(target) is ir.Name:
+                            found[target.id] = [(FunctionRef(owner.file, -1), statement.value, ())]
+            for index, function in enumerate(self.module(owner.file).functions):
+                if function.owner == owner.index and function.parameters:
+                    _collect_stores(function.body, function.parameters[0].name, FunctionRef(owner.file, index), found)
+        return self._attribute_stores[owner]
+
+    # Calls -------------------------------------------------------------------------------------------------------
+
+    def sites(self, name: str) -> tuple[CallSite, ...]:
+        """Every call whose callee's last name is ``name``, in the order of files and text."""
+        if name not in self._sites:
+            found = []
+            for file in self.python_files:
+                module = self.facts[file].module
+                if module is not None:
+                    found.extend(CallSite(file, site) for site in module.calls.get(name, ()))
+            self._sites[name] = tuple(found)
+        return self._sites[name]
+
+    def calls_to(self, names: Collection[str]) -> Iterator[CallSite]:
+        """The calls of library functions and classes by their dotted (canonical) names.
+
+        A name such as ``pkg.Class().method`` or ``pkg.function()[0].method`` means a method of what another call gave; it is found by
+        evaluating the receiver, so for every object that reaches the call.
+        """
+        plain = {name for name in names if "()" not in name}
+        methods = {name for name in names if "()" in name}
+        aliases = self._aliases(plain)
+        for last in sorted({name.rpartition(".")[2] for name in plain | aliases}):
+            for found in self.sites(last):
+                name = self.modules.dotted(found.site.call.func, found.file)
+                if name in plain:
+                    yield found._replace(name=name)
+        for last in sorted({name.rpartition(".")[2] for name in methods}):
+            wanted = {name for name in methods if name.rpartition(".")[2] == last}
+            for found in self.sites(last):
+                for name in self.method_names(found):
+                    if name in wanted:
+                        yield found._replace(name=name)
+                        break
+
+    def _aliases(self, names: Collection[str]) -> set[str]:
+        """Names that files import under another last name (``FullyShardedDataParallel as FSDP``)."""
+        wanted = {name.rpartition(".")[2]: name for name in names}
+        found = set()
+        for file in self.python_files:
+            module = self.facts[file].module
+            for item in module.imports if module is not None else ():
+                if item.name in wanted and item.alias != item.name:
+                    found.add(f"x.{item.alias}")
+        return found
+
+    def method_names(self, found: CallSite, run: Run | None = None) -> list[str]:
+        """The names of the method that a call site calls, by what made its receiver: ``pkg.Class().method``."""
+        func = found.site.call.func
+        if type(func) is not ir.Attribute:
+            return []
+        evaluator = self.evaluator(run)
+        from distlint.link.abstract import Instance, options_of
+
+        names = []
+        for option in options_of(evaluator.ask(func.base, found.file, found.site.function)):
+            if isinstance(option, Instance):
+                names.append(self.modules.canonical(f"{evaluator.instance_name(option)}.{func.name}"))
+        return names
+
+    def callers(self, ref: FunctionRef) -> tuple[Caller, ...]:
+        """The call sites of a project function, as far as they can be told."""
+        if ref not in self._callers:
+            self._callers[ref] = ()  # a function whose callers are being looked for has none yet
+            self._callers[ref] = tuple(self._find_callers(ref))
+        return self._callers[ref]
+
+    def _find_callers(self, ref: FunctionRef) -> Iterator[Caller]:
+        function = self.function(ref)
+        owner = ClassRef(ref.file, function.owner) if function.owner >= 0 else None
+        if owner is not None and function.name == "__init__":
+            name = self.class_(owner).name
+            yield from (Caller(c.file, c.site) for c in self.sites(name) if self.modules.resolve(c.site.call.func, c.file) == owner)
+            yield from self._super_calls(owner)
+        elif owner is not None:
+            yield from self._method_callers(ref, owner, function.name)
+        else:
+            for found in self._named_sites(function.name):
+                if self._refers(found.site.call.func, found, ref):
+                    yield Caller(found.file, found.site)
+            for found in self.sites("partial"):
+                call = found.site.call
+                if call.args and self._refers(call.args[0], found, ref):
+                    yield Caller(found.file, found.site, 1)
+
+    def _named_sites(self, name: str) -> Iterator[CallSite]:
+        """Calls under a function's own name, and under names that it is imported as."""
+        names = {name}
+        for file in self.python_files:
+            module = self.facts[file].module
+            names |= {item.alias for item in module.imports if item.name == name} if module is not None else set()
+        for one in sorted(names):
+            yield from self.sites(one)
+
+    def _refers(self, expr: ir.Expr, found: CallSite, ref: FunctionRef) -> bool:
+        """Whether an expression at a call site names a function: at module level, or a function nested around the call."""
+        if self.modules.resolve(expr, found.file) == ref:
+            return True
+        if type(expr) is not ir.Name or found.file != ref.file or expr.id != self.function(ref).name:
+            return False
+        around = found.site.function
+        while around >= 0 and around != self.function(ref).parent:
+            around = self.module(found.file).functions[around].parent
+        return around >= 0
+
+    def _super_calls(self, owner: ClassRef) -> Iterator[Caller]:
+        for found in self.sites("__init__"):
+            func = found.site.call.func
+            if type(func) is ir.Attribute and type(func.base) is ir.Call and found.site.function >= 0:
+                around = self.module(found.file).functions[found.site.function]
+                if around.owner >= 0 and any(
+                    self.modules.resolve(base, found.file) == owner
+                    for base in self.module(found.file).classes[around.owner].bases
+                ):
+                    yield Caller(found.file, found.site)
+
+    def _method_callers(self, ref: FunctionRef, owner: ClassRef, name: str) -> Iterator[Caller]:
+        from distlint.link.abstract import Instance, options_of
+
+        sites = self.sites(name)
+        if len(sites) > MAX_CANDIDATES:
+            return
+        evaluator = self.evaluator(None)
+        for found in sites:
+            func = found.site.call.func
+            if type(func) is not ir.Attribute:
+                continue
+            for option in options_of(evaluator.ask(func.base, found.file, found.site.function)):
+                if isinstance(option, Instance) and isinstance(option.callee, ClassRef):
+                    if self.modules.method(option.callee, name) == ref:
+                        yield Caller(found.file, found.site)
+                        break
+
+    # Runs --------------------------------------------------------------------------------------------------------
+
+    def evaluator(self, run: Run | None) -> Evaluator:
+        """The evaluator for a run, or for the project as such."""
+        if run not in self._evaluators:
+            from distlint.link.options import Options
+
+            self._evaluators[run] = Evaluator(self, Options(self, run))
+        return self._evaluators[run]
+
+    def closure(self, file: str) -> frozenset[str]:
+        """The project files that a script imports, directly or not, itself included."""
+        if file not in self._closures:
+            seen = {file}
+            stack = [file]
+            while stack:
+                current = stack.pop()
+                for imported in self.imports(current):
+                    if imported not in seen:
+                        seen.add(imported)
+                        stack.append(imported)
+            self._closures[file] = frozenset(seen)
+        return self._closures[file]
+
+    def imports(self, file: str) -> tuple[str, ...]:
+        """The project files that a file imports, among those that were read."""
+        facts = self.facts.get(file)
+        if facts is None or facts.module is None:
+            return ()
+        found = set()
+        for item in facts.module.imports:
+            for dotted in (f"{item.module}.{item.name}".strip(".") if item.name else item.module, item.module):
+                target = self.modules.find(dotted, file, item.level)
+                if target is not None:
+                    found.add(target)
+                    break
+        return tuple(sorted(found))
+
+    @cached_property
+    def runs(self) -> tuple[Run, ...]:
+        """A run for each launch of a project script, and one without launch for each script that nobody launches."""
+        launched = [Run(launch.script_file, launch, world_size=self._world_size(launch)) for launch in self.launches if launch.script_file]
+        started = {run.script_file for run in launched}
+        alone = [
+            Run(file, world_size=self._world_size(None))
+            for file in self.python_files
+            if self.module(file).is_script and file not in started
+        ]
+        return tuple(launched + alone)
+
+    def _world_size(self, launch: Launch | None) -> Value:
+        if self.given_world_size is not None:
+            from distlint.model.value import known
+
+            return known(self.given_world_size)
+        return launch.world_size if launch is not None else unknown("no launch of this script was found")
+
+    def runs_reaching(self, file: str) -> tuple[Run, ...]:
+        """The launched runs whose script is ``file`` or imports it."""
+        return tuple(run for run in self.runs if run.launch is not None and file in self.closure(run.script_file))
+
+    # Documents ---------------------------------------------------------------------------------------------------
+
+    def loaded(self, path: Value, script: str, loader: str, span: Span) -> Node:
+        """The tree of a configuration file that a script reads; an unknown leaf if it is not known or not in the project."""
+        document = self.document(path, script)
+        if document is None:
+            reason = f"`{path.only}` is not in the project" if path.is_known else path.reason or "the path is not known"
+            return Leaf(unknown(reason, span), span)
+        self.loads[(script, document.file)] = Load(script, document.file, loader, span)
+        return document.root
+
+    def document(self, path: Value, near: str, extra_folders: Sequence[str] = ()) -> Document | None:
+        """The configuration document that a path means for a file of the project: on disk, or written by a script's here-document."""
+        if not path.is_known or not isinstance(path.only, str):
+            return None
+        folders = [*extra_folders, *folders_around(near)]
+        written = {w.path: w for w in self.written}
+        found = resolve_path(path.only, folders, {*self.paths, *written})
+        if found is None:
+            return None
+        if found in written:
+            return written[found].document
+        facts = self.file_facts(found)
+        return facts.documents[0] if facts is not None and facts.documents else None
+
+    @cached_property
+    def written(self) -> tuple[WrittenDocument, ...]:
+        """The configuration files that shell scripts write, parsed."""
+        from distlint.link.written import written_documents
+
+        return tuple(written_documents(self.launch_index))
+
+    def parsed(self, text: str, loader: str, span: Span) -> Node:
+        """The tree of a configuration that stands as a string in the program; every place in it is the string itself."""
+        if len(text) > 100_000:
+            return Leaf(unknown("too long", span), span)
+        from distlint.read.json import read_json
+        from distlint.read.yaml import read_yaml
+
+        reading = read_yaml(text, span.file) if loader == "yaml" else read_json(text, span.file)
+        if reading.errors or not reading.documents:
+            return Leaf(unknown("not a configuration", span), span)
+        return respanned(reading.documents[0].root, span)
+
+    def configuration_files(self) -> Iterator[tuple[str, FileFacts]]:
+        """The JSON, YAML and TOML files that were read, sorted."""
+        for path in sorted(self.facts):
+            facts = self.facts[path]
+            if facts.kind in (SourceKind.JSON, SourceKind.YAML, SourceKind.TOML) and facts.documents:
+                yield path, facts
+
+    def is_external(self, expr: ir.Expr, file: str, name: str) -> bool:
+        """Whether a dotted expression names a library object."""
+        return self.modules.resolve(expr, file) == External(name)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenDocument:
+    """A configuration file that a shell script writes: the path relative to the root, its tree, and the script."""
+
+    path: str
+    document: Document
+    script: str
+
+
+def respanned(node: Node, span: Span) -> Node:
+    """A tree with every place replaced by ``span``."""
+    if isinstance(node, Leaf):
+        from dataclasses import replace
+
+        return Leaf(replace(node.value, spans=(span,)), span)
+    if isinstance(node, Items):
+        return Items(tuple(respanned(item, span) for item in node.items), span, node.open)
+    entries = tuple(Entry(entry.key, span, respanned(entry.node, span), entry.certain) for entry in node.entries)
+    return Tree(entries, span, node.open)
+
+
+def _collect_stores(
+    body: tuple[ir.Stmt, ...],
+    self_name: str,
+    method: FunctionRef,
+    found: dict[str, list[tuple[FunctionRef, ir.Expr | None, tuple[Any, ...]]]],
+) -> None:
+    """The assignments to ``self.name`` in a method's body, however deep."""
+    for statement in body:
+        if type(statement) is ir.Assign:
+            for target in statement.targets:
+                _collect_target(target, statement.value, (), self_name, method, found)
+        elif type(statement) is ir.AugAssign:
+            _collect_target(statement.target, None, (), self_name, method, found)
+        elif type(statement) is ir.Try:
+            for block in (statement.body, *(handler[2] for handler in statement.handlers), statement.orelse, statement.final):
+                _collect_stores(block, self_name, method, found)
+        elif type(statement) is ir.Match:
+            for case in statement.cases:
+                _collect_stores(case[2], self_name, method, found)
+        elif type(statement) in (ir.If, ir.For, ir.While):
+            _collect_stores(statement.body, self_name, method, found)  # type: ignore[union-attr]
+            _collect_stores(statement.orelse, self_name, method, found)  # type: ignore[union-attr]
+        elif type(statement) is ir.With:
+            _collect_stores(statement.body, self_name, method, found)
+
+
+def _collect_target(
+    target: ir.Expr,
+    value: ir.Expr | None,
+    part: tuple[Any, ...],
+    self_name: str,
+    method: FunctionRef,
+    found: dict[str, list[tuple[FunctionRef, ir.Expr | None, tuple[Any, ...]]]],
+) -> None:
+    if type(target) is ir.Attribute and type(target.base) is ir.Name and target.base.id == self_name:
+        found.setdefault(target.name, []).append((method, value, part))
+    elif type(target) is ir.ListDisplay:
+        for index, item in enumerate(target.items):
+            _collect_target(item, value, (*part, index), self_name, method, found)

@@ -1,0 +1,117 @@
+"""What evaluating a script yields: the commands that it runs, in order, with all that is known at that point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from distlint.link.shell_paths import find_file
+from distlint.link.shell_state import Directory, Variable, environment_of
+from distlint.link.shell_values import Hole, Text, known_prefix, plain, shown, value_of
+from distlint.model.span import Span
+from distlint.model.value import Value
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatedWord:
+    """One word of a command after expansion: its possible texts, and where to edit it."""
+
+    texts: tuple[Text, ...]
+    span: Span
+
+    @property
+    def value(self) -> Value:
+        """Its value as a string; the first span is the word's own, the assignments that it came through follow."""
+        return value_of(self.texts, self.span)
+
+    @property
+    def text(self) -> str:
+        """The word with ``${NAME}`` for what is not known; its first possibility if there are several."""
+        return shown(self.texts[0])
+
+    @property
+    def literal(self) -> str | None:
+        """The word's text if exactly one is possible."""
+        return plain(self.texts[0]) if len(self.texts) == 1 else None
+
+    @property
+    def prefix(self) -> str:
+        """What is known of the beginning of every possible text."""
+        prefixes = [known_prefix(text) for text in self.texts]
+        shared = min(prefixes, key=len)
+        while not all(prefix.startswith(shared) for prefix in prefixes):
+            shared = shared[:-1]
+        return shared
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it may stand for any number of words."""
+        return any(isinstance(piece, Hole) and piece.many for text in self.texts for piece in text)
+
+    @property
+    def holes(self) -> tuple[str, ...]:
+        """The names of the variables that are not known in it."""
+        return tuple(piece.name for text in self.texts for piece in text if isinstance(piece, Hole))
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Text that a command writes to a file: a here-document, ``path`` being where it goes.
+
+    ``text`` has known variables replaced and ``${NAME}`` for the others; ``original`` is what the script says; ``span`` its place there.
+    """
+
+    path: EvaluatedWord
+    file: str
+    text: str
+    original: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatedCommand:
+    """A simple command about to run.
+
+    ``variables`` is the shell's whole state, ``environment`` what the command inherits. ``script`` is the file that it stands in;
+    ``wrapped`` the command that runs it (``srun bash -c '...'``). ``branch`` names the branches around it as ``decision * 100 + arm``.
+    """
+
+    words: tuple[EvaluatedWord, ...]
+    span: Span
+    script: str
+    variables: Mapping[str, Variable]
+    directory: Directory
+    guards: int = 0
+    branch: tuple[int, ...] = ()
+    background: bool = False
+    outputs: tuple[Output, ...] = ()
+    wrapped: EvaluatedCommand | None = None
+
+    @property
+    def environment(self) -> dict[str, Value]:
+        """What the command inherits, by name; absent values were unset."""
+        return environment_of(self.variables)
+
+    def file_of(self, word: EvaluatedWord, files: Mapping[str, object]) -> str:
+        """The project file that a word names, or ``""``."""
+        return find_file(word.texts[0], self.directory, self.script, files.__contains__) if len(word.texts) == 1 else ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptCall:
+    """One script that starts another of the project: where, and whether it only reads it in (``source``)."""
+
+    caller: str
+    callee: str
+    span: Span
+    sourced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The commands that a script runs, in order; the scripts that it starts; and why it was cut short, if it was."""
+
+    script: str
+    commands: tuple[EvaluatedCommand, ...]
+    calls: tuple[ScriptCall, ...] = ()
+    notes: tuple[tuple[Span, str], ...] = ()

@@ -1,0 +1,264 @@
+"""Texts of a shell script under evaluation: what is known of them piece by piece, and where each piece was written.
+
+A text is a tuple of pieces: ``Chunk`` (known text) and ``Hole`` (unknown text). A variable or a word may have one of a few texts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import product
+from typing import NamedTuple
+
+from distlint.model.span import Span
+from distlint.model.value import MAX_OPTIONS, Confidence, Value, known, one_of, unknown
+
+MAX_TRAIL = 6
+"""So many expansions and assignments are remembered per piece; more would only repeat the same places."""
+
+MAX_LENGTH = 100_000
+"""Longer texts are unknown: a script that doubles a string in a loop must not fill the memory."""
+
+
+class Chunk(NamedTuple):
+    """Known text. ``at`` is where its first character stands; ``uses`` and ``sets`` are the expansions that brought it here and the
+    assignments that it went through, the nearest first. ``split`` marks text that came from an unquoted expansion; ``pattern`` text
+    outside quotes, in which ``*`` and ``?`` count."""
+
+    text: str
+    at: tuple[str, int, int] | None = None
+    uses: tuple[Span, ...] = ()
+    sets: tuple[Span, ...] = ()
+    sure: Confidence = Confidence.CERTAIN
+    split: bool = False
+    pattern: bool = False
+
+
+class Hole(NamedTuple):
+    """Unknown text. ``name`` is the variable that it stands for, ``many`` says that it may be any number of words; ``outside`` that
+    nothing in the project sets it, so that it may be empty as well."""
+
+    name: str
+    reason: str
+    uses: tuple[Span, ...] = ()
+    sets: tuple[Span, ...] = ()
+    many: bool = False
+    outside: bool = False
+    place: str = ""
+    """``root`` for the project's folder, ``start`` for the folder that the script is started from: a path behind it can be found."""
+
+
+class Break(NamedTuple):
+    """The border between two array elements that are words of their own."""
+
+
+Piece = Chunk | Hole | Break
+Text = tuple[Piece, ...]
+
+EMPTY: Text = ()
+
+
+def literal(text: str, *sets: Span, sure: Confidence = Confidence.CERTAIN) -> Text:
+    """A text that rests on some places."""
+    return (Chunk(text, None, (), sets, sure),)
+
+
+def plain(text: Text) -> str | None:
+    """The text as a string if all of it is known, else ``None``."""
+    parts = []
+    for piece in text:
+        if isinstance(piece, Hole):
+            return None
+        parts.append(piece.text if isinstance(piece, Chunk) else " ")
+    return "".join(parts)
+
+
+def shown(text: Text) -> str:
+    """The text with ``${NAME}`` for its unknown parts."""
+    parts = []
+    for piece in text:
+        if isinstance(piece, Chunk):
+            parts.append(piece.text)
+        else:
+            parts.append(f"${{{piece.name or 'UNKNOWN'}}}" if isinstance(piece, Hole) else " ")
+    return "".join(parts)
+
+
+def known_prefix(text: Text) -> str:
+    """What is known of its beginning."""
+    parts = []
+    for piece in text:
+        if isinstance(piece, Hole):
+            break
+        parts.append(piece.text if isinstance(piece, Chunk) else " ")
+    return "".join(parts)
+
+
+def confidence_of(text: Text) -> Confidence:
+    """The weakest confidence among the known pieces."""
+    return min((piece.sure for piece in text if isinstance(piece, Chunk)), default=Confidence.CERTAIN)
+
+
+def places_of(text: Text) -> tuple[Span, ...]:
+    """The assignments that the pieces went through, without repetition."""
+    return tuple(dict.fromkeys(span for piece in text if not isinstance(piece, Break) for span in piece.sets))
+
+
+def value_of(options: Sequence[Text], *spans: Span) -> Value:
+    """The value of a word with these possible texts; ``spans`` come before the places that the texts rest on."""
+    places = tuple(dict.fromkeys((*spans, *(span for text in options for span in places_of(text)))))
+    texts = [plain(text) for text in options]
+    if None in texts:
+        hole = next(piece for text in options for piece in text if isinstance(piece, Hole))
+        return unknown(hole.reason, *places)
+    return one_of(texts, places, min((confidence_of(text) for text in options), default=Confidence.CERTAIN))
+
+
+def merged(options: Iterable[Text]) -> tuple[Text, ...]:
+    """The possible texts without repetition; a single unknown one where they are too many."""
+    distinct: dict[object, Text] = {}
+    for text in options:
+        content = plain(text)
+        distinct.setdefault(content if content is not None else ("partly", shown(text)), text)
+    texts = tuple(distinct.values())
+    if len(texts) > MAX_OPTIONS:
+        many = any(isinstance(piece, Hole) and piece.many for text in texts for piece in text)
+        many = many or any(" " in (plain(text) or "") for text in texts)
+        return ((Hole("", "too many possibilities", (), places_of(sum(texts, EMPTY))[:MAX_TRAIL], many),),)
+    return texts
+
+
+def used(text: Text, span: Span | None, *, split: bool) -> Text:
+    """The text as it comes out of an expansion at ``span``; split into words later on where the expansion is unquoted."""
+    trail = (span,) if span is not None else ()
+    return tuple(
+        piece._replace(uses=(trail + piece.uses)[:MAX_TRAIL], split=split, pattern=False)
+        if isinstance(piece, Chunk)
+        else piece._replace(uses=(trail + piece.uses)[:MAX_TRAIL], many=piece.many or (split and not piece.place))
+        if isinstance(piece, Hole)
+        else piece
+        for piece in text
+    )
+
+
+def assigned(text: Text, span: Span, *, element: bool = False) -> Text:
+    """The text as a variable holds it after the assignment at ``span``; an unknown array ``element`` may stay any number of words."""
+    if sum(len(piece.text) for piece in text if isinstance(piece, Chunk)) > MAX_LENGTH:
+        return (Hole("", "too long", (), (span,)),)
+    return tuple(
+        piece._replace(sets=(span, *piece.sets)[:MAX_TRAIL], split=False, pattern=False)
+        if isinstance(piece, Chunk)
+        else piece._replace(sets=(span, *piece.sets)[:MAX_TRAIL], many=element and piece.many)
+        if isinstance(piece, Hole)
+        else Chunk(" ", sets=(span,))
+        for piece in text
+    )
+
+
+def weakened(text: Text, sure: Confidence) -> Text:
+    """The text, held no more firmly than ``sure``; an empty text keeps the doubt in an empty piece."""
+    pieces = tuple(piece._replace(sure=min(piece.sure, sure)) if isinstance(piece, Chunk) else piece for piece in text)
+    return pieces or (Chunk("", sure=sure, split=True),)
+
+
+def combine(parts: Sequence[Sequence[Text]]) -> tuple[Text, ...]:
+    """All texts made of one choice for every part; bounded, with one unknown text beyond."""
+    count = 1
+    for choices in parts:
+        count *= len(choices)
+    if count == 1:
+        return (tuple(piece for choices in parts for piece in choices[0]),)
+    if count > MAX_OPTIONS * 4:
+        parts = [choices if len(choices) == 1 else [_undecided(choices)] for choices in parts]
+        return (tuple(piece for choices in parts for piece in choices[0]),)
+    return merged(tuple(piece for text in chosen for piece in text) for chosen in product(*parts))
+
+
+def _undecided(choices: Sequence[Text]) -> Text:
+    pieces = [piece for text in choices for piece in text if not isinstance(piece, Break)]
+    uses = tuple(dict.fromkeys(span for piece in pieces for span in piece.uses[:1]))
+    many = any(isinstance(piece, Chunk) and piece.split for piece in pieces)
+    return (Hole("", "too many possibilities", uses[:1], (), many),)
+
+
+_BLANK = re.compile(r"[ \t\n]+")
+_GLOB = re.compile(r"[*?]|\[[^]]+\]")
+
+
+def fields(text: Text) -> list[Text]:
+    """The words that a text becomes: cut at element borders and at blanks that came from unquoted expansions."""
+    found: list[Text] = []
+    current: list[Piece] | None = None
+    for piece in text:
+        if isinstance(piece, Break):
+            if current is not None:
+                found.append(tuple(current))
+            current = None
+        elif isinstance(piece, Chunk) and piece.split:
+            at = 0
+            for match in _BLANK.finditer(piece.text):
+                if match.start() > at:
+                    current = [*(current or ()), cut(piece, at, match.start())]
+                if current is not None:
+                    found.append(tuple(current))
+                current, at = None, match.end()
+            if at < len(piece.text):
+                current = [*(current or ()), cut(piece, at, len(piece.text))]
+        else:
+            current = [*(current or ()), piece]
+    if current is not None:
+        found.append(tuple(current))
+    return found
+
+
+def cut(chunk: Chunk, start: int, end: int) -> Chunk:
+    """A part of a chunk, with its own place."""
+    if start == 0:
+        return chunk._replace(text=chunk.text[:end])
+    at = chunk.at
+    if at is not None:
+        file, line, column = at
+        newlines = chunk.text.count("\n", 0, start)
+        if newlines:
+            at = (file, line + newlines, start - chunk.text.rfind("\n", 0, start))
+        else:
+            at = (file, line, column + start)
+    return chunk._replace(text=chunk.text[start:end], at=at)
+
+
+def is_pattern(text: Text) -> bool:
+    """Whether the shell would replace the word by the names of matching files."""
+    return any(
+        isinstance(piece, Chunk) and (piece.pattern or piece.split) and _GLOB.search(piece.text) is not None for piece in text
+    )
+
+
+def piece_span(piece: Chunk | Hole, level: int) -> Span | None:
+    """Where a piece stands when ``level`` expansions around it are looked through."""
+    if len(piece.uses) > level:
+        return piece.uses[level]
+    if isinstance(piece, Chunk) and piece.at is not None and "\n" not in piece.text:
+        file, line, column = piece.at
+        return Span(file, line, column, line, column + len(piece.text))
+    return None
+
+
+def inner_span(text: Text, outer: Span) -> Span:
+    """The place of one word among the several that an expansion at ``outer`` became; ``outer`` itself when it has no single place."""
+    spans = [piece_span(piece, 1) for piece in text if not isinstance(piece, Break) and (isinstance(piece, Hole) or piece.text)]
+    if not spans or None in spans or len({span.file for span in spans if span is not None}) != 1:
+        return outer
+    first, last = spans[0], spans[-1]
+    if first is None or last is None or first.start > last.end or last.line - first.line > 0:
+        return outer
+    return Span(first.file, *first.start, *last.end)
+
+
+def known_number(value: Value) -> Value:
+    """A value of digits as an integer; unknown for any other text."""
+    return value.map(lambda text: int(str(text).strip(), 10)) if not value.is_unknown else value
+
+
+def as_value(number: int, *spans: Span) -> Value:
+    """A known integer."""
+    return known(number, *spans)

@@ -1,0 +1,117 @@
+"""Conda environment files, and conda's way to write a requirement."""
+
+from __future__ import annotations
+
+import re
+
+from distlint.knowledge.distributions import conda_package
+from distlint.model.document import Document, Leaf, Mapping, Node, Sequence
+from distlint.model.span import LineIndex, Span
+from distlint.read.pins.quoted import inner_span
+from distlint.read.pins.reading import Collector, PinReading
+from distlint.read.pins.requirement import Requirement, RequirementError, normalise_name
+from distlint.read.pins.requirements import requirement_extent
+
+_CHANNEL = r"(?:[^\s:\[]+::|[^\s/\[]+/(?:[^\s/\[]+::)?)?"
+_SPEC = re.compile(
+    _CHANNEL + r"(?P<name>[A-Za-z0-9_][A-Za-z0-9_.-]*)\s*(?P<rest>[^\[]*)(?:\[(?P<keys>.*)\])?", re.ASCII
+)
+_VERSION_KEY = re.compile(r"""(?:^|,)\s*version\s*=\s*(?:'([^']*)'|"([^"]*)"|([^,\s]+))""")
+_CLAUSE = re.compile(r"(==|!=|<=|>=|~=|=|<|>|)\s*([0-9][A-Za-z0-9._+!-]*?)(\.?\*)?", re.ASCII)
+_MAX_LENGTH = 500
+
+
+def read_conda(text: str, file: str, documents: tuple[Document, ...] | None = None) -> PinReading:
+    """Reads a conda environment file; an empty reading for other YAML that has ``dependencies``.
+
+    ``documents`` saves a second parse where the caller has the YAML trees of ``text`` already.
+    """
+    collector = Collector(file, "conda")
+    if documents is None:
+        from distlint.read.yaml import read_yaml
+
+        documents = read_yaml(text, file).documents
+    root = documents[0].root if documents else None
+    if not isinstance(root, Mapping):
+        return collector.reading()
+    entry = root.entry("dependencies")
+    if entry is None or not isinstance(entry.node, Sequence) or not _is_environment(root, file):
+        return collector.reading()
+    index = LineIndex(text)
+    for item in entry.node.items:
+        _read_item(item, collector, index)
+    return collector.reading()
+
+
+def conda_requirement(text: str) -> Requirement:
+    """Takes a conda match specification apart and translates its version to PEP 440; raises ``RequirementError``.
+
+    ``name=2.1`` means any 2.1, ``name==2.1`` and ``name 2.1`` that very version, ``name=2.1=build`` as well.
+    Alternatives (``1.2|1.4``) can't be written in PEP 440: such a requirement is *dynamic*.
+    """
+    match = _SPEC.fullmatch(text.strip()) if len(text) <= _MAX_LENGTH else None
+    if match is None:
+        raise RequirementError(f"`{text[:60]}` is not a requirement that conda accepts")
+    name, rest = conda_package(normalise_name(match["name"])), match["rest"].strip()
+    in_brackets = _VERSION_KEY.search(match["keys"] or "")
+    if in_brackets:
+        rest = next(group for group in in_brackets.groups() if group is not None)
+    version = _without_build(rest)
+    if version in ("", "*"):
+        return Requirement(name)
+    if "|" in version:
+        return Requirement(name, dynamic=True)
+    clauses = []
+    for clause in version.split(","):
+        found = _CLAUSE.fullmatch(clause.strip())
+        if found is None:
+            return Requirement(name, dynamic=True)
+        clauses.append(_translate(*found.groups(), exact=version != rest or in_brackets is not None))
+    return Requirement(name, ",".join(clauses))
+
+
+def _without_build(rest: str) -> str:
+    """The version part of ``=2.1=build``, ``==2.1=build`` or ``2.1 build``."""
+    match = re.fullmatch(r"(=?=?[^=<>!~|,\s]+)(?:=|\s+)[A-Za-z0-9_.*]+", rest)
+    if match and not rest.startswith(("<", ">", "!", "~")):
+        return match[1]
+    return re.sub(r"(?<=[=<>!~])\s+", "", rest)
+
+
+def _translate(operator: str, version: str, star: str | None, *, exact: bool) -> str:
+    version = version.rstrip(".-_")
+    if operator in ("", "=", "=="):
+        prefix = bool(star) or (operator == "=" and not exact)
+        return f"=={version}.*" if prefix else f"=={version}"
+    return f"{operator}{version}.*" if operator == "!=" and star else f"{operator}{version}"
+
+
+def _is_environment(root: Mapping, file: str) -> bool:
+    name = file.rpartition("/")[2].lower()
+    return "env" in name or "conda" in name or root.entry("channels") is not None
+
+
+def _read_item(item: Node, collector: Collector, index: LineIndex) -> None:
+    if isinstance(item, Leaf) and isinstance(item.value.only, str):
+        span = inner_span(item, index)
+        try:
+            collector.add_parsed(conda_requirement(item.value.only), span)
+        except RequirementError as error:
+            collector.error(span, str(error))
+    elif isinstance(item, Mapping):
+        entry = item.entry("pip")
+        for line in entry.node.items if entry is not None and isinstance(entry.node, Sequence) else ():
+            if isinstance(line, Leaf) and isinstance(line.value.only, str):
+                _read_pip_line(line.value.only, inner_span(line, index), collector)
+
+
+def _read_pip_line(text: str, span: Span, collector: Collector) -> None:
+    text = text.strip()
+    flag, _, value = text.partition(" ")
+    if flag in ("-r", "--requirement", "-c", "--constraint"):
+        collector.include(value.strip(), span, constraint=flag in ("-c", "--constraint"))
+    elif flag in ("-e", "--editable"):
+        collector.add(value, span)
+    elif not text.startswith("-"):
+        first, last = requirement_extent(text)
+        collector.add(text[first:last], span)

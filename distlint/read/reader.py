@@ -1,0 +1,154 @@
+"""One source in, its facts out: the only entry to the readers.
+
+Readers are imported when a file of their kind is met, so that a project without shell scripts does not pay for a shell parser.
+"""
+
+from __future__ import annotations
+
+from distlint.model.facts import FileFacts, ReadError
+from distlint.model.pin import Include, Pin
+from distlint.model.source import DecodingError, Source, SourceKind, decode
+from distlint.model.span import whole_line
+from distlint.read.python import PythonInterests
+
+
+def read_source(source: Source, interests: PythonInterests) -> FileFacts:
+    """The facts of one file; never raises: what can't be read is among the errors."""
+    try:
+        text = decode(source.data, source.kind)
+    except DecodingError as error:
+        return FileFacts(source.path, source.kind, errors=(ReadError(whole_line(source.path), str(error)),))
+    return read_text(source.path, source.kind, text, interests)
+
+
+def read_text(path: str, kind: SourceKind, text: str, interests: PythonInterests) -> FileFacts:
+    """The facts of a text; the same as ``read_source`` after decoding."""
+    try:
+        facts = _READERS[kind](path, text, interests)
+    except RecursionError:
+        return FileFacts(path, kind, errors=(ReadError(whole_line(path), "is nested too deeply"),))
+    if "distlint:" in text:
+        from dataclasses import replace
+
+        from distlint.read.comments import read_suppressions
+
+        facts = replace(facts, suppressions=read_suppressions(path, text, kind))
+    return facts
+
+
+def _python(path: str, text: str, interests: PythonInterests) -> FileFacts:
+    from distlint.read.python import read_python
+
+    module, errors = read_python(text, path, interests)
+    pins: tuple[Pin, ...] = ()
+    includes: tuple[Include, ...] = ()
+    if path.rpartition("/")[2] == "setup.py":
+        from distlint.read.pins import read_setup_py
+
+        reading = read_setup_py(text, path)
+        pins, includes = reading.pins, reading.includes
+    elif "# /// script" in text:
+        from distlint.read.pins import read_inline_metadata
+
+        pins = read_inline_metadata(text, path).pins
+    return FileFacts(path, SourceKind.PYTHON, module=module, errors=errors, pins=pins, includes=includes)
+
+
+def _json(path: str, text: str, _: PythonInterests) -> FileFacts:
+    from distlint.read.json import read_json
+
+    reading = read_json(text, path)
+    return FileFacts(path, SourceKind.JSON, documents=reading.documents, errors=reading.errors, loaders=reading.loaders)
+
+
+def _yaml(path: str, text: str, _: PythonInterests) -> FileFacts:
+    from distlint.read.yaml import read_yaml
+
+    reading = read_yaml(text, path)
+    pins: tuple[Pin, ...] = ()
+    includes: tuple[Include, ...] = ()
+    if "dependencies" in text:
+        from distlint.read.pins import read_conda
+
+        pin_reading = read_conda(text, path)
+        pins, includes = pin_reading.pins, pin_reading.includes
+    return FileFacts(
+        path,
+        SourceKind.YAML,
+        documents=reading.documents,
+        errors=reading.errors,
+        loaders=reading.loaders,
+        pins=pins,
+        includes=includes,
+    )
+
+
+def _toml(path: str, text: str, _: PythonInterests) -> FileFacts:
+    from distlint.read.pins import read_pipfile, read_pyproject
+    from distlint.read.toml import read_toml
+
+    reading = read_toml(text, path)
+    name = path.rpartition("/")[2]
+    if name == "pyproject.toml" or name == "Pipfile":
+        pins = (read_pyproject if name == "pyproject.toml" else read_pipfile)(text, path)
+        return FileFacts(
+            path, SourceKind.TOML, documents=reading.documents, errors=reading.errors, pins=pins.pins, includes=pins.includes
+        )
+    return FileFacts(path, SourceKind.TOML, documents=reading.documents, errors=reading.errors, loaders=reading.loaders)
+
+
+def _shell(path: str, text: str, _: PythonInterests) -> FileFacts:
+    from distlint.read.shell import read_shell
+
+    shell, errors = read_shell(text, path)
+    return FileFacts(path, SourceKind.SHELL, shell=shell, errors=errors)
+
+
+def _requirements(path: str, text: str, _: PythonInterests) -> FileFacts:
+    from distlint.read.pins import read_requirements
+
+    reading = read_requirements(text, path)
+    return FileFacts(
+        path, SourceKind.REQUIREMENTS, pins=reading.pins, includes=reading.includes, errors=reading.errors
+    )
+
+
+def _setup_cfg(path: str, text: str, _: PythonInterests) -> FileFacts:
+    from distlint.read.pins import read_setup_cfg
+
+    reading = read_setup_cfg(text, path)
+    return FileFacts(path, SourceKind.SETUP_CFG, pins=reading.pins, includes=reading.includes, errors=reading.errors)
+
+
+def _lock(path: str, text: str, _: PythonInterests) -> FileFacts:
+    from distlint.read.pins import read_lock
+
+    reading = read_lock(text, path)
+    return FileFacts(path, SourceKind.LOCK, pins=reading.pins, errors=reading.errors)
+
+
+def _dockerfile(path: str, text: str, _: PythonInterests) -> FileFacts:
+    from distlint.read.pins import read_dockerfile
+
+    reading = read_dockerfile(text, path)
+    return FileFacts(path, SourceKind.DOCKERFILE, pins=reading.pins, includes=reading.includes, errors=reading.errors)
+
+
+def _nothing_yet(path: str, text: str, _: PythonInterests) -> FileFacts:  # noqa: ARG001
+    """Hostfiles and makefiles are known to the project by their path; their lines are read where a launch names them."""
+    return FileFacts(path, SourceKind.HOSTFILE if "host" in path.lower() else SourceKind.MAKEFILE)
+
+
+_READERS = {
+    SourceKind.PYTHON: _python,
+    SourceKind.JSON: _json,
+    SourceKind.YAML: _yaml,
+    SourceKind.TOML: _toml,
+    SourceKind.SHELL: _shell,
+    SourceKind.REQUIREMENTS: _requirements,
+    SourceKind.SETUP_CFG: _setup_cfg,
+    SourceKind.LOCK: _lock,
+    SourceKind.DOCKERFILE: _dockerfile,
+    SourceKind.MAKEFILE: _nothing_yet,
+    SourceKind.HOSTFILE: _nothing_yet,
+}

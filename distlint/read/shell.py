@@ -1,0 +1,48 @@
+"""Reads shell scripts: batch scripts with scheduler headers, launch scripts, and the strings handed to ``bash -c``."""
+
+from __future__ import annotations
+
+import re
+
+from distlint.model.facts import ReadError
+from distlint.model.shell import ShellFacts, Word
+from distlint.model.span import LineIndex
+from distlint.read.shell_tree import TreeReader
+from distlint.read.shell_words import WordReader
+
+_DIRECTIVE = re.compile(r"^#(SBATCH|PBS|BSUB|COBALT)[ \t]+(.*)", re.MULTILINE)
+_COMMENT = re.compile(r"[ \t]#.*")
+_SHEBANG = re.compile(r"#![ \t]*(\S+)[ \t]*(\S*)")
+
+
+def read_shell(text: str, file: str) -> tuple[ShellFacts, tuple[ReadError, ...]]:
+    """The statements, scheduler directives and interpreter of a script, and at most one error: the first place that a shell refuses.
+
+    Text that the grammar does not understand but a shell would run is no error; what lies around it is read all the same.
+    """
+    index = LineIndex(text)
+    # Same length, so that offsets stay valid; a carriage return at a line end is an accident of the checkout.
+    plain = text.replace("\r\n", " \n").replace("\r", "\n")
+    reader = TreeReader(plain, index, file)
+    statements = reader.statements(0, len(plain))
+    error = reader.refusal()
+    facts = ShellFacts(statements, _directives(plain, reader.words), _interpreter(plain))
+    return facts, (error,) if error is not None else ()
+
+
+def _interpreter(text: str) -> str:
+    """``bash`` for ``#!/bin/bash -l`` and for ``#!/usr/bin/env bash``; empty without such a line."""
+    match = _SHEBANG.match(text)
+    if match is None:
+        return ""
+    program, argument = match.group(1).rsplit("/", 1)[-1], match.group(2)
+    return argument if program == "env" and not argument.startswith("-") else program
+
+
+def _directives(text: str, words: WordReader) -> tuple[tuple[str, tuple[Word, ...]], ...]:
+    found = []
+    for match in _DIRECTIVE.finditer(text):
+        comment = _COMMENT.search(text, *match.span(2))
+        end = comment.start() if comment is not None else match.end(2)
+        found.append((match.group(1), tuple(words.words(match.start(2), end))))
+    return tuple(found)

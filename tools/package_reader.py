@@ -1,0 +1,419 @@
+"""Follows a configuration through the source of a package, without running it.
+
+A small abstract interpreter over ``ast``. A value is a tuple of alternatives; the configuration and its blocks are
+``Block`` values, and every key that code asks a block for is recorded with the default that it falls back on. Both
+branches of every condition are walked, so what is recorded is what *can* be asked for. Pydantic models are recorded
+field by field, with bounds, choices, aliases and deprecations.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+MAX_DEPTH = 24
+MAX_ITEMS = 200
+
+
+@dataclass(frozen=True)
+class Block:
+    """A mapping inside the configuration, by its dotted path; ``""`` is the whole."""
+
+    path: str
+
+
+@dataclass(frozen=True)
+class Const:
+    """A value that the source spells out."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Display:
+    """A dict display whose values are not all constants: (key, alternatives)."""
+
+    items: tuple[tuple[Any, Values], ...]
+
+
+@dataclass(frozen=True)
+class Code:
+    """A function, class or module of the package; ``this`` is the object that a method is bound to."""
+
+    module: Module
+    node: ast.AST | None
+    this: Object | None = None
+
+    @property
+    def class_node(self) -> ast.ClassDef:
+        """The node of a class; raises ``TypeError`` for anything else."""
+        if not isinstance(self.node, ast.ClassDef):
+            raise TypeError(f"{self.module.name}: not a class")
+        return self.node
+
+
+@dataclass(eq=False)
+class Object:
+    """An instance of a plain class; attributes collect every value that is ever assigned."""
+
+    module: Module
+    node: ast.ClassDef
+    attributes: dict[str, Values] = field(default_factory=dict)
+
+
+Value = Block | Const | Display | Code | Object
+Values = tuple[Value, ...]
+Scope = dict[str, Values]
+
+
+def merged(*parts: Values) -> Values:
+    """All alternatives, each once."""
+    out: list[Value] = []
+    for part in parts:
+        out.extend(value for value in part if not any(_same(value, other) for other in out))
+    return tuple(out)
+
+
+def _same(left: Value, right: Value) -> bool:
+    if isinstance(left, Const) and isinstance(right, Const):
+        return type(left.value) is type(right.value) and repr(left.value) == repr(right.value)
+    return left is right or (type(left) is type(right) and not isinstance(left, Const) and left == right)
+
+
+def consts(values: Values) -> list[Any]:
+    """The constants among the alternatives."""
+    return [value.value for value in values if isinstance(value, Const)]
+
+
+@dataclass(eq=False)
+class Module:
+    """One source file: its top-level names are evaluated when asked for."""
+
+    package: Package
+    name: str
+    is_package: bool
+    names: dict[str, ast.stmt] = field(default_factory=dict)
+    stars: list[str] = field(default_factory=list)
+    cache: dict[str, Values] = field(default_factory=dict)
+
+    def collect(self, body: list[ast.stmt]) -> None:
+        """Notes which statement defines which name, later ones winning, through ``if`` and ``try``."""
+        for statement in body:
+            if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+                self.names[statement.name] = statement
+            elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
+                targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+                for target in targets:
+                    if isinstance(target, ast.Name):
+                        self.names[target.id] = statement
+            elif isinstance(statement, ast.ImportFrom):
+                for alias in statement.names:
+                    if alias.name == "*":
+                        self.stars.append(self.absolute(statement))
+                    else:
+                        self.names[alias.asname or alias.name] = statement
+            elif isinstance(statement, (ast.If, ast.Try)):
+                self.collect(statement.body)
+                self.collect(statement.orelse)
+
+    def absolute(self, statement: ast.ImportFrom) -> str:
+        """The module that a ``from … import`` names."""
+        if not statement.level:
+            return statement.module or ""
+        parts = self.name.split(".")
+        parts = parts[: len(parts) - statement.level + (1 if self.is_package else 0)]
+        return ".".join([*parts, *([statement.module] if statement.module else [])])
+
+    def lookup(self, name: str) -> Values:
+        """What a top-level name stands for; nothing when it comes from outside the package."""
+        if name not in self.cache:
+            self.cache[name] = ()
+            self.cache[name] = self._find(name)
+        return self.cache[name]
+
+    def _find(self, name: str) -> Values:
+        statement = self.names.get(name)
+        if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+            return (Code(self, statement),)
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            return Reader(self.package).evaluate(statement.value, {}, self) if statement.value else ()
+        if isinstance(statement, ast.ImportFrom):
+            return self.imported(statement, name)
+        for star in self.stars:
+            other = self.package.module(star)
+            if other is not None and (values := other.lookup(name)):
+                return values
+        return ()
+
+    def imported(self, statement: ast.ImportFrom, name: str) -> Values:
+        """What one name of a ``from … import`` stands for."""
+        source = next((a.name for a in statement.names if (a.asname or a.name) == name), name)
+        target = self.absolute(statement)
+        other = self.package.module(target)
+        if other is not None and (values := other.lookup(source)):
+            return values
+        inner = self.package.module(f"{target}.{source}")
+        return (Code(inner, None),) if inner is not None else ()
+
+
+class Package:
+    """The source files of one unpacked release."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._modules: dict[str, Module | None] = {}
+
+    def module(self, name: str) -> Module | None:
+        """The module with this dotted name, or ``None`` if the package has none."""
+        if name not in self._modules:
+            self._modules[name] = self._read(name)
+        return self._modules[name]
+
+    def _read(self, name: str) -> Module | None:
+        base = self.root.joinpath(*name.split("."))
+        for path, is_package in ((base.with_suffix(".py"), False), (base / "__init__.py", True)):
+            if path.is_file():
+                module = Module(self, name, is_package)
+                module.collect(ast.parse(path.read_text(encoding="utf-8")).body)
+                return module
+        return None
+
+
+@dataclass
+class Asked:
+    """What was seen of one key: the defaults that code falls back on, and what else is known of it."""
+
+    defaults: Values = ()
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+class Reader:
+    """Walks code with the configuration as an argument and records what is asked of it."""
+
+    def __init__(self, package: Package, limit: int = MAX_DEPTH) -> None:
+        self.package = package
+        self.keys: dict[str, Asked] = {}
+        self.limit = limit
+        self._done: dict[Any, Values] = {}
+        self._returns: list[Values] = []
+        self._this: list[Object | None] = []
+
+    # --- recording -------------------------------------------------------------------------------------------
+
+    def ask(self, block: Block, key: Any, defaults: Values = (), **facts: Any) -> Values:
+        """Records that ``key`` was asked for; its values are the block below it and the default."""
+        if not isinstance(key, str) or not key:
+            return ()
+        path = f"{block.path}.{key}" if block.path else key
+        entry = self.keys.setdefault(path, Asked())
+        entry.defaults = merged(entry.defaults, tuple(d for d in defaults if isinstance(d, Const)))
+        entry.facts.update(facts)
+        return (Block(path), *defaults)
+
+    def mark(self, block: Block, **facts: Any) -> None:
+        """Records something about a block itself."""
+        if block.path:
+            self.keys.setdefault(block.path, Asked()).facts.update(facts)
+
+    # --- calls -----------------------------------------------------------------------------------------------
+
+    def call(self, code: Code, args: list[Values], keywords: dict[str, Values]) -> Values:
+        """The result of calling a function or class of the package."""
+        if isinstance(code.node, ast.ClassDef):
+            return self._construct(code, args, keywords)
+        if not isinstance(code.node, ast.FunctionDef):
+            return ()
+        if code.node.name in {"get_scalar_param", "get_list_param", "get_dict_param"} and len(args) == 3:
+            return self.get(args[0], args[1], args[2])
+        relevant = repr([code.this and id(code.this), args, sorted(keywords.items())])
+        memo = (id(code.node), relevant)
+        if memo in self._done or len(self._returns) >= self.limit:
+            return self._done.get(memo, ())
+        self._done[memo] = ()
+        scope = self._bind(code, args, keywords)
+        self._returns.append(())
+        self._this.append(code.this)
+        self.run(code.node.body, scope, code.module)
+        self._this.pop()
+        self._done[memo] = self._returns.pop()
+        return self._done[memo]
+
+    def _bind(self, code: Code, args: list[Values], keywords: dict[str, Values]) -> Scope:
+        if not isinstance(code.node, ast.FunctionDef):
+            return {}
+        spec = code.node.args
+        names = [argument.arg for argument in (*spec.posonlyargs, *spec.args)]
+        scope: Scope = {}
+        tail = names[len(names) - len(spec.defaults) :] if spec.defaults else []
+        for name, default in zip(tail, spec.defaults, strict=True):
+            scope[name] = self.evaluate(default, {}, code.module)
+        if code.this is not None:
+            args = [(code.this,), *args]
+        scope.update(zip(names, args, strict=False))
+        scope.update({name: values for name, values in keywords.items() if name != "**"})
+        return scope
+
+    def _construct(self, code: Code, args: list[Values], keywords: dict[str, Values]) -> Values:
+        from pydantic_reader import is_model, read_model
+
+        made = Object(code.module, code.class_node)
+        if is_model(code):
+            for source in keywords.get("**", ()):
+                read_model(self, code, source)
+            return (made,)
+        constructor = self.method(made, "__init__")
+        if constructor is not None:
+            self.call(constructor, args, keywords)
+        return (made,)
+
+    def method(self, owner: Object, name: str) -> Code | None:
+        """A method of an object, through the bases that the package defines."""
+        for module, node in lineage(owner.module, owner.node):
+            for statement in node.body:
+                if isinstance(statement, ast.FunctionDef) and statement.name == name:
+                    return Code(module, statement, owner)
+        return None
+
+    def get(self, holders: Values, keys: Values, defaults: Values | None) -> Values:
+        """What ``holder.get(key, default)`` gives; ``None`` for a call that names no default."""
+        found: Values = ()
+        for holder in holders:
+            for key in consts(keys):
+                if isinstance(holder, Block):
+                    found = merged(found, self.ask(holder, key, defaults or (), **_computed(defaults)))
+                elif isinstance(holder, Const) and isinstance(holder.value, dict):
+                    found = merged(found, (Const(holder.value[key]),) if key in holder.value else defaults or ())
+                elif isinstance(holder, Display):
+                    found = merged(found, dict(holder.items).get(key, defaults or ()))
+        return found
+
+    # --- statements ------------------------------------------------------------------------------------------
+
+    def run(self, body: list[ast.stmt], scope: Scope, module: Module) -> None:
+        """Walks statements in order; branches are walked apart and their scopes merged."""
+        for statement in body:
+            self._step(statement, scope, module)
+
+    def _step(self, statement: ast.stmt, scope: Scope, module: Module) -> None:
+        if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+            values = self.evaluate(statement.value, scope, module) if statement.value else ()
+            for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
+                self._assign(target, values, scope, module)
+        elif isinstance(statement, ast.Return):
+            values = self.evaluate(statement.value, scope, module) if statement.value else ()
+            if self._returns:
+                self._returns[-1] = merged(self._returns[-1], values)
+        elif isinstance(statement, ast.If):
+            if not self._refusal(statement, scope, module):
+                self.evaluate(statement.test, scope, module)
+                self._branches([statement.body, statement.orelse], scope, module)
+        elif isinstance(statement, ast.Try):
+            bodies = [statement.body + statement.orelse, *(handler.body for handler in statement.handlers)]
+            self._branches(bodies, scope, module)
+            self.run(statement.finalbody, scope, module)
+        elif isinstance(statement, ast.For):
+            self._loop(statement, scope, module)
+        elif isinstance(statement, (ast.With, ast.While)):
+            self.run(statement.body, scope, module)
+        elif isinstance(statement, ast.ImportFrom):
+            for alias in statement.names:
+                name = alias.asname or alias.name
+                scope[name] = module.imported(statement, name)
+        elif isinstance(statement, ast.FunctionDef):
+            scope[statement.name] = (Code(module, statement),)
+        elif not isinstance(statement, ast.ClassDef):
+            for child in ast.iter_child_nodes(statement):
+                if isinstance(child, ast.expr):
+                    self.evaluate(child, scope, module)
+
+    def _branches(self, bodies: list[list[ast.stmt]], scope: Scope, module: Module) -> None:
+        scopes = [dict(scope) for _ in bodies]
+        for body, branch in zip(bodies, scopes, strict=True):
+            self.run(body, branch, module)
+        for name in {name for branch in scopes for name in branch}:
+            scope[name] = merged(*(branch.get(name, ()) for branch in scopes))
+
+    def _refusal(self, statement: ast.If, scope: Scope, module: Module) -> bool:
+        """``if KEY in block: raise …``: the key is refused, which is not the same as being known."""
+        test = statement.test
+        if not (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.In) and not statement.orelse):
+            return False
+        if not isinstance(statement.body[0], ast.Raise):
+            return False
+        blocks = [b for b in self.evaluate(test.comparators[0], scope, module) if isinstance(b, Block)]
+        keys = consts(self.evaluate(test.left, scope, module))
+        for block in blocks:
+            for key in keys:
+                self.ask(block, key, refused=True)
+        return bool(blocks)
+
+    def _loop(self, statement: ast.For, scope: Scope, module: Module) -> None:
+        source = self.evaluate(statement.iter, scope, module)
+        for block in (value for value in source if isinstance(value, Block)):
+            if not self._overlay(statement, block, scope):
+                self.mark(block, open=True)
+        rounds = [item for value in source for item in _items(value)][:MAX_ITEMS]
+        for item in rounds or [()]:
+            self._assign(statement.target, item, scope, module)
+            self.run(statement.body, scope, module)
+
+    def _overlay(self, statement: ast.For, block: Block, scope: Scope) -> bool:
+        """``for key, value in block.items(): defaults[key] = value``: the keys are those of the defaults."""
+        for inner in statement.body:
+            target = inner.targets[0] if isinstance(inner, ast.Assign) else None
+            if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+                tables = [value for value in consts(scope.get(target.value.id, ())) if isinstance(value, dict)]
+                for table in tables:
+                    for key, default in table.items():
+                        self.ask(block, key, (Const(default),))
+                return bool(tables)
+        return False
+
+    def _assign(self, target: ast.expr, values: Values, scope: Scope, module: Module) -> None:
+        if isinstance(target, ast.Name):
+            scope[target.id] = values
+        elif isinstance(target, ast.Attribute):
+            for owner in self.evaluate(target.value, scope, module):
+                if isinstance(owner, Object):
+                    owner.attributes[target.attr] = merged(owner.attributes.get(target.attr, ()), values)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            for index, part in enumerate(target.elts):
+                picked = [(Const(v[index]),) for v in consts(values) if isinstance(v, (tuple, list)) and len(v) > index]
+                self._assign(part, merged(*picked), scope, module)
+
+    # --- expressions -----------------------------------------------------------------------------------------
+
+    def evaluate(self, node: ast.expr, scope: Scope, module: Module) -> Values:
+        """The alternatives that an expression may stand for; what is not understood is no alternative."""
+        from package_expressions import evaluate
+
+        return evaluate(self, node, scope, module)
+
+    @property
+    def this(self) -> Object | None:
+        """The object whose method is being walked."""
+        return self._this[-1] if self._this else None
+
+
+def lineage(module: Module, node: ast.ClassDef) -> Iterator[tuple[Module, ast.ClassDef]]:
+    """A class and its bases inside the package, nearest first."""
+    yield module, node
+    for base in node.bases:
+        if isinstance(base, ast.Name):
+            for value in module.lookup(base.id):
+                if isinstance(value, Code) and isinstance(value.node, ast.ClassDef) and value.node is not node:
+                    yield from lineage(value.module, value.node)
+
+
+def _computed(defaults: Values | None) -> dict[str, Any]:
+    known = defaults is None or any(isinstance(value, (Const, Block)) for value in defaults)
+    return {} if known else {"computed": True}
+
+
+def _items(value: Value) -> list[Values]:
+    if isinstance(value, Const) and isinstance(value.value, (list, tuple, dict, set, frozenset)):
+        return [(Const(item),) for item in value.value]
+    return []

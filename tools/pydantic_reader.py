@@ -1,0 +1,203 @@
+"""Pydantic models for ``package_reader``: every field with type, default, bounds, choices, alias and deprecation."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from package_expressions import class_constant, evaluate
+from package_reader import Block, Code, Const, Display, Module, Reader, Value, Values, consts, lineage
+
+BOUNDS = ("ge", "gt", "le", "lt")
+SIMPLE = {"int", "float", "bool", "str", "dict", "list", "tuple", "Path"}
+WORDS = {"Dict": "dict", "List": "list", "Tuple": "list", "tuple": "list", "Path": "str", "Sequence": "list"}
+
+
+def bases(module: Module, node: ast.ClassDef) -> set[str]:
+    """Names of all bases, also of those that come from outside the package."""
+    names = set()
+    for _, parent in lineage(module, node):
+        for base in parent.bases:
+            names.add(base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", ""))
+    return names
+
+
+def is_model(code: Code) -> bool:
+    """Whether a class is a pydantic model."""
+    return isinstance(code.node, ast.ClassDef) and "BaseModel" in bases(code.module, code.node)
+
+
+def read_model(reader: Reader, code: Code, source: Value) -> None:
+    """Records the fields of a model that is built from ``**source``."""
+    if not isinstance(code.node, ast.ClassDef) or not isinstance(source, (Block, Display)):
+        return
+    if isinstance(source, Block):
+        reader.mark(source, strict=_forbids_extra(code), model=True)
+    for module, name, annotation, default in _fields(code):
+        facts = _described(reader, module, annotation, default)
+        held = _held(reader, source, name, facts)
+        for model in _models(module, annotation):
+            for value in held:
+                read_model(reader, model, value)
+
+
+def _held(reader: Reader, source: Block | Display, name: str, facts: dict[str, Any]) -> Values:
+    """The part of the source that a field gets; a field with an alias is reached under both names."""
+    if isinstance(source, Display):
+        return next((values for key, values in source.items if key == name), ())
+    defaults = facts.pop("defaults")
+    alias = facts.pop("alias", "")
+    held = reader.ask(source, alias or name, defaults, field=True, **facts)
+    if alias and alias != name:
+        prefix = f"{source.path}." if source.path else ""
+        reader.ask(source, name, defaults, field=True, alias_of=prefix + alias, **facts)
+    return tuple(value for value in held if isinstance(value, Block))
+
+
+def _fields(code: Code) -> Iterator[tuple[Module, str, ast.expr, ast.expr | None]]:
+    found: dict[str, tuple[Module, str, ast.expr, ast.expr | None]] = {}
+    for module, node in reversed(list(lineage(code.module, code.class_node))):
+        for statement in node.body:
+            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+                name = statement.target.id
+                if "ClassVar" not in ast.unparse(statement.annotation) and not name.startswith("_"):
+                    found[name] = (module, name, statement.annotation, statement.value)
+            elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+                target = statement.targets[0]
+                if isinstance(target, ast.Name) and target.id in found:
+                    _, name, annotation, _ = found[target.id]
+                    found[name] = (module, name, annotation, statement.value)
+    yield from found.values()
+
+
+def _forbids_extra(code: Code) -> bool:
+    for _, node in lineage(code.module, code.class_node):
+        for statement in node.body:
+            text = ast.unparse(statement).replace('"', "'")
+            if isinstance(statement, ast.Assign) and text.startswith("model_config") and "extra=" in text:
+                return "extra='forbid'" in text
+            if isinstance(statement, ast.ClassDef) and statement.name == "Config" and "extra = " in text:
+                return "extra = 'forbid'" in text or "extra = Extra.forbid" in text
+    return False
+
+
+def _described(reader: Reader, module: Module, annotation: ast.expr, default: ast.expr | None) -> dict[str, Any]:
+    facts: dict[str, Any] = {"type": "|".join(_types(module, annotation)) or "any"}
+    if "Optional" in ast.unparse(annotation) or "None" in ast.unparse(annotation).split(" | "):
+        facts["nullable"] = True
+    if choices := _choices(module, annotation):
+        facts["choices"] = choices
+    facts["defaults"] = ()
+    if isinstance(default, ast.Call) and getattr(default.func, "id", "") == "Field":
+        words = {word.arg: word.value for word in default.keywords if word.arg}
+        facts["defaults"] = evaluate(reader, default.args[0], {}, module) if default.args else ()
+        if "default" in words:
+            facts["defaults"] = evaluate(reader, words["default"], {}, module)
+        for bound in BOUNDS:
+            if bound in words and (values := consts(evaluate(reader, words[bound], {}, module))):
+                facts[bound] = values[0]
+        if "alias" in words:
+            facts["alias"] = consts(evaluate(reader, words["alias"], {}, module))[0]
+        facts.update(_deprecation(reader, module, words))
+    elif default is not None:
+        facts["defaults"] = evaluate(reader, default, {}, module)
+    if any(value.value is Ellipsis for value in facts["defaults"] if isinstance(value, Const)):
+        facts["defaults"], facts["required"] = (), True
+    elif default is None:
+        facts["required"] = True
+    return facts
+
+
+def _deprecation(reader: Reader, module: Module, words: dict[str, ast.expr]) -> dict[str, Any]:
+    extra = words.get("json_schema_extra")
+    if isinstance(extra, ast.Dict):
+        pairs = zip(extra.keys, extra.values, strict=True)
+        words = {str(key.value): value for key, value in pairs if isinstance(key, ast.Constant)}
+
+    def constant(name: str) -> Any:
+        values = consts(evaluate(reader, words[name], {}, module)) if name in words else []
+        return values[0] if values else None
+
+    if not constant("deprecated"):
+        return {}
+    facts: dict[str, Any] = {"deprecated": True, "replaced_by": constant("new_param") or ""}
+    if constant("set_new_param") is False:
+        facts["replaced_by"] = ""
+    convert = words.get("new_param_fn")
+    made = convert.body.body if isinstance(convert, ast.Lambda) and isinstance(convert.body, ast.IfExp) else None
+    if isinstance(made, ast.Call):
+        values = {word.arg: consts(evaluate(reader, word.value, {}, module)) for word in made.keywords if word.arg}
+        facts["becomes"] = {name: found[0] for name, found in values.items() if found}
+    return facts
+
+
+def _names(annotation: ast.expr) -> Iterator[ast.expr]:
+    """The names of an annotation outside ``Literal``, outermost first; the arguments of containers are left out."""
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        yield from _names(ast.parse(annotation.value, mode="eval").body)
+    elif isinstance(annotation, ast.Subscript):
+        head = ast.unparse(annotation.value).split(".")[-1]
+        if head in {"Optional", "Union", "Annotated"}:
+            yield from _names(annotation.slice)
+        else:
+            yield annotation.value
+    elif isinstance(annotation, ast.Tuple):
+        for part in annotation.elts:
+            yield from _names(part)
+    elif isinstance(annotation, ast.BinOp):
+        yield from _names(annotation.left)
+        yield from _names(annotation.right)
+    else:
+        yield annotation
+
+
+def _classes(module: Module, annotation: ast.expr) -> list[Code]:
+    found = []
+    for name in _names(annotation):
+        if isinstance(name, ast.Name):
+            found += [v for v in module.lookup(name.id) if isinstance(v, Code) and isinstance(v.node, ast.ClassDef)]
+    return found
+
+
+def _models(module: Module, annotation: ast.expr) -> list[Code]:
+    return [code for code in _classes(module, annotation) if is_model(code)]
+
+
+def _is_enum(code: Code) -> bool:
+    return isinstance(code.node, ast.ClassDef) and any(n.endswith("Enum") for n in bases(code.module, code.node))
+
+
+def _types(module: Module, annotation: ast.expr) -> list[str]:
+    types = ["block"] if _models(module, annotation) else []
+    if any(_is_enum(code) for code in _classes(module, annotation)) or "Literal" in ast.unparse(annotation):
+        types.append("enum")
+    for name in _names(annotation):
+        word = ast.unparse(name).split(".")[-1]
+        if word in SIMPLE or word in WORDS:
+            types.append(WORDS.get(word, word))
+    return list(dict.fromkeys(types))
+
+
+def _choices(module: Module, annotation: ast.expr) -> list[Any]:
+    choices: list[Any] = []
+    for code in _classes(module, annotation):
+        if _is_enum(code):
+            choices += _members(code)
+    for part in ast.walk(annotation):
+        if isinstance(part, ast.Subscript) and ast.unparse(part.value).split(".")[-1] == "Literal":
+            items = part.slice.elts if isinstance(part.slice, ast.Tuple) else [part.slice]
+            choices += [item.value for item in items if isinstance(item, ast.Constant)]
+    return list(dict.fromkeys(choices))
+
+
+def _members(code: Code) -> list[Any]:
+    """Values of an enum; a member that is spelt as a list takes any of its plain words."""
+    found: list[Any] = []
+    for statement in code.class_node.body:
+        if isinstance(statement, ast.Assign) and isinstance(target := statement.targets[0], ast.Name):
+            if isinstance(statement.value, ast.Tuple):
+                found += [item.value for item in statement.value.elts if isinstance(item, ast.Constant)]
+            else:
+                found += consts(class_constant(code, target.id))
+    return found
