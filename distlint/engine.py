@@ -94,6 +94,7 @@ class _Analysis:
             self._discovery.paths | set(self._request.overlays),
             self._specs,
             self._read_more,
+            self._text,
             self._settings.pins,
             self._settings.world_size,
         )
@@ -162,12 +163,9 @@ class _Analysis:
         from distlint.judge.judge import judge
         from distlint.judge.rulebook import Rulebook
 
-        rulebook = Rulebook.load(
-            extra_dirs=self._settings.rule_folders, installed=self._settings.installed_rules
-        )
+        rulebook = Rulebook.load(self._settings.rule_folders, installed=self._settings.installed_rules)
         present = self._frameworks_present()
-        book = rulebook.for_frameworks(present)
-        judgement = judge(project, book, self._settings, subject_kinds(), text=self._text)
+        judgement = judge(project, rulebook, self._settings, subject_kinds().values(), present)
         findings = tuple(finding for finding in judgement.findings if self._in_scope(finding))
         errors = [
             *self._discovery.errors,
@@ -181,7 +179,7 @@ class _Analysis:
         return Report(
             root=self._root,
             findings=findings,
-            rules=book.rules,
+            rules={rule.code: rule for rule in rulebook.for_frameworks(present)},
             text=self._text,
             suppressed=judgement.suppressed,
             errors=tuple(sorted(errors, key=lambda error: (error.file, error.line, error.message))),

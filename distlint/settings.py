@@ -30,7 +30,7 @@ class SettingsError(ValueError):
 
 
 class FilePattern(NamedTuple):
-    """A pattern as in ``.gitignore`` (``""`` fits every file), relative to ``folder``, which is relative to the root."""
+    """A pattern as in ``.gitignore`` (``""`` fits all), relative to ``folder``, which is relative to the root."""
 
     pattern: str
     folder: str

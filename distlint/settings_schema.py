@@ -21,7 +21,7 @@ _IGNORE_FIELDS = ("rule", "file", "path", "reason")
 
 
 class Option(NamedTuple):
-    """One key: the check that says what is wrong with a value (or nothing), its default, and its meaning in one line."""
+    """One key: the check that says what is wrong with a value (or nothing), its default, and its meaning."""
 
     check: Callable[[Any], str]
     default: Any
@@ -135,7 +135,7 @@ def check_values(values: Mapping[str, Any], place: Callable[[str], str]) -> None
 
 
 def places_of(text: str, name: str, values: Mapping[str, Any], table: str) -> dict[str, str]:
-    """Where each key stands, as ``file:line``; names in tables as ``key.name``, tables of ``ignore`` as ``ignore.0``."""
+    """Where each key stands, as ``file:line``; names in tables as ``key.name``, ``ignore`` tables as ``ignore.0``."""
     toml = TomlText(text)
     places: dict[str, str] = {}
     for key, value in values.items():

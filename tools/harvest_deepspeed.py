@@ -18,7 +18,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from package_reader import Asked, Block, Code, Package, Reader, Values, consts
+from package_reader import Asked, Reader, open_package
+from package_source import Block, Code, Package, Values, consts
 
 OUTPUT = Path(__file__).parent.parent / "distlint" / "knowledge" / "deepspeed_config.json"
 
@@ -72,7 +73,7 @@ def _order(version: str) -> tuple[int, ...]:
 
 def read_release(folder: Path) -> dict[str, dict[str, Any]]:
     """Dotted path → what one release says of the key."""
-    package = Package(folder)
+    package = open_package(folder)
     whole = Reader(package)
     whole.call(_one(package, "deepspeed.runtime.config", "DeepSpeedConfig"), [(Block(""),)], {})
     shallow = Reader(package, limit=1)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 import operator
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from package_reader import Block, Code, Const, Display, Module, Object, Reader, Scope, Values, consts, lineage, merged
+from package_source import Block, Code, Const, Display, Module, Object, Scope, Values, consts, lineage, merged
+
+if TYPE_CHECKING:
+    from package_reader import Reader
 
 ARITHMETIC: dict[type[ast.operator], Any] = {
     ast.Add: operator.add,
@@ -59,7 +62,7 @@ def class_constant(code: Code, name: str) -> Values:
             if isinstance(statement, ast.Assign) and any(
                 isinstance(target, ast.Name) and target.id == name for target in statement.targets
             ):
-                return evaluate(Reader(module.package), statement.value, {}, module)
+                return module.package.evaluate(statement.value, module)
     return ()
 
 

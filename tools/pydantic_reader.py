@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from package_expressions import class_constant, evaluate
-from package_reader import Block, Code, Const, Display, Module, Reader, Value, Values, consts, lineage
+from package_source import Block, Code, Const, Display, Module, Value, Values, consts, lineage
+
+if TYPE_CHECKING:
+    from package_reader import Reader
 
 BOUNDS = ("ge", "gt", "le", "lt")
 SIMPLE = {"int", "float", "bool", "str", "dict", "list", "tuple", "Path"}

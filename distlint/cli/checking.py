@@ -63,7 +63,7 @@ def run_check(options: Options) -> int:
     """Does what the command line asks and returns the exit code; ends with a click error where the call is wrong."""
     _refuse_contradictions(options)
     inputs = read_inputs(options.paths, options.stdin_filename)
-    settings = chosen_settings(options, inputs.paths)
+    settings = chosen_settings(options, inputs.common)
     if options.show_settings:
         write_out(described(settings))
         return CLEAN

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -18,8 +17,8 @@ if TYPE_CHECKING:
     from distlint.cli.checking import Options
 
 
-def chosen_settings(options: Options, paths: tuple[Path, ...]) -> Settings:
-    """The settings for the paths and the command line; ends with an error where one of them is wrong."""
+def chosen_settings(options: Options, start: Path) -> Settings:
+    """The settings for a path and the command line; ends with an error where one of them is wrong."""
     overrides = {
         "select": _words(options.select),
         "extend-select": _words(options.extend_select),
@@ -31,7 +30,7 @@ def chosen_settings(options: Options, paths: tuple[Path, ...]) -> Settings:
     }
     try:
         settings = load_settings(
-            Path(os.path.commonpath(paths)),
+            start,
             config=options.config,
             isolated=options.isolated,
             overrides=overrides,
@@ -40,7 +39,7 @@ def chosen_settings(options: Options, paths: tuple[Path, ...]) -> Settings:
     except SettingsError as error:
         raise click.ClickException(str(error)) from None
     if options.no_ignores:
-        settings = replace(settings, ignore_comments=False, ignores=(), per_file_ignores=())
+        settings = replace(settings, no_ignores=True)
     return settings
 
 

@@ -21,6 +21,11 @@ class Inputs:
     paths: tuple[Path, ...]
     buffer: str | None = None
 
+    @property
+    def common(self) -> Path:
+        """The folder or file that holds all of the paths: where the search for settings starts."""
+        return Path(os.path.commonpath(self.paths))
+
 
 def read_inputs(names: tuple[str, ...], stdin_filename: str | None) -> Inputs:
     """Checks the paths that were named; ends with a usage error for one that is missing or unreadable."""

@@ -29,8 +29,8 @@ def find_rule(word: str) -> Rule:
 
 
 def _rulebook(installed: bool) -> Rulebook:
-    from distlint.judge.rulebook import Rulebook
     from distlint.judge.errors import RuleFileError
+    from distlint.judge.rulebook import Rulebook
 
     try:
         return Rulebook.load(installed=installed)

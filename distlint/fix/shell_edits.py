@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from distlint.fix.edits import Patch, begins_line, indentation, line_end, line_start, newline_of, next_line
+from distlint.fix.edits import Patch, begins_line, indentation, line_end, line_start, newline_of, next_line, whole_lines
 from distlint.fix.literals import shell_word
 from distlint.fix.place import Place
 from distlint.fix.shell_commands import CommandLine, command_at
@@ -85,7 +85,7 @@ def removal(text: str, start: int, end: int) -> list[Patch]:
         continued = _CONTINUED.search(text, max(0, line - 400), start)
         if rest == "" and continued:
             return [Patch(continued.start(), end, "")]
-        return [Patch(line, next_line(text, end), "")]
+        return [Patch(*whole_lines(text, line, line_end(text, end)), "")]
     while start > 0 and text[start - 1] in " \t" and not begins_line(text, start):
         start -= 1
     # At the beginning of a line or of a quoted text, the white space behind goes instead.

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from distlint.fix.config_tree import ConfigTree
-from distlint.fix.edits import Patch, begins_line, line_end, line_start, newline_of, next_line
+from distlint.fix.edits import Patch, begins_line, line_end, line_start, newline_of, next_line, whole_lines
 from distlint.fix.literals import yaml_block, yaml_flow
 from distlint.fix.operations import CannotFixError
 from distlint.model.document import Entry, Leaf, Mapping, Node, Sequence
@@ -74,7 +74,7 @@ def removed(tree: ConfigTree, parents: list[Entry | int], mapping: Mapping, entr
     if len(own) == 1:
         return _emptied(tree, parents, start, end)
     if begins_line(text, start):
-        return [Patch(line_start(text, start), next_line(text, end), "")]
+        return [Patch(*whole_lines(text, start, line_end(text, end)), "")]
     following = tree.region(own[own.index(entry) + 1].key_span)[0] if entry is not own[-1] else -1
     if following < 0 or text[end:following].split("#")[0].strip():
         raise CannotFixError("the key shares its line with something else")

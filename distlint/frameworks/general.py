@@ -117,7 +117,7 @@ def launch_settings(launch: Launch) -> dict[str, Setting]:
 
 def launch_subjects(project: Project) -> Iterator[Subject]:
     """One subject per launch of the project."""
-    runs = {run.launch: run for run in project.runs if run.launch is not None}
+    runs = {id(run.launch): run for run in project.runs if run.launch is not None}
     for launch in project.launches:
         yield Subject(
             kind="launch",
@@ -126,7 +126,7 @@ def launch_subjects(project: Project) -> Iterator[Subject]:
             settings=launch_settings(launch),
             versions=project.environments.for_file(launch.script_file or launch.span.file),
             names=_launch_names(project, launch),
-            run=runs.get(launch),
+            run=runs.get(id(launch)),
             functions={"provides": lambda name, launch=launch: known(str(name.only) in launch.provides)},
             extra={"launch": launch},
         )

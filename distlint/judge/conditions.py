@@ -82,7 +82,7 @@ class Condition:
         """Whether the condition holds for every possible value; ``versions`` fixes versions that are open otherwise."""
         found = outcomes(self.evaluate, View.of(subject), versions or {})
         answers = {kleene.truth(outcome.value) for outcome in found}
-        used = tuple(dict.fromkeys(item for outcome in found for item in outcome.used))
+        used = tuple({item.path: item for outcome in found for item in outcome.used}.values())
         if len(answers) == 1 and None not in answers:
             return Verdict(answers.pop(), used)
         reasons = (outcome.value.reason for outcome in found if outcome.value.reason)
@@ -110,7 +110,8 @@ def compile_condition(text: str) -> Condition:
     try:
         tree = ast.parse(f"({text}\n)", mode="eval")
     except SyntaxError as error:
-        raise ConditionError(f"not an expression: {error.msg}", max((error.lineno or 1) - 1, 0)) from None
+        line = min(max((error.lineno or 1) - 1, 0), text.count("\n"))
+        raise ConditionError(f"not an expression: {error.msg}", line) from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise ConditionError(f"not an expression: {error or 'nested too deeply'}") from None
     compiler = _Compiler()

@@ -10,7 +10,7 @@ from distlint.judge.rulebook import Rulebook
 from distlint.judge.selection import SelectionError, Selector, most_specific, resolve_selector, select_codes
 from distlint.model.document import Node, find
 from distlint.model.facts import FileFacts
-from distlint.model.finding import Finding, Severity
+from distlint.model.finding import Finding
 from distlint.model.span import Span
 from distlint.settings import FilePattern, IgnoreEntry, Settings, SettingsError
 
@@ -33,9 +33,7 @@ class Policy:
         self.heads = rulebook.heads
         self.redirects: dict[str, str] = {}
         self.enabled = self._enabled()
-        self._severities = {
-            self._selector(word, "severity", word): level for word, level in settings.severity.items()
-        }
+        self._severities = {self._selector(word, "severity", word): level for word, level in settings.severity.items()}
         self._silences = (*self._per_file(), *map(self._entry, settings.ignores))
 
     def _selector(self, word: str, key: str, name: str = "", where: str = "") -> Selector:
@@ -49,9 +47,9 @@ class Policy:
 
     def _enabled(self) -> frozenset[str]:
         for layer in self.settings.layers:
-            for key, words in (("select", layer.select), ("extend-select", layer.extend_select), ("ignore", layer.ignore)):
-                for word in words:
-                    self._selector(word, key)
+            keys = (("select", layer.select), ("extend-select", layer.extend_select), ("ignore", layer.ignore))
+            for key, word in ((key, word) for key, words in keys for word in words):
+                self._selector(word, key)
         return select_codes(self.heads, self.settings.layers)
 
     def _per_file(self) -> Iterable[_Silence]:
@@ -71,12 +69,7 @@ class Policy:
     def graded(self, finding: Finding) -> Finding:
         """The finding with the severity that the settings give to its rule."""
         selector = most_specific(finding.code, self._severities)
-        return finding if selector is None else replace(finding, severity=self.severity(finding.code, finding.severity))
-
-    def severity(self, code: str, declared: Severity) -> Severity:
-        """The severity of a rule: the settings' one, or the one declared."""
-        selector = most_specific(code, self._severities)
-        return declared if selector is None else self._severities[selector]
+        return finding if selector is None else replace(finding, severity=self._severities[selector])
 
     def silenced(self, finding: Finding, facts: Mapping[str, FileFacts]) -> str | None:
         """Why the settings silence a finding; ``None`` where they don't."""

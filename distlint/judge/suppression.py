@@ -1,8 +1,8 @@
-"""Silencing findings by comments, and the findings about such comments: unused, unknown, malformed or without reason."""
+"""Silencing findings by comments, and the findings about such comments: unused, unknown or malformed ones."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from distlint.judge.ruleindex import RuleHead
@@ -46,12 +46,10 @@ class Suppressions:
     def __init__(self, facts: Mapping[str, FileFacts], heads: Mapping[str, RuleHead]) -> None:
         self._heads = heads
         self._marks = _Marks()
-        self._comments = [
-            comment for path in sorted(facts) if facts[path].suppressions for comment in facts[path].suppressions
-        ]
-        for path in sorted(facts):
-            if facts[path].suppressions:
-                self._marks.regions[path] = list(self._regions(facts[path].suppressions))
+        commented = [path for path in sorted(facts) if facts[path].suppressions]
+        self._comments = [comment for path in commented for comment in facts[path].suppressions]
+        for path in commented:
+            self._marks.regions[path] = list(self._regions(facts[path].suppressions))
 
     def _regions(self, comments: Iterable[Suppression]) -> Iterator[_Region]:
         open_regions: dict[str, _Region] = {}
@@ -85,11 +83,15 @@ class Suppressions:
             yield selector
 
     def silencing(self, finding: Finding) -> Suppression | None:
-        """The comment that silences a finding: one whose lines meet any of its places. All such comments count as used."""
+        """The comment whose lines meet any place of a finding, if there is one. All such comments count as used.
+
+        A finding about a comment is not silenced by that comment.
+        """
         found: Suppression | None = None
         for span in (finding.span, *(related.span for related in finding.related)):
             for region in self._marks.regions.get(span.file, ()):
-                if region.first <= span.end_line and span.line <= region.last and finding.code in region.selector.codes:
+                meets = region.first <= span.end_line and span.line <= region.last
+                if meets and finding.code in region.selector.codes and region.comment.span != finding.span:
                     region.used = True
                     found = found or region.comment
         return found
@@ -136,7 +138,7 @@ class Suppressions:
             yield _finding(rule, comment, what, _removal(rule, comment, codes))
 
     def _is_own(self, selector: Selector) -> bool:
-        return any(self._heads[code].framework == OWN_FRAMEWORK for code in selector.codes)
+        return all(self._heads[code].framework == OWN_FRAMEWORK for code in selector.codes)
 
     def _unknown(self, rule: Rule) -> Iterator[Finding]:
         for comment, code, problem, present in self._marks.unknown:
@@ -169,7 +171,9 @@ def _removal(rule: Rule, comment: Suppression, codes: list[str]) -> FixPlan:
     """Takes codes out of a comment, or the comment away where none is left."""
     left = tuple(code for code in comment.codes if code not in codes)
     if left:
-        return FixPlan(f"remove {', '.join(f'`{code}`' for code in codes)}", _safety(rule), (_rewritten(comment, left),))
+        return FixPlan(
+            f"remove {', '.join(f'`{code}`' for code in codes)}", _safety(rule), (_rewritten(comment, left),)
+        )
     if comment.alone:
         return FixPlan("remove the comment", _safety(rule), (Operation("delete-lines", comment.span),))
     span = comment.span._replace(column=comment.span.column - comment.margin)
@@ -178,7 +182,4 @@ def _removal(rule: Rule, comment: Suppression, codes: list[str]) -> FixPlan:
 
 def _rewritten(comment: Suppression, codes: tuple[str, ...]) -> Operation:
     """The operation that replaces the codes of a comment; its sign and its reason stay."""
-    return Operation("replace-codes", comment.span, {"codes": codes})
-
-
-CommentCheck = Callable[[Rule], Iterable[Finding]]
+    return Operation("replace", comment.codes_span or comment.span, {"text": ", ".join(codes)})

@@ -133,7 +133,12 @@ def _unary(evaluator: Evaluator, expr: ir.Operation, frame: Frame, state: Env, s
         if decided is None:
             value = node_value(node_of(operand, span))
             return Leaf(value.map(lambda v: not v) if value.state is State.ONE_OF else unknown("not known", span), span)
-        return leaf(node_value(node_of(operand, span), None).map(lambda _: not decided) if isinstance(operand, Leaf) else one_of([not decided], (span,)), span)
+        return leaf(
+            node_value(node_of(operand, span), None).map(lambda _: not decided)
+            if isinstance(operand, Leaf)
+            else one_of([not decided], (span,)),
+            span,
+        )
     value = node_value(node_of(operand, span))
     if expr.operators[0] == "-":
         return leaf(value.map(operator.neg), span)
@@ -165,7 +170,12 @@ def _comparison(evaluator: Evaluator, expr: ir.Operation, frame: Frame, state: E
             if isinstance(plain, Leaf) and plain.value.is_known and plain.value.only is None:
                 results.append(one_of([op in ("is not", "!=")], (span,)))
                 continue
-        if op in ("in", "not in") and isinstance(right, Mapping) and not right.open and all(e.certain for e in right.entries):
+        if (
+            op in ("in", "not in")
+            and isinstance(right, Mapping)
+            and not right.open
+            and all(e.certain for e in right.entries)
+        ):
             key = node_value(node_of(left, span))
             results.append(key.map(lambda k, r=right, o=op: (r.entry(k) is not None) == (o == "in")))  # type: ignore[misc]
             continue
@@ -179,7 +189,9 @@ def _comparison(evaluator: Evaluator, expr: ir.Operation, frame: Frame, state: E
 
 def _is_object(value: Abstract) -> bool:
     """Whether a value surely is an object that is not ``None``: what a class made, a function, a mapping or a list."""
-    return isinstance(value, (Mapping, Sequence, LambdaValue, Reference)) or (isinstance(value, Instance) and _made_by_class(value))
+    return isinstance(value, (Mapping, Sequence, LambdaValue, Reference)) or (
+        isinstance(value, Instance) and _made_by_class(value)
+    )
 
 
 def _made_by_class(instance: Instance) -> bool:

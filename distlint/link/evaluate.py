@@ -116,7 +116,9 @@ class Evaluator:
                     if entry is None and sure and all(type(arg) is not ir.Starred for arg in call.args):
                         continue
                 return self._unknown("behind ** in the call", call.at, frame)
-        return None if not any(type(arg) is ir.Starred for arg in call.args) else self._unknown("behind *", call.at, frame)
+        return (
+            None if not any(type(arg) is ir.Starred for arg in call.args) else self._unknown("behind *", call.at, frame)
+        )
 
     # Expressions -------------------------------------------------------------------------------------------------
 
@@ -236,10 +238,16 @@ class Evaluator:
             elif isinstance(base, Mapping) and index.is_known:
                 entry, sure = find(base, (index.only,))
                 missing = "no such key" if sure else "may be set where we can't see"
-                results.append(entry.node if entry is not None and entry.certain else Leaf(unknown(missing, span), span))
+                results.append(
+                    entry.node if entry is not None and entry.certain else Leaf(unknown(missing, span), span)
+                )
             elif isinstance(base, Sequence) and index.is_known and isinstance(index.only, int) and not base.open:
                 at = index.only
-                results.append(base.items[at] if -len(base.items) <= at < len(base.items) else Leaf(unknown("out of range", span), span))
+                results.append(
+                    base.items[at]
+                    if -len(base.items) <= at < len(base.items)
+                    else Leaf(unknown("out of range", span), span)
+                )
             elif isinstance(base, Leaf) and base.value.is_known and index.is_known:
                 results.append(leaf(base.value.map(lambda text: text[index.only]), span))
             else:
@@ -378,7 +386,12 @@ class Evaluator:
         for option in options_of(value):
             if isinstance(option, Instance):
                 results.append(option if part == "enter" else self.part_of(option, part))
-            elif isinstance(option, Sequence) and isinstance(part, int) and not option.open and -len(option.items) <= part < len(option.items):
+            elif (
+                isinstance(option, Sequence)
+                and isinstance(part, int)
+                and not option.open
+                and -len(option.items) <= part < len(option.items)
+            ):
                 results.append(option.items[part])
             elif isinstance(option, Sequence) and part == "*" and not option.open:
                 results.append(several(option.items, span))
@@ -488,7 +501,11 @@ class Evaluator:
                 inner = Frame(target.file, target.index, {parameter.name: before}, frame.depth + 1, bound=True)
                 self._alive.append(inner)
                 ends = [state for state in (flow.exit, *(state for _, state in flow.returns)) if state is not None]
-                return several([self._in_chain(parameter.name, inner, end, span) for end in ends], span) if ends else before
+                return (
+                    several([self._in_chain(parameter.name, inner, end, span) for end in ends], span)
+                    if ends
+                    else before
+                )
         return before
 
     def _entry(self, name: str, frame: Frame, span: Span) -> Abstract:
@@ -505,7 +522,9 @@ class Evaluator:
         flow = self.project.flow(outer.file, outer.function)
         return self.name(name, outer, flow.exit or flow.entry, span)
 
-    def _parameter(self, function: ir.Function, parameter: ir.Parameter, position: int, frame: Frame, span: Span) -> Abstract:
+    def _parameter(
+        self, function: ir.Function, parameter: ir.Parameter, position: int, frame: Frame, span: Span
+    ) -> Abstract:
         if function.owner >= 0 and position == 0 and not _is_static(function):
             if frame.instance is not None:
                 return frame.instance
@@ -550,7 +569,9 @@ class Evaluator:
         target = self.modules.resolve(expr, frame.file)
         if target is not None and not self._shadowed(expr, frame):
             return self._target(target, span)
-        results = [self.attribute(option, expr.name, span) for option in options_of(self.evaluate(expr.base, frame, state))]
+        results = [
+            self.attribute(option, expr.name, span) for option in options_of(self.evaluate(expr.base, frame, state))
+        ]
         return several(results, span)
 
     def _shadowed(self, expr: ir.Expr, frame: Frame) -> bool:
@@ -575,7 +596,10 @@ class Evaluator:
             if name == "parent":
                 return leaf(base.value.map(lambda path: path.parent), span)
             if name in ("name", "stem"):
-                return leaf(known(text.rpartition("/")[2] if name == "name" else text.rpartition("/")[2].rpartition(".")[0]), span)
+                return leaf(
+                    known(text.rpartition("/")[2] if name == "name" else text.rpartition("/")[2].rpartition(".")[0]),
+                    span,
+                )
         return Leaf(unknown(f"attribute `{name}` of something unknown", span), span)
 
     def _instance_attribute(self, instance: Instance, name: str, span: Span) -> Abstract:
@@ -661,7 +685,11 @@ class Evaluator:
                 results.append(Instance(External(self.instance_name(callee)), call, frame, state))
             elif isinstance(callee, LambdaValue):
                 inner = Frame(callee.frame.file, callee.frame.function, callee.frame.bindings, frame.depth + 1)
-                results.append(Leaf(unknown("a lambda's result", span), span) if inner.depth > MAX_CALL_DEPTH else self.evaluate(callee.lambda_.body, callee.frame, self.state(callee.frame, callee.lambda_.at)))
+                results.append(
+                    Leaf(unknown("a lambda's result", span), span)
+                    if inner.depth > MAX_CALL_DEPTH
+                    else self.evaluate(callee.lambda_.body, callee.frame, self.state(callee.frame, callee.lambda_.at))
+                )
             else:
                 results.append(Leaf(unknown("the result of a call that we can't resolve", span), span))
         return several(results, span)
@@ -690,7 +718,9 @@ class Evaluator:
         bindings = self._bind_arguments(function, call, frame, state, shift)
         return self._returned(callee.target, bindings, callee.receiver, span, frame.depth + 1)
 
-    def _bind_arguments(self, function: ir.Function, call: ir.Call, frame: Frame, state: Env, shift: int) -> dict[str, Abstract]:
+    def _bind_arguments(
+        self, function: ir.Function, call: ir.Call, frame: Frame, state: Env, shift: int
+    ) -> dict[str, Abstract]:
         bindings: dict[str, Abstract] = {}
         for position, parameter in enumerate(function.parameters[shift:]):
             if parameter.kind.startswith("var"):
@@ -710,7 +740,12 @@ class Evaluator:
         """What a function of the project returns for these arguments."""
         function = self.project.function(target)
         flow = self.project.flow(target.file, target.index)
-        if function.skipped or function.is_async or flow.has_yield or any(d for d in function.decorators if not _is_plain(d)):
+        if (
+            function.skipped
+            or function.is_async
+            or flow.has_yield
+            or any(d for d in function.decorators if not _is_plain(d))
+        ):
             return Leaf(unknown(f"the result of `{function.name}`", span), span)
         inner = Frame(target.file, target.index, bindings, depth, instance, bound=True)
         self._alive.append(inner)
@@ -762,7 +797,9 @@ def _is_property(function: ir.Function) -> bool:
     return any(_decorator_name(decorator) in ("property", "cached_property") for decorator in function.decorators)
 
 
-_PLAIN_DECORATORS = frozenset({"staticmethod", "classmethod", "property", "cached_property", "lru_cache", "cache", "wraps", "no_grad", "record"})
+_PLAIN_DECORATORS = frozenset(
+    {"staticmethod", "classmethod", "property", "cached_property", "lru_cache", "cache", "wraps", "no_grad", "record"}
+)
 
 
 def _is_plain(decorator: ir.Expr) -> bool:

@@ -33,7 +33,13 @@ _FILE_LOADERS = {
     "commentjson.load": "jsonc",
     "json5.load": "jsonc",
 }
-_TEXT_LOADERS = {"json.loads": "json", "hjson.loads": "hjson", "yaml.safe_load": "yaml", "yaml.load": "yaml", "toml.loads": "toml"}
+_TEXT_LOADERS = {
+    "json.loads": "json",
+    "hjson.loads": "hjson",
+    "yaml.safe_load": "yaml",
+    "yaml.load": "yaml",
+    "toml.loads": "toml",
+}
 _PATH_LOADERS = {"omegaconf.OmegaConf.load": "omegaconf", "toml.load": "toml", "mmengine.Config.fromfile": "yaml"}
 
 _NUMBERS: dict[str, Callable[..., Any]] = {
@@ -71,13 +77,20 @@ def call_library(
         if given is not None:
             default = given
         return environment_variable(evaluator, variable.only, default, span)
-    if name in ("copy.deepcopy", "copy.copy", "omegaconf.OmegaConf.create", "omegaconf.OmegaConf.to_container") and call.args:
+    if (
+        name in ("copy.deepcopy", "copy.copy", "omegaconf.OmegaConf.create", "omegaconf.OmegaConf.to_container")
+        and call.args
+    ):
         return evaluator.evaluate(call.args[0], frame, state)
     if name.startswith("pathlib.") and name.rpartition(".")[2] in ("Path", "PurePath", "PosixPath", "PurePosixPath"):
         return _path_object(evaluator, call, frame, state, span)
     if name.startswith("os.path."):
         return _os_path(evaluator, name[len("os.path.") :], call, frame, state, span)
-    if name in ("collections.OrderedDict", "easydict.EasyDict", "types.SimpleNamespace", "argparse.Namespace") and call.keywords and not call.args:
+    if (
+        name in ("collections.OrderedDict", "easydict.EasyDict", "types.SimpleNamespace", "argparse.Namespace")
+        and call.keywords
+        and not call.args
+    ):
         return None if name.endswith("Namespace") else _dict_call(evaluator, call, frame, state, span)
     if name == "os.getcwd":
         return Leaf(unknown("the working directory", span), span)
@@ -114,7 +127,19 @@ def _builtin(evaluator: Evaluator, name: str, call: ir.Call, frame: Frame, state
     if name == "str" and len(call.args) == 1:
         value = _argument_values(evaluator, call, frame, state, span)[0]
         return leaf(value.map(lambda v: v if isinstance(v, PathText) else str(v)), span)
-    if name in ("next", "iter", "enumerate", "zip", "reversed", "open", "super", "map", "filter", "range", "isinstance"):
+    if name in (
+        "next",
+        "iter",
+        "enumerate",
+        "zip",
+        "reversed",
+        "open",
+        "super",
+        "map",
+        "filter",
+        "range",
+        "isinstance",
+    ):
         return None
     if name in _NUMBERS and call.args and not call.keywords:
         return _number(evaluator, name, call, frame, state, span)
@@ -155,7 +180,10 @@ def _getattr(evaluator: Evaluator, call: ir.Call, frame: Frame, state: Env, span
     name = node_value(node_of(evaluator.evaluate(call.args[1], frame, state), span))
     if not name.is_known or not isinstance(name.only, str):
         return Leaf(unknown("an attribute whose name is not known", span), span)
-    results = [evaluator.attribute(base, name.only, span) for base in options_of(evaluator.evaluate(call.args[0], frame, state))]
+    results = [
+        evaluator.attribute(base, name.only, span)
+        for base in options_of(evaluator.evaluate(call.args[0], frame, state))
+    ]
     if len(call.args) == 3 and any(isinstance(result, Instance) for result in results):
         return Leaf(unknown("an attribute that may be missing", span), span)
     return several(results, span)
@@ -239,7 +267,24 @@ def _os_path(evaluator: Evaluator, name: str, call: ir.Call, frame: Frame, state
 
 # Methods -------------------------------------------------------------------------------------------------------------
 
-_STRING_METHODS = frozenset({"lower", "upper", "strip", "lstrip", "rstrip", "replace", "split", "startswith", "endswith", "removeprefix", "removesuffix", "title", "capitalize", "format"})
+_STRING_METHODS = frozenset(
+    {
+        "lower",
+        "upper",
+        "strip",
+        "lstrip",
+        "rstrip",
+        "replace",
+        "split",
+        "startswith",
+        "endswith",
+        "removeprefix",
+        "removesuffix",
+        "title",
+        "capitalize",
+        "format",
+    }
+)
 
 
 def call_method(evaluator: Evaluator, call: ir.Call, frame: Frame, state: Env, span: Span) -> Abstract | None:
@@ -338,5 +383,3 @@ _METHODS: dict[str, Callable[..., Abstract | None]] = {
     "joinpath": _path_method,
     **dict.fromkeys(_STRING_METHODS, _string_method),
 }
-
-

@@ -206,7 +206,11 @@ def root_parser(evaluator: Evaluator, value: Abstract) -> Instance | None:
         if is_parser(evaluator, instance):
             return instance
         func = instance.call.func
-        if isinstance(instance.callee, External) and instance.callee.name in parsers_of(evaluator.project).adders and instance.call.args:
+        if (
+            isinstance(instance.callee, External)
+            and instance.callee.name in parsers_of(evaluator.project).adders
+            and instance.call.args
+        ):
             value = evaluator.evaluate(instance.call.args[0], instance.frame, instance.state)
         elif type(func) is ir.Attribute and func.name in _GROUPS:
             value = evaluator.evaluate(func.base, instance.frame, instance.state)
@@ -245,7 +249,9 @@ def dataclasses_of(evaluator: Evaluator, parser: Instance) -> list[ClassRef | Ex
     return found
 
 
-def dataclass_fields(project: Project, evaluator: Evaluator, owner: ClassRef, hops: int = 0) -> Iterator[tuple[str, Option]]:
+def dataclass_fields(
+    project: Project, evaluator: Evaluator, owner: ClassRef, hops: int = 0
+) -> Iterator[tuple[str, Option]]:
     """The fields of a dataclass with their defaults, own ones first, then those of its bases in the project."""
     if hops > 8:
         return
@@ -256,7 +262,17 @@ def dataclass_fields(project: Project, evaluator: Evaluator, owner: ClassRef, ho
             span = ir.unpack(statement.at, owner.file)
             default = _field_default(evaluator, statement.value, owner, span)
             kind = statement.annotation.id if type(statement.annotation) is ir.Name else ""
-            yield name, Option(name, (f"--{name}", f"--{name.replace('_', '-')}"), span, default, kind, "?" if kind == "bool" else 1)
+            yield (
+                name,
+                Option(
+                    name,
+                    (f"--{name}", f"--{name.replace('_', '-')}"),
+                    span,
+                    default,
+                    kind,
+                    "?" if kind == "bool" else 1,
+                ),
+            )
     for base in definition.bases:
         parent = evaluator.modules.resolve(base, owner.file)
         if isinstance(parent, ClassRef) and parent != owner:
@@ -267,7 +283,13 @@ def _field_default(evaluator: Evaluator, value: ir.Expr | None, owner: ClassRef,
     if value is None:
         return unknown("has no default", span)
     if type(value) is ir.Call:
-        name = value.func.name if type(value.func) is ir.Attribute else value.func.id if type(value.func) is ir.Name else ""
+        name = (
+            value.func.name
+            if type(value.func) is ir.Attribute
+            else value.func.id
+            if type(value.func) is ir.Name
+            else ""
+        )
         if name in ("field", "HfArg"):
             for keyword in value.keywords:
                 if keyword.name == "default":
@@ -340,7 +362,13 @@ class ParserIndex:
         if self._calls is None:
             self._calls = {}
             evaluator = self._project.evaluator(None)
-            for kind in ("add_argument", "set_defaults", *sorted(_PARSE_CALLS), "add_subparsers", "parse_args_into_dataclasses"):
+            for kind in (
+                "add_argument",
+                "set_defaults",
+                *sorted(_PARSE_CALLS),
+                "add_subparsers",
+                "parse_args_into_dataclasses",
+            ):
                 for found in self._project.sites(kind):
                     func = found.site.call.func
                     if type(func) is ir.Attribute:
@@ -475,7 +503,9 @@ def given_options(parser: Parser, launch: Launch) -> dict[str, Value]:
         if option.arity == 0:
             given[option.dest] = (option.constant or known(True)).at(word.span)
         elif not taken:
-            given[option.dest] = option.constant.at(word.span) if option.constant is not None else unknown("no value", word.span)
+            given[option.dest] = (
+                option.constant.at(word.span) if option.constant is not None else unknown("no value", word.span)
+            )
         elif option.arity in (1, "?"):
             given[option.dest] = _typed(taken[0], option.kind)
         elif all(value.is_known for value in taken):
@@ -525,7 +555,9 @@ def last_given(launch: Launch, flags: list[str]) -> Value | None:
             continue
         if inline is not None:
             found = inline
-        elif index + 1 < len(words) and not (split_flag(words[index + 1])[0] and not _is_number(words[index + 1].value.only)):
+        elif index + 1 < len(words) and not (
+            split_flag(words[index + 1])[0] and not _is_number(words[index + 1].value.only)
+        ):
             found = words[index + 1].value
         else:
             found = known(True, word.span)
@@ -539,7 +571,9 @@ def _typed(value: Value, kind: str) -> Value:
     if kind == "float":
         return value.map(float)
     if kind == "bool":
-        return value.map(lambda text: str(text).lower() not in ("false", "0", "no", "n", "f", "") if isinstance(text, str) else text)
+        return value.map(
+            lambda text: str(text).lower() not in ("false", "0", "no", "n", "f", "") if isinstance(text, str) else text
+        )
     if kind == "?":
         return unknown("read by a function of the program", *value.spans)
     return value

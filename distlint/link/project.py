@@ -5,6 +5,7 @@ Linking is a pure function of the facts; files that triage left out are read whe
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -72,6 +73,7 @@ class Project:
         paths: Collection[str],
         specs: Sequence[FrameworkSpec],
         read_more: Callable[[str], FileFacts | None],
+        text_of: Callable[[str], str | None],
         pins: Mapping[str, str] | None = None,
         world_size: int | None = None,
     ) -> None:
@@ -84,11 +86,14 @@ class Project:
         self._pins = pins or {}
         self._more: dict[str, FileFacts | None] = {}
         self._read_more = read_more
+        self._text_of = text_of
         canonical = {name: target for spec in specs for name, target in spec.lazily_exported}
         self.modules = ModuleTable(self.facts, paths, canonical, self.file_facts)
         self._flows: dict[tuple[str, int], Flow] = {}
         self._callers: dict[FunctionRef, tuple[Caller, ...]] = {}
-        self._attribute_stores: dict[ClassRef, dict[str, list[tuple[FunctionRef, ir.Expr | None, tuple[Any, ...]]]]] = {}
+        self._attribute_stores: dict[
+            ClassRef, dict[str, list[tuple[FunctionRef, ir.Expr | None, tuple[Any, ...]]]]
+        ] = {}
         self._sites: dict[str, tuple[CallSite, ...]] = {}
         self._closures: dict[str, frozenset[str]] = {}
         self._evaluators: dict[Run | None, Evaluator] = {}
@@ -121,7 +126,8 @@ class Project:
         """Every command line of the project that starts processes."""
         from distlint.link.launches import find_launches
 
-        return find_launches(self.facts, [l for spec in self.specs for l in spec.launchers], self.paths)
+        launchers = [launcher for spec in self.specs for launcher in spec.launchers]
+        return find_launches(self.facts, launchers, self.paths, self._text_of)
 
     @property
     def launches(self) -> tuple[Launch, ...]:
@@ -246,7 +252,11 @@ class Project:
         owner = ClassRef(ref.file, function.owner) if function.owner >= 0 else None
         if owner is not None and function.name == "__init__":
             name = self.class_(owner).name
-            yield from (Caller(c.file, c.site) for c in self.sites(name) if self.modules.resolve(c.site.call.func, c.file) == owner)
+            yield from (
+                Caller(c.file, c.site)
+                for c in self.sites(name)
+                if self.modules.resolve(c.site.call.func, c.file) == owner
+            )
             yield from self._super_calls(owner)
         elif owner is not None:
             yield from self._method_callers(ref, owner, function.name)
@@ -348,7 +358,11 @@ class Project:
     @cached_property
     def runs(self) -> tuple[Run, ...]:
         """A run for each launch of a project script, and one without launch for each script that nobody launches."""
-        launched = [Run(launch.script_file, launch, world_size=self._world_size(launch)) for launch in self.launches if launch.script_file]
+        launched = [
+            Run(launch.script_file, launch, world_size=self._world_size(launch))
+            for launch in self.launches
+            if launch.script_file
+        ]
         started = {run.script_file for run in launched}
         alone = [
             Run(file, world_size=self._world_size(None))
@@ -356,6 +370,10 @@ class Project:
             if self.module(file).is_script and file not in started
         ]
         return tuple(launched + alone)
+
+    def given_size(self) -> Value:
+        """The world size that the user gave, for runs without a launch."""
+        return self._world_size(None)
 
     def _world_size(self, launch: Launch | None) -> Value:
         if self.given_world_size is not None:
@@ -379,10 +397,14 @@ class Project:
         self.loads[(script, document.file)] = Load(script, document.file, loader, span)
         return document.root
 
-    def document(self, path: Value, near: str, extra_folders: Sequence[str] = ()) -> Document | None:
-        """The configuration document that a path means for a file of the project: on disk, or written by a script's here-document."""
+    def document(self, path: Value, near: str, extra_folders: Sequence[str] = (), text: str = "") -> Document | None:
+        """The configuration document that a path means for a file of the project: on disk, or written by a script's here-document.
+
+        ``text`` is a shell word with ``${NAME}`` for what is not known of it: a script may write a file and name it by the same word.
+        """
         if not path.is_known or not isinstance(path.only, str):
-            return None
+            same = [w for w in self.written if text and w.path == posixpath.normpath(text)]
+            return same[0].document if len(same) == 1 else None
         folders = [*extra_folders, *folders_around(near)]
         written = {w.path: w for w in self.written}
         found = resolve_path(path.only, folders, {*self.paths, *written})
@@ -459,7 +481,12 @@ def _collect_stores(
         elif type(statement) is ir.AugAssign:
             _collect_target(statement.target, None, (), self_name, method, found)
         elif type(statement) is ir.Try:
-            for block in (statement.body, *(handler[2] for handler in statement.handlers), statement.orelse, statement.final):
+            for block in (
+                statement.body,
+                *(handler[2] for handler in statement.handlers),
+                statement.orelse,
+                statement.final,
+            ):
                 _collect_stores(block, self_name, method, found)
         elif type(statement) is ir.Match:
             for case in statement.cases:

@@ -57,9 +57,7 @@ def header_variables(header: ShellFacts | Sequence[EvaluatedWord], given: Iterab
 
 
 def _header_words(facts: ShellFacts) -> list[tuple[str | None, Span]]:
-    return [
-        (word.literal, word.span) for prefix, words in facts.directives if prefix == "SBATCH" for word in words
-    ]
+    return [(word.literal, word.span) for prefix, words in facts.directives if prefix == "SBATCH" for word in words]
 
 
 def _counts(words: Sequence[tuple[str | None, Span]]) -> dict[str, tuple[int, tuple[Span, ...]]]:

@@ -48,8 +48,40 @@ MAX_ITERATIONS = 64
 MAX_STRING = 20_000
 
 _SHELLS = {"bash", "sh", "zsh", "dash", "ksh"}
-_QUIET = {"echo", "printf", "true", ":", "mkdir", "rm", "cp", "mv", "ln", "touch", "sleep", "cat", "date", "tee", "wait", "kill", "ls"}
-_SUCCEEDS = _QUIET | {"cd", "pushd", "popd", "ulimit", "module", "conda", "pip", "pip3", "git", "chmod", "clear", "hostname", "which"}
+_QUIET = {
+    "echo",
+    "printf",
+    "true",
+    ":",
+    "mkdir",
+    "rm",
+    "cp",
+    "mv",
+    "ln",
+    "touch",
+    "sleep",
+    "cat",
+    "date",
+    "tee",
+    "wait",
+    "kill",
+    "ls",
+}
+_SUCCEEDS = _QUIET | {
+    "cd",
+    "pushd",
+    "popd",
+    "ulimit",
+    "module",
+    "conda",
+    "pip",
+    "pip3",
+    "git",
+    "chmod",
+    "clear",
+    "hostname",
+    "which",
+}
 _TESTS = {"[", "[[", "test", "(("}
 
 
@@ -359,7 +391,9 @@ class _Evaluator:
             if item.exported and previous is not None:
                 state.variables[item.name] = replace(previous, exported=True)
         elif isinstance(item.value, tuple):
-            items = tuple(self._element(texts, span) for word in item.value for texts, _ in self.expander.arguments(word, state))
+            items = tuple(
+                self._element(texts, span) for word in item.value for texts, _ in self.expander.arguments(word, state)
+            )
             if item.append and previous is not None:
                 options = tuple(Content((*option.items, *items), True) for option in previous.options)
             else:
@@ -465,7 +499,9 @@ class _Evaluator:
         return decide([self.expander.texts(word, state) for word in operands], extended=name == "[[")
 
     def _outputs(self, command: Command, state: State) -> tuple[Output, ...]:
-        bodies = [redirect for redirect in command.redirects if redirect.body is not None and redirect.body_span is not None]
+        bodies = [
+            redirect for redirect in command.redirects if redirect.body is not None and redirect.body_span is not None
+        ]
         targets = [redirect for redirect in command.redirects if redirect.operator.strip("1") in (">", ">>", ">|")]
         if not bodies:
             return ()
@@ -502,9 +538,7 @@ class _Evaluator:
         state.arguments = arguments
         return status
 
-    def _follow(
-        self, words: list[EvaluatedWord], span: Span, local: State, state: State, context: _Context
-    ) -> None:
+    def _follow(self, words: list[EvaluatedWord], span: Span, local: State, state: State, context: _Context) -> None:
         """Runs what a command starts: another script of the project, or a string handed to a shell."""
         skipped = self.unwrap(words)
         inner = words[skipped:]
@@ -558,13 +592,12 @@ class _Evaluator:
     def _script_of(self, word: EvaluatedWord, state: State) -> str:
         if len(word.texts) != 1:
             return ""
-        path = find_file(word.texts[0], state.directory, state.script, self.files.__contains__)
         whole = plain(word.texts[0])
-        return path if whole is None or "/" in whole or "." in whole else ""
+        if whole is not None and "/" not in whole and "." not in whole:
+            return ""
+        return find_file(word.texts[0], state.directory, state.script, self.files.__contains__)
 
-    def _call(
-        self, path: str, arguments: Sequence[EvaluatedWord], span: Span, state: State, context: _Context
-    ) -> None:
+    def _call(self, path: str, arguments: Sequence[EvaluatedWord], span: Span, state: State, context: _Context) -> None:
         self._enter(path, _child(state, path, arguments), span, state.script, context)
 
     def _enter(self, path: str, child: State, span: Span, caller: str, context: _Context) -> None:
@@ -635,7 +668,9 @@ class _Evaluator:
         for word in words[1:]:
             name = word.literal
             if name is not None and name.isidentifier():
-                state.variables[name] = scalar((Hole(name, f"${name} is read from input", sets=(word.span,)),), span=word.span)
+                state.variables[name] = scalar(
+                    (Hole(name, f"${name} is read from input", sets=(word.span,)),), span=word.span
+                )
         return UNDECIDED
 
     def _exit(self, words: Sequence[EvaluatedWord], state: State, context: _Context) -> Decision:
@@ -705,7 +740,11 @@ class _Evaluator:
 
     def _moves(self, statement: Statement, state: State) -> bool:
         """Runs ``cd`` and its like; false for a statement that may print."""
-        if not isinstance(statement, Command) or not statement.words or statement.words[0].literal not in ("cd", "pushd"):
+        if (
+            not isinstance(statement, Command)
+            or not statement.words
+            or statement.words[0].literal not in ("cd", "pushd")
+        ):
             return False
         self._command(statement, state, _Context())
         return True
@@ -858,5 +897,3 @@ def _locator(text: Text, span: Span) -> Callable[[Span], Span]:
         return Span(file, line + inner.line - 1, start, line + inner.end_line - 1, end)
 
     return shift
-
-

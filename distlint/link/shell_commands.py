@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from distlint.link.shell_paths import find_file
 from distlint.link.shell_state import Directory, Variable, environment_of
-from distlint.link.shell_values import Hole, Text, known_prefix, plain, shown, value_of
+from distlint.link.shell_values import Chunk, Hole, Text, known_prefix, plain, shown, value_of
 from distlint.model.span import Span
 from distlint.model.value import Value
 
@@ -45,13 +45,24 @@ class EvaluatedWord:
 
     @property
     def is_open(self) -> bool:
-        """Whether it may stand for any number of words."""
-        return any(isinstance(piece, Hole) and piece.many for text in self.texts for piece in text)
+        """Whether it may stand for any number of words; one that has known text around the unknown part is taken for one word."""
+        return any(_is_any_number(text) for text in self.texts)
 
     @property
     def holes(self) -> tuple[str, ...]:
         """The names of the variables that are not known in it."""
         return tuple(piece.name for text in self.texts for piece in text if isinstance(piece, Hole))
+
+
+def _is_any_number(text: Text) -> bool:
+    """Whether a text is nothing but unknown parts, one of which may be any number of words."""
+    many = False
+    for piece in text:
+        if isinstance(piece, Hole):
+            many = many or piece.many
+        elif isinstance(piece, Chunk) and piece.text:
+            return False
+    return many
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,14 +62,17 @@ class Expander:
         """
         span = self.locate(word.span)
         options = [
-            fields(text) or ([EMPTY] if word.quoted and not _may_vanish(word) else []) for text in self.texts(word, state)
+            fields(text) or ([EMPTY] if word.quoted and not _may_vanish(word) else [])
+            for text in self.texts(word, state)
         ]
         options = [[_globbed(text, span) for text in option] for option in options]
         return aligned(options, span)
 
     def _part(self, part: Part, state: State, word: Word) -> tuple[Text, ...]:
         if isinstance(part, Literal):
-            at = self.locate(Span(word.span.file, part.line, part.column, part.line, part.column)) if part.line else None
+            at = (
+                self.locate(Span(word.span.file, part.line, part.column, part.line, part.column)) if part.line else None
+            )
             place = (at.file, at.line, at.column) if at is not None else None
             return ((Chunk(part.text, place, pattern=not part.quoted),),)
         span = self.locate(part.span or word.span)
@@ -129,7 +132,9 @@ class Expander:
             span = self.locate(part.span)
             previous = state.variables.get(part.name)
             exported = previous.exported if previous is not None else False
-            state.variables[part.name] = scalar(*(assigned(choice, span) for choice in found), exported=exported, span=span)
+            state.variables[part.name] = scalar(
+                *(assigned(choice, span) for choice in found), exported=exported, span=span
+            )
         return found
 
     def _alternative(self, part: Expansion, option: Content, state: State) -> tuple[Text, ...]:
@@ -263,7 +268,9 @@ def _globbed(text: Text, span: Span) -> Text:
     if not is_pattern(text):
         return text
     whole = plain(text)
-    if whole is not None and (whole in ("[", "[[", "?", "*") or whole.startswith("-") and "/" not in whole and "*" not in whole):
+    if whole is not None and (
+        whole in ("[", "[[", "?", "*") or whole.startswith("-") and "/" not in whole and "*" not in whole
+    ):
         return text
     return (Hole("", "a pattern for file names", (span,), places_of(text), many=True),)
 

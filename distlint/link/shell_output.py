@@ -19,7 +19,9 @@ def output_of(words: Sequence[Text], directory: Directory, stdin: Text | None = 
     """
     name = plain(words[0]) if words else None
     printer = _PRINTERS.get(name.rsplit("/", 1)[-1]) if name else None
-    if printer is None or any(isinstance(piece, Hole) and piece.many for word in words for piece in word if name == "expr"):
+    if printer is None or any(
+        isinstance(piece, Hole) and piece.many for word in words for piece in word if name == "expr"
+    ):
         return None
     return printer(words[1:], directory, stdin)
 
@@ -148,7 +150,12 @@ def _awk(words: Sequence[Text], directory: Directory, stdin: Text | None) -> Tex
     given = plain(stdin) if stdin is not None else None
     shape = [(plain(word) or "").replace(" ", "") for word in words]
     joined = "".join(shape)
-    if given is None or stdin is None or joined not in ("-F,{printNF}", "-F','{printNF}", '-F","{printNF}') or "\n" in given:
+    if (
+        given is None
+        or stdin is None
+        or joined not in ("-F,{printNF}", "-F','{printNF}", '-F","{printNF}')
+        or "\n" in given
+    ):
         return None
     return literal(str(given.count(",") + 1 if given else 0), *places_of(stdin), sure=confidence_of(stdin))
 

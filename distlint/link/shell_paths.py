@@ -49,7 +49,11 @@ def directory_at(text: Text, current: Directory) -> Directory:
     if base == "relative":
         base, rest = current.base, posixpath.join(current.path, rest)
     path = normal(rest)
-    return Directory("", "unknown") if path is None and base == "root" else Directory(path if path is not None else rest, base)
+    return (
+        Directory("", "unknown")
+        if path is None and base == "root"
+        else Directory(path if path is not None else rest, base)
+    )
 
 
 def normal(path: str) -> str | None:
@@ -96,7 +100,9 @@ def dirname(text: Text) -> Text | None:
     """What ``dirname`` prints, or ``None`` if that is not known."""
     whole = plain(text)
     if whole is not None:
-        return literal(posixpath.dirname(whole.rstrip("/")) or ("/" if whole.startswith("/") else "."), *places_of(text))
+        return literal(
+            posixpath.dirname(whole.rstrip("/")) or ("/" if whole.startswith("/") else "."), *places_of(text)
+        )
     found = split_path(text)
     if found is None or not found[1]:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 from distlint.link.shell_values import EMPTY, Hole, Text, literal, merged, places_of, plain, value_of, weakened
@@ -20,7 +21,7 @@ class Content(NamedTuple):
     unset: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Variable:
     """A variable: what it may hold, whether commands inherit it, and the last place that set it."""
 
@@ -33,7 +34,7 @@ class Variable:
         """The possible texts as a scalar (an array's first element); an unset one is empty."""
         return tuple(option.items[0] if option.items else EMPTY for option in self.options)
 
-    @property
+    @cached_property
     def value(self) -> Value:
         """What commands would see in their environment."""
         spans = (self.span,) if self.span is not None else ()

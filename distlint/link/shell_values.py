@@ -65,6 +65,8 @@ def literal(text: str, *sets: Span, sure: Confidence = Confidence.CERTAIN) -> Te
 
 def plain(text: Text) -> str | None:
     """The text as a string if all of it is known, else ``None``."""
+    if len(text) == 1 and isinstance(text[0], Chunk):
+        return text[0].text
     parts = []
     for piece in text:
         if isinstance(piece, Hole):
@@ -101,12 +103,15 @@ def confidence_of(text: Text) -> Confidence:
 
 def places_of(text: Text) -> tuple[Span, ...]:
     """The assignments that the pieces went through, without repetition."""
+    if len(text) == 1:
+        return () if isinstance(text[0], Break) else text[0].sets
     return tuple(dict.fromkeys(span for piece in text if not isinstance(piece, Break) for span in piece.sets))
 
 
 def value_of(options: Sequence[Text], *spans: Span) -> Value:
     """The value of a word with these possible texts; ``spans`` come before the places that the texts rest on."""
-    places = tuple(dict.fromkeys((*spans, *(span for text in options for span in places_of(text)))))
+    found = [span for text in options for span in places_of(text)]
+    places = tuple(dict.fromkeys((*spans, *found))) if found else spans
     texts = [plain(text) for text in options]
     if None in texts:
         hole = next(piece for text in options for piece in text if isinstance(piece, Hole))
@@ -116,6 +121,9 @@ def value_of(options: Sequence[Text], *spans: Span) -> Value:
 
 def merged(options: Iterable[Text]) -> tuple[Text, ...]:
     """The possible texts without repetition; a single unknown one where they are too many."""
+    options = tuple(options)
+    if len(options) == 1:
+        return options
     distinct: dict[object, Text] = {}
     for text in options:
         content = plain(text)
@@ -131,28 +139,34 @@ def merged(options: Iterable[Text]) -> tuple[Text, ...]:
 def used(text: Text, span: Span | None, *, split: bool) -> Text:
     """The text as it comes out of an expansion at ``span``; split into words later on where the expansion is unquoted."""
     trail = (span,) if span is not None else ()
-    return tuple(
-        piece._replace(uses=(trail + piece.uses)[:MAX_TRAIL], split=split, pattern=False)
-        if isinstance(piece, Chunk)
-        else piece._replace(uses=(trail + piece.uses)[:MAX_TRAIL], many=piece.many or (split and not piece.place))
-        if isinstance(piece, Hole)
-        else piece
-        for piece in text
-    )
+    pieces: list[Piece] = []
+    for piece in text:
+        if isinstance(piece, Chunk):
+            uses = trail + piece.uses[: MAX_TRAIL - 1]
+            pieces.append(Chunk(piece.text, piece.at, uses, piece.sets, piece.sure, split))
+        elif isinstance(piece, Hole):
+            uses = trail + piece.uses[: MAX_TRAIL - 1]
+            pieces.append(piece._replace(uses=uses, many=piece.many or (split and not piece.place)))
+        else:
+            pieces.append(piece)
+    return tuple(pieces)
 
 
 def assigned(text: Text, span: Span, *, element: bool = False) -> Text:
     """The text as a variable holds it after the assignment at ``span``; an unknown array ``element`` may stay any number of words."""
     if sum(len(piece.text) for piece in text if isinstance(piece, Chunk)) > MAX_LENGTH:
         return (Hole("", "too long", (), (span,)),)
-    return tuple(
-        piece._replace(sets=(span, *piece.sets)[:MAX_TRAIL], split=False, pattern=False)
-        if isinstance(piece, Chunk)
-        else piece._replace(sets=(span, *piece.sets)[:MAX_TRAIL], many=element and piece.many)
-        if isinstance(piece, Hole)
-        else Chunk(" ", sets=(span,))
-        for piece in text
-    )
+    pieces: list[Piece] = []
+    for piece in text:
+        if isinstance(piece, Chunk):
+            sets = (span, *piece.sets[: MAX_TRAIL - 1])
+            pieces.append(Chunk(piece.text, piece.at, piece.uses, sets, piece.sure))
+        elif isinstance(piece, Hole):
+            sets = (span, *piece.sets[: MAX_TRAIL - 1])
+            pieces.append(piece._replace(sets=sets, many=element and piece.many))
+        else:
+            pieces.append(Chunk(" ", sets=(span,)))
+    return tuple(pieces)
 
 
 def weakened(text: Text, sure: Confidence) -> Text:
@@ -213,8 +227,8 @@ def fields(text: Text) -> list[Text]:
 
 def cut(chunk: Chunk, start: int, end: int) -> Chunk:
     """A part of a chunk, with its own place."""
-    if start == 0:
-        return chunk._replace(text=chunk.text[:end])
+    if start == 0 and end == len(chunk.text):
+        return chunk
     at = chunk.at
     if at is not None:
         file, line, column = at
@@ -223,13 +237,14 @@ def cut(chunk: Chunk, start: int, end: int) -> Chunk:
             at = (file, line + newlines, start - chunk.text.rfind("\n", 0, start))
         else:
             at = (file, line, column + start)
-    return chunk._replace(text=chunk.text[start:end], at=at)
+    return Chunk(chunk.text[start:end], at, chunk.uses, chunk.sets, chunk.sure, chunk.split, chunk.pattern)
 
 
 def is_pattern(text: Text) -> bool:
     """Whether the shell would replace the word by the names of matching files."""
     return any(
-        isinstance(piece, Chunk) and (piece.pattern or piece.split) and _GLOB.search(piece.text) is not None for piece in text
+        isinstance(piece, Chunk) and (piece.pattern or piece.split) and _GLOB.search(piece.text) is not None
+        for piece in text
     )
 
 
@@ -245,7 +260,11 @@ def piece_span(piece: Chunk | Hole, level: int) -> Span | None:
 
 def inner_span(text: Text, outer: Span) -> Span:
     """The place of one word among the several that an expansion at ``outer`` became; ``outer`` itself when it has no single place."""
-    spans = [piece_span(piece, 1) for piece in text if not isinstance(piece, Break) and (isinstance(piece, Hole) or piece.text)]
+    spans = [
+        piece_span(piece, 1)
+        for piece in text
+        if not isinstance(piece, Break) and (isinstance(piece, Hole) or piece.text)
+    ]
     if not spans or None in spans or len({span.file for span in spans if span is not None}) != 1:
         return outer
     first, last = spans[0], spans[-1]

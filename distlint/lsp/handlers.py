@@ -54,7 +54,7 @@ class Server(LanguageServer):
 
     def folder(self, path: Path) -> Path:
         """The project of a path, given the folders that are open now."""
-        opened = [path for folder in self.workspace.folders.values() if (path := to_fs_path(folder.uri))]
+        opened = [name for folder in self.workspace.folders.values() if (name := to_fs_path(folder.uri))]
         if not opened and self.workspace.root_path:
             opened = [self.workspace.root_path]
         return project_folder(path, [Path(name).resolve() for name in opened])

@@ -43,6 +43,8 @@ class Suppression:
     """Whether nothing but the comment stands on its line."""
     margin: int = 0
     """How many blanks stand between the code and the comment."""
+    codes_span: Span | None = None
+    """Where the codes stand, without the brackets."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,19 +101,17 @@ class WrittenFile:
     branch: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """A launch (or none), its entry script, and the documents that it loads.
+    """A launch (or none), the script that it starts, and the number of processes.
 
-    ``documents`` are pairs (role, document): the role names what the document is for (a framework's name and carrier, such as
-    ``deepspeed``), in the order in which they are layered, later ones winning. ``environment_key`` names the set of pins that applies.
+    What else belongs to a run (documents, pins, parallel layout) is found by following values from the script and the launch, by the
+    framework that knows what they mean; see ``link.project`` and ``frameworks``. Runs are equal only to themselves.
     """
 
     script_file: str
     launch: Launch | None = None
-    documents: tuple[tuple[str, Document], ...] = field(default=())
     world_size: Value = field(default_factory=absent)
-    environment_key: str = ""
 
     @property
     def span(self) -> Span:

@@ -1,7 +1,7 @@
 """The comments that speak to distlint: ``# distlint: ignore[DS101] reason`` and its kin, in every format with comments.
 
-What a comment covers is a range of lines: the statement or command that it ends, or where it stands alone the statement,
-configuration entry or command below it.
+What a comment covers is a range of lines: the statement or command that it ends, or where it stands alone the
+statement, configuration entry or command below it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ def _suppression(path: str, comment: Comment, line_count: int) -> Suppression | 
     mark = _mark(comment.text)
     if mark < 0:
         return None
-    form, codes, reason, problem = _parse(_BODY.match(comment.text[mark + len(MARK) :].rstrip()))
+    body = _BODY.match(comment.text.rstrip(), mark + len(MARK))
+    form, codes, reason, problem = _parse(body)
     marker = _marker(comment.text, mark)
     column = comment.column + marker
     span = Span(path, comment.line, column, comment.line, comment.column + len(comment.text))
@@ -43,7 +44,14 @@ def _suppression(path: str, comment: Comment, line_count: int) -> Suppression | 
         "enable": (comment.line, comment.line),
     }.get(form, comment.covers)
     alone = comment.alone and marker == 0
-    return Suppression(form, codes, reason, span, covers, problem, alone, comment.margin if marker == 0 else 0)
+    margin = comment.margin if marker == 0 else 0
+    return Suppression(form, codes, reason, span, covers, problem, alone, margin, _codes_span(span, comment, body))
+
+
+def _codes_span(span: Span, comment: Comment, body: re.Match[str] | None) -> Span | None:
+    if body is None or body["codes"] is None:
+        return None
+    return span._replace(column=comment.column + body.start("codes"), end_column=comment.column + body.end("codes"))
 
 
 def _mark(text: str) -> int:

@@ -20,12 +20,13 @@ PLACEHOLDER = re.compile(
 
 
 class Refused(Exception):  # noqa: N818 - it is an answer, not a failure
-    """The text is not what the scanner reads, as seen at ``offset``."""
+    """The text is not what the loader takes, as seen at ``offset``; ``final`` where it doesn't try another reading."""
 
-    def __init__(self, offset: int, message: str) -> None:
+    def __init__(self, offset: int, message: str, *, final: bool = False) -> None:
         super().__init__(message)
         self.offset = offset
         self.message = message
+        self.final = final
 
 
 _PLACEHOLDER_LINE = re.compile(rf"({PLACEHOLDER.pattern})\s*(?:,\s*)?(?:(?:#|//|/\*).*)?")
@@ -34,7 +35,7 @@ _REST = re.compile(r"[^\r\n]*")
 _BARE_KEY = re.compile(r"[^:{}\[\],]*")
 _ONE_WORD = re.compile(r"[^ \t\n\r]+(?P<blank>[ \t\n\r]*)\Z")
 _STOP = r"(?:[,}\]#\r\n]|//|/\*|\Z)"
-_WORD = re.compile(rf"(null|true|false)(?=[^\S\r\n]*{_STOP})")
+_WORD = re.compile(rf"(null|true|false)[^\S\r\n]*(?={_STOP})")
 _NUMBER = re.compile(rf"(-?(?:0|[1-9]\d*))(\.\d+)?([eE][-+]?\d+)?(?=[\t ]*{_STOP})")
 _CHUNK = {'"': re.compile(r'[^"\\\x00-\x1f]*'), "'": re.compile(r"[^'\\\x00-\x1f]*")}
 _ESCAPES = {'"': '"', "'": "'", "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
@@ -67,7 +68,7 @@ class HjsonScanner:
         try:
             return self._rest(self._value(self._key(at)))
         except Refused as refused:
-            if refused.message == TOO_DEEP:
+            if refused.final:
                 raise
             self.build = TreeBuilder(self.places)
             try:
@@ -103,7 +104,7 @@ class HjsonScanner:
         """Reads a value; of a container that is not empty, only as far as its first scalar."""
         while self.text[at : at + 1] in ("{", "["):
             if self.build.too_deep:
-                raise Refused(at, TOO_DEEP)
+                raise Refused(at, TOO_DEEP, final=True)
             mapping = self.text[at] == "{"
             self.build.start(mapping, at)
             at, char = self._next(at + 1)
@@ -149,7 +150,7 @@ class HjsonScanner:
         if not char or char in "{}[],:":
             raise Refused(at, f"expected a value, found `{char}`" if char else "expected a value")
         if word := _WORD.match(text, at):
-            self.build.scalar(WORDS[word[1]], at, word.end())
+            self.build.scalar(WORDS[word[1]], at, word.end(1))
             return word.end()
         number = _NUMBER.match(text, at) if char in "-0123456789" else None
         if number:
@@ -192,6 +193,8 @@ class HjsonScanner:
                 raise Refused(at, "unknown escape in a string")
             return _ESCAPES[kind], at + 2
         code = self._unit(at + 2)
+        if code < 0:
+            raise Refused(at, "unknown escape in a string", final=True)
         if code & 0xFC00 == 0xD800 and self.text.startswith("\\u", at + 6) and not self._is_short(at + 8):
             low = self._unit(at + 8)
             if low & 0xFC00 == 0xDC00:
@@ -205,12 +208,11 @@ class HjsonScanner:
     def _unit(self, at: int) -> int:
         """Four digits read as Python's ``int`` reads them, which is what the loader does."""
         try:
-            code = -1 if self._is_short(at) else int(self.text[at : at + 4], 16)
+            if not self._is_short(at):
+                return int(self.text[at : at + 4], 16)
         except ValueError:
-            code = -1
-        if code < 0:
-            raise Refused(at - 2, "unknown escape in a string")
-        return code
+            pass
+        raise Refused(at - 2, "unknown escape in a string")
 
     def _block(self, at: int) -> tuple[str, int]:
         """A ``'''`` string: lines lose as much indentation as stands before the quotes, and the last line end goes."""
@@ -221,7 +223,7 @@ class HjsonScanner:
             start += 1
         close = text.find("'''", start)
         if close < 0:
-            raise Refused(at, "the string is never closed")
+            raise Refused(at, "the string is never closed", final=start == len(text))
         lines = text[start:close].split("\n")
         kept = [line[_indentation(line, indent) :] if number else line for number, line in enumerate(lines)]
         if len(kept) > 1 and not kept[0]:
@@ -237,7 +239,7 @@ class HjsonScanner:
         if before:
             return at - self._line_feeds[before - 1] - 1
         if not self._line_feeds:
-            raise Refused(at, "a `'''` string in a text of one line")
+            raise Refused(at, "a `'''` string in a text of one line", final=True)
         return at - 1 + len(self.text) - self._line_feeds[-1]
 
     def _next(self, at: int) -> tuple[int, str]:
@@ -251,7 +253,7 @@ class HjsonScanner:
             elif text.startswith("/*", at):
                 close = text.find("*/", at + 2)
                 if close < 0:
-                    raise Refused(at, "the comment is never closed")
+                    raise Refused(at, "the comment is never closed", final=True)
                 at = close + 2
             else:
                 return at, char
@@ -269,4 +271,4 @@ def _number(match: re.Match[str], at: int) -> int | float:
         number = float(match[0])
         return int(number) if int(number) == number and abs(number) < 1e10 else number
     except (ValueError, OverflowError):
-        raise Refused(at, "number out of range") from None
+        raise Refused(at, "number out of range", final=True) from None

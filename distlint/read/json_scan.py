@@ -26,7 +26,7 @@ _BARE_KEY = re.compile(r"""[^\s:,{}\[\]"'=]+""")
 _BARE = re.compile(r"[^,\[\]{}\r\n]*")
 _COMMENT_AFTER = re.compile(r"\s+(?:#|//|/\*)")
 _MARK = re.compile(
-    r"\{\{.{0,400}?\}\}|\$\{[^}\r\n]{0,400}\}|\$\([^\r\n]{0,400}?\)|\$[A-Za-z_]\w*|<%.{0,400}?%>", re.DOTALL
+    r"\{\{(?!\}).{0,400}?\}\}|\$\{[^}\r\n]{0,400}\}|\$\([^\r\n]{0,400}?\)|\$[A-Za-z_]\w*|<%.{0,400}?%>", re.DOTALL
 )
 _HOLE = re.compile(rf"(?:[\w.+-]{{0,64}}(?:{_MARK.pattern}))+[\w.+-]{{0,64}}", re.DOTALL)
 _STATEMENT = re.compile(r"\{%-?\s*(\w*).{0,400}?%\}|\{#[^\r\n]{0,400}?#\}", re.DOTALL)
@@ -161,7 +161,7 @@ class JsonScanner:
         if PLACEHOLDER.fullmatch(self.text[at:end]):
             self._hole(at)
             self.placeholders = self.build.frames[-1].open = True
-        elif char and char not in ",}]" and not _MEMBER.match(self.text, colon):
+        elif (char in ("{", "[") or _SCALAR.match(self.text, colon)) and not _MEMBER.match(self.text, colon):
             self._error(colon, colon, "expected `:` after the key")
             return self._value(colon)
         else:

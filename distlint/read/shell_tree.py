@@ -350,9 +350,7 @@ class TreeReader:
         return _chain(statements, self._span(node)) if statements else None
 
     def _pipeline(self, node: Node) -> Statement:
-        commands = tuple(
-            statement for child in node.children if child.is_named for statement in self._statement(child)
-        )
+        commands = tuple(statement for child in node.children if child.is_named for statement in self._statement(child))
         return Pipeline(commands, self._span(node))
 
     def _if(self, node: Node) -> Statement:

@@ -207,7 +207,9 @@ class WordReader:
         parts.append(Expansion(text[at + 1 : stop], quoted=quoted, span=self.span(at, stop)))
         return stop
 
-    def _substitution(self, start: int, stop: int, inner: int, inner_end: int, depth: int, *, quoted: bool) -> Substitution:
+    def _substitution(
+        self, start: int, stop: int, inner: int, inner_end: int, depth: int, *, quoted: bool
+    ) -> Substitution:
         statements = self._commands(inner, inner_end) if depth < MAX_DEPTH else ()
         return Substitution(self.text[inner:inner_end], statements, quoted, self.span(start, stop))
 

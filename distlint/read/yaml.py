@@ -18,6 +18,9 @@ from distlint.read.markup import Masked, mask
 from distlint.read.yaml_tree import TooDeep, YamlTree
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+MAX_ERRORS = 20
+"""No more are reported of one text."""
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -65,7 +68,7 @@ def _read(text: str, original: str, places: Places, masked: Masked | None) -> _A
     finally:
         loader.dispose()
     tree.break_off()
-    return _Attempt(tree, errors)
+    return _Attempt(tree, sorted(errors)[:MAX_ERRORS])
 
 
 def _place(error: yaml.YAMLError, text: str) -> tuple[int, int, str]:

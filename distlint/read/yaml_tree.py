@@ -127,11 +127,13 @@ class YamlTree:
 
     def break_off(self) -> None:
         """The parser gives up: the last value may be half of one, and every open container may hold more."""
+        found = len(self.errors)
         if self._frames:
             self._forget_last(self._frames[-1])
         while self._frames:
             self._frames[-1].open = True
             self._close(self._frames[-1].end)
+        del self.errors[found:]
         if self._root is not None:
             self.roots.append(self._root)
             self._root = None
@@ -194,7 +196,8 @@ class YamlTree:
         span = self._places.span(start, end)
         tag = event.tag
         if tag is None or tag == "!":
-            tag = self._loader.resolve(yaml.ScalarNode, event.value, event.implicit)
+            implicit = (True, False) if tag == "!" else event.implicit  # as the parser of ``safe_load`` has it
+            tag = self._loader.resolve(yaml.ScalarNode, event.value, implicit)
         if self._expects_key():
             self._scalar_key(event, tag, span, start, end)
             return
@@ -298,7 +301,7 @@ class YamlTree:
             return
         frame = self._frames[-1]
         if frame.mapping and frame.key is None:
-            self._node_key(anchored.node, anchored.node.span, frame.end, end)
+            self._node_key(anchored.node, anchored.node.span, self._places.offset(anchored.node.span), end)
             return
         frame.end = max(frame.end, end)
         key, frame.key = frame.key, None
@@ -327,11 +330,8 @@ class YamlTree:
             else:
                 frame.open = True
                 if not (isinstance(source, Leaf) and source.value.is_unknown):
-                    start = self._offset(source.span)
+                    start = self._places.offset(source.span)
                     self.errors.append((start, start, "only mappings can be merged"))
-
-    def _offset(self, span: Span) -> int:
-        return self._places.offset(span)
 
     def _refuse(self, offset: int, message: str) -> None:
         self.refused = self.refused or (offset, message)

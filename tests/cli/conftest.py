@@ -16,3 +16,16 @@ def sample_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     from distlint.judge.rulebook import Rulebook
 
     monkeypatch.setattr(Rulebook, "load", lambda *folders, **options: Rulebook.of(RULES.values()))
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty project as the working directory, analysed by the fake engine."""
+    import fake_engine
+
+    monkeypatch.setitem(sys.modules, "distlint.engine", fake_engine)
+    for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path

@@ -9,11 +9,23 @@ from click.testing import CliRunner
 from distlint import __version__
 from distlint.cli import main
 
-HEAVY = {"networkx", "libcst", "astroid", "rich", "yaml", "tree_sitter", "packaging", "distlint.engine", "distlint.settings"}
+HEAVY = {
+    "networkx",
+    "libcst",
+    "astroid",
+    "rich",
+    "yaml",
+    "tree_sitter",
+    "packaging",
+    "distlint.engine",
+    "distlint.settings",
+}
 
 
 def run(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "distlint", *arguments], capture_output=True, text=True, env=env, check=False)
+    return subprocess.run(
+        [sys.executable, "-m", "distlint", *arguments], capture_output=True, text=True, env=env, check=False
+    )
 
 
 def imported_by(*arguments: str) -> set[str]:

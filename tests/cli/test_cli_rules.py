@@ -84,7 +84,10 @@ def test_documentation_is_written_checked_and_cleaned_up(tmp_path, capsys):
         "RUN101.md",
         "index.md",
     ]
-    assert "[DS103](DS103.md) | param-offload-needs-zero3 | error | unsafe" in (tmp_path / "rules" / "index.md").read_text()
+    assert (
+        "[DS103](DS103.md) | param-offload-needs-zero3 | error | unsafe"
+        in (tmp_path / "rules" / "index.md").read_text()
+    )
     (tmp_path / "rules" / "DS999.md").write_text("left over")
     capsys.readouterr()
     assert main_function([*arguments, "--check"]) == 1

@@ -157,7 +157,7 @@ def test_remove_key_from_a_yaml_block(fixed, key: str, gone: str) -> None:
         ("«a»: |\n  text\n  more\n\nb: 1\n", "\nb: 1\n"),
         ("a: &x\n  q: 1\n«b»: *x\nc: 2\n", "a: &x\n  q: 1\nc: 2\n"),
         ("a: 1\n«b»:\nc: 2\n", "a: 1\nc: 2\n"),
-        ("a: 1\n«b»: 2", "a: 1\n"),
+        ("a: 1\n«b»: 2", "a: 1"),
         ("---\na: 1\n---\n«b»: 2\nc: 3\n", "---\na: 1\n---\nc: 3\n"),
         ('"ü": 1\r\n«"b b"»: "x: y"\r\nc: 3\r\n', '"ü": 1\r\nc: 3\r\n'),
         ("? «a»\n: 1\nb: 2\n", "! the key is not followed by a colon"),

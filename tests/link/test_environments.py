@@ -279,7 +279,10 @@ def test_an_address_is_a_version_only_where_it_names_one(line, version):
 
 
 def test_conditional_additions_are_alternatives():
-    text = "deps = []\nif gpu:\n    deps.append('torch==2.1.0')\nelse:\n    deps.append('torch==2.4.0')\nsetup(install_requires=deps)\n"
+    text = (
+        "deps = []\nif gpu:\n    deps.append('torch==2.1.0')\nelse:\n    deps.append('torch==2.4.0')\n"
+        "setup(install_requires=deps)\n"
+    )
     assert view({"setup.py": text}).allowed("torch") == ("2.1.0", "2.4.0")
 
 

@@ -124,7 +124,7 @@ def test_any_text_is_taken_and_refused_as_by_the_loaders(inner: str, brackets: s
         assert same(read(text), strict_value)
     elif loose and not reading.template:
         assert same(read(text), loose_value)
-    elif not loose and not reading.loaders:
+    elif not loose and not reading.loaders and not reading.template:
         assert reading.errors
     refusing = {refusal.loader for refusal in reading.refusals}
     assert refusing == {"json", "jsonc", "hjson"} - set(reading.loaders)
@@ -236,7 +236,7 @@ def test_deep_nesting_is_an_error(text: str) -> None:
     [
         ("a: 1\nb: {\n  c: [2\n", {"a": 1, "b": {"c": [2]}}, "`[` is never closed", (3, 6)),
         ("a: 1\nb: 2\n}\nc: 3", {"a": 1, "b": 2, "c": 3}, "expected end of the text, found `}`", (3, 1)),
-        ("a: 1\nb c: 2\n", {"a": 1, "b": HOLE}, "a key with blanks in it needs quotes", (2, 1)),
+        ("a: 1\nb c: [\n", {"a": 1, "b": HOLE, "c": []}, "expected `:` and a value after the key", (2, 1)),
     ],
 )
 def test_broken_hjson_is_read_on(text: str, expected: Any, message: str, place: tuple[int, int]) -> None:

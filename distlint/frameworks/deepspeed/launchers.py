@@ -47,7 +47,17 @@ DEEPSPEED = LauncherSpec(
     ),
     options=OPTIONS,
     provides=frozenset(
-        {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_SIZE", "MASTER_ADDR", "MASTER_PORT", "CROSS_RANK", "CROSS_SIZE", "OMP_NUM_THREADS"}
+        {
+            "RANK",
+            "LOCAL_RANK",
+            "WORLD_SIZE",
+            "LOCAL_SIZE",
+            "MASTER_ADDR",
+            "MASTER_PORT",
+            "CROSS_RANK",
+            "CROSS_SIZE",
+            "OMP_NUM_THREADS",
+        }
     ),
     appends=("--local_rank",),
     appends_unless=("no-local-rank",),

@@ -32,6 +32,8 @@ def deepspeed_settings(documents: Sequence[Document], hosted: bool | None = None
         for setting in _flattened(document.root, hosted):
             _put(settings, setting)
     _add_replacements(settings)
+    if not any(isinstance(document.root, Mapping) and document.root.open for document in documents):
+        _add_fallback(settings, "bf16", "bfloat16")
     return settings
 
 
@@ -148,3 +150,14 @@ def _add_replacements(settings: dict[str, Setting]) -> None:
             for name, value in info.becomes.items():
                 path = f"{made.path}.{name}"
                 settings[path] = replace(made, path=path, value=known(value, *setting.value.spans))
+
+
+def _add_fallback(settings: dict[str, Setting], block: str, other: str) -> None:
+    """Gives a block that is not written the keys of the one that is read in its place (get_bfloat16_config)."""
+    own = settings.get(block)
+    if own is not None and not (own.value.is_known and own.value.only is None and own.certain):
+        return
+    for path, setting in list(settings.items()):
+        if path == other or path.startswith(other + "."):
+            taken = block + path[len(other) :]
+            settings[taken] = replace(setting, path=taken, written=setting.written or path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from distlint.frameworks.deepspeed.launchers import LAUNCHERS
-from distlint.model.framework import FrameworkSpec
+from distlint.model.framework import FrameworkSpec, ParserSpec
 
 SPEC = FrameworkSpec(
     name="deepspeed",
@@ -14,4 +14,18 @@ SPEC = FrameworkSpec(
     config_keys=(b"zero_optimization", b"train_micro_batch_size_per_gpu", b"train_batch_size", b"deepspeed"),
     words=(r"backward\(", r"\.step\(", r"save_checkpoint", r"generate\("),
     launchers=LAUNCHERS,
+    parsers=(
+        # deepspeed/__init__.py, _add_core_arguments: the deepscale spellings are still accepted
+        ParserSpec(
+            "deepspeed.add_config_arguments",
+            (("--deepspeed", False), ("--deepspeed_config", True), ("--deepscale", False), ("--deepscale_config", True)),
+        ),
+    ),
+    lazily_exported=(
+        ("deepspeed.pipe.PipelineModule", "deepspeed.PipelineModule"),
+        ("deepspeed.runtime.pipe.PipelineModule", "deepspeed.PipelineModule"),
+        ("deepspeed.runtime.pipe.module.PipelineModule", "deepspeed.PipelineModule"),
+        ("deepspeed.runtime.zero.Init", "deepspeed.zero.Init"),
+        ("deepspeed.runtime.zero.partition_parameters.Init", "deepspeed.zero.Init"),
+    ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from distlint.frameworks.huggingface.launchers import LAUNCHERS
-from distlint.model.framework import FrameworkSpec
+from distlint.model.framework import FrameworkSpec, ParserSpec
 
 SPEC = FrameworkSpec(
     name="huggingface",
@@ -14,4 +14,19 @@ SPEC = FrameworkSpec(
     config_keys=(b"distributed_type", b"fsdp", b"per_device_train_batch_size", b"deepspeed_config"),
     words=(r"from_pretrained", r"prepare\(", r"unwrap_model|save_state|gather", r"Trainer"),
     launchers=LAUNCHERS,
+    parsers=(
+        ParserSpec("transformers.HfArgumentParser", dataclasses=True),
+        ParserSpec("transformers.hf_argparser.HfArgumentParser", dataclasses=True),
+        ParserSpec("trl.TrlParser", dataclasses=True),
+    ),
+    open_dataclasses=("transformers.TrainingArguments", "transformers.Seq2SeqTrainingArguments"),
+    lazily_exported=(
+        ("transformers.training_args.TrainingArguments", "transformers.TrainingArguments"),
+        ("transformers.trainer.Trainer", "transformers.Trainer"),
+        ("transformers.integrations.HfDeepSpeedConfig", "transformers.integrations.deepspeed.HfDeepSpeedConfig"),
+        ("transformers.deepspeed.HfDeepSpeedConfig", "transformers.integrations.deepspeed.HfDeepSpeedConfig"),
+        ("accelerate.accelerator.Accelerator", "accelerate.Accelerator"),
+        ("accelerate.utils.DeepSpeedPlugin", "accelerate.DeepSpeedPlugin"),
+        ("accelerate.utils.dataclasses.DeepSpeedPlugin", "accelerate.DeepSpeedPlugin"),
+    ),
 )

@@ -65,7 +65,11 @@ _PROVIDES = frozenset(
 
 TORCHRUN = LauncherSpec(
     name="torchrun",
-    commands=(("torchrun",), ("python", "-m", "torch.distributed.run"), ("python", "-m", "torch.distributed.elastic_launch")),
+    commands=(
+        ("torchrun",),
+        ("python", "-m", "torch.distributed.run"),
+        ("python", "-m", "torch.distributed.elastic_launch"),
+    ),
     options=_OPTIONS,
     provides=_PROVIDES,
     dashes_equal=True,

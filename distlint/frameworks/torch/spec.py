@@ -14,4 +14,13 @@ SPEC = FrameworkSpec(
     config_keys=(),
     words=(r"backward\(", r"DataLoader", r"[sS]ampler", r"barrier", r"set_device", r"\.cuda\(", r"\bDDP\b|\bFSDP\b", r"all_reduce|all_gather|broadcast", r"optim\."),
     launchers=LAUNCHERS,
+    lazily_exported=(
+        ("torch.nn.parallel.distributed.DistributedDataParallel", "torch.nn.parallel.DistributedDataParallel"),
+        ("torch.utils.data.distributed.DistributedSampler", "torch.utils.data.DistributedSampler"),
+        ("torch.utils.data.dataloader.DataLoader", "torch.utils.data.DataLoader"),
+        ("torch.distributed.distributed_c10d.init_process_group", "torch.distributed.init_process_group"),
+        ("torch.distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel", "torch.distributed.fsdp.FullyShardedDataParallel"),
+        ("torch.distributed._composable.fsdp.fully_shard", "torch.distributed.fsdp.fully_shard"),
+        ("torch.multiprocessing.spawn.spawn", "torch.multiprocessing.spawn"),
+    ),
 )

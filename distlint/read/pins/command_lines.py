@@ -17,6 +17,7 @@ _PIP = re.compile(r"(?:.*/)?pip[0-9.]*")
 _PYTHON = re.compile(r"(?:.*/)?(?:python|pypy)[0-9.]*")
 _CONDA = re.compile(r"(?:.*/)?(?:micro)?(?:conda|mamba)")
 _WRAPPERS = frozenset({"sudo", "env", "time", "exec", "command", "nohup", "eatmydata"})
+_KEYWORDS = frozenset({"if", "then", "elif", "else", "while", "until", "do", "!", "{"})
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
 
 _INCLUDES = {"-r": False, "--requirement": False, "--requirements": False, "-c": True, "--constraint": True}
@@ -66,7 +67,10 @@ def _command_start(texts: list[str | None]) -> int:
     at = 0
     while at < len(texts):
         text = texts[at]
-        if text is None or not (text in _WRAPPERS or _ASSIGNMENT.fullmatch(text) or (at > 0 and text.startswith("-"))):
+        if text is None:
+            break
+        in_front = text in _WRAPPERS or text in _KEYWORDS or _ASSIGNMENT.fullmatch(text) is not None
+        if not in_front and not (at > 0 and text.startswith("-")):
             break
         at += 1
     return at

@@ -57,7 +57,7 @@ def conda_requirement(text: str) -> Requirement:
     if in_brackets:
         rest = next(group for group in in_brackets.groups() if group is not None)
     version = _without_build(rest)
-    if version in ("", "*"):
+    if version.lstrip("=") in ("", "*"):
         return Requirement(name)
     if "|" in version:
         return Requirement(name, dynamic=True)

@@ -8,7 +8,8 @@ from distlint.model.document import Leaf, Mapping, Sequence
 from distlint.model.value import Value
 from distlint.read.pins.requirement import Requirement, RequirementError, normalise_name
 
-_CLAUSE = re.compile(r"(\^|~=|~|==|=|!=|<=|>=|<|>|)\s*v?(\d+(?:\.\d+)*)((?:\.\*|\.x)?)([A-Za-z.+-][A-Za-z0-9.+-]*)?")
+_SUFFIX = r"(?:[-._]?[A-Za-z][A-Za-z0-9.]*)?(?:\+[A-Za-z0-9.]+)?"
+_CLAUSE = re.compile(rf"(\^|~=|~|==|=|!=|<=|>=|<|>|)\s*v?(\d+(?:\.\d+)*)((?:\.\*|\.x)?)({_SUFFIX})", re.ASCII)
 _MAX_LENGTH = 500
 
 
@@ -43,7 +44,7 @@ def version_specifier(text: str) -> str:
         match = _CLAUSE.fullmatch(part)
         if match is None:
             raise RequirementError(f"`{text[:60]}` is not a version constraint")
-        clauses.append(_translate(match[1], match[2], bool(match[3]), match[4] or ""))
+        clauses.append(_translate(match[1], match[2], bool(match[3]), match[4]))
     return ",".join(clauses)
 
 

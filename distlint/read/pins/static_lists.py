@@ -9,6 +9,7 @@ from typing import NamedTuple
 _MAX_DEPTH = 20
 _MAX_ITEMS = 2000
 _WRAPPERS = frozenset({"list", "tuple", "set", "sorted"})
+_PATH_FUNCTIONS = frozenset({"join", "Path", "joinpath", "abspath"})
 _LIST_ENDINGS = (".txt", ".in")
 
 
@@ -175,7 +176,7 @@ class ModuleValues:
         if depth > _MAX_DEPTH or isinstance(expression, (ast.List, ast.Tuple, ast.Set, ast.Constant)):
             return
         for node in ast.walk(expression):
-            if isinstance(node, ast.Call):
+            if isinstance(node, ast.Call) and _last_name(node.func) not in _PATH_FUNCTIONS:
                 for path, where in self._read_by(node):
                     found.setdefault(path, where)
             elif isinstance(node, ast.Name) and node.id not in seen:
@@ -194,7 +195,10 @@ class ModuleValues:
             paths = [_path(node.args[0], bound) for node in opened if node.args]
             if any(paths):
                 return [(path, call) for path in paths if path.endswith(_LIST_ENDINGS)]
-        arguments = [(_path(argument, bound), argument) for argument in call.args]
+        sources = (
+            [call.func.value] if isinstance(call.func, ast.Attribute) and call.func.attr == "read_text" else call.args
+        )
+        arguments = [(_path(argument, bound), argument) for argument in sources]
         return [(path, argument) for path, argument in arguments if path.endswith(_LIST_ENDINGS)]
 
     def _constants(self) -> dict[str, str]:
@@ -230,7 +234,7 @@ def _path(expression: ast.expr, bound: dict[str, str], depth: int = 0) -> str:
     if isinstance(expression, ast.Name):
         return bound.get(expression.id, "")
     parts: list[ast.expr] = []
-    if isinstance(expression, ast.Call) and _last_name(expression.func) in ("join", "Path", "joinpath", "abspath"):
+    if isinstance(expression, ast.Call) and _last_name(expression.func) in _PATH_FUNCTIONS:
         parts = expression.args
     elif isinstance(expression, ast.BinOp) and isinstance(expression.op, ast.Div):
         parts = [expression.left, expression.right]

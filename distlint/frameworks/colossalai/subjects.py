@@ -1,0 +1,7 @@
+"""What rules of this framework see beyond calls and launches."""
+
+from __future__ import annotations
+
+from distlint.model.subject import SubjectKind
+
+KINDS: tuple[SubjectKind, ...] = ()

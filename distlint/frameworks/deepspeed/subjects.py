@@ -1,0 +1,157 @@
+"""What rules about DeepSpeed configurations see: the settings, who reads them, the engine's call, and the run around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+from distlint.frameworks.deepspeed import hosts
+from distlint.frameworks.deepspeed.schema import default, is_setting
+from distlint.frameworks.deepspeed.settings import deepspeed_settings, open_blocks
+from distlint.frameworks.deepspeed.uses import ACCELERATE, NATIVE, TRAINER, Use, find_uses, place_of
+from distlint.frameworks.general import argument_settings
+from distlint.model.subject import Setting, Subject, SubjectKind, Versions
+from distlint.model.value import Value, known, unknown
+
+if TYPE_CHECKING:
+    from distlint.link.project import Project
+
+INITIALIZE_SIGNATURE = [
+    "args", "model", "optimizer", "model_parameters", "training_data", "lr_scheduler", "distributed_port", "mpu",
+    "dist_init_required", "collate_fn", "config", "mesh_param", "config_params",
+]  # fmt: skip
+"""deepspeed/__init__.py, ``initialize`` (0.16 to 0.19; older releases lack the last names)."""
+
+CALL_ARGUMENTS = frozenset(
+    {"model", "optimizer", "model_parameters", "lr_scheduler", "mpu", "training_data", "args", "config"}
+)
+
+NAMES = frozenset({"world_size", "data_parallel_size", "host", "pipeline"})
+
+
+def build(project: Project) -> Iterator[Subject]:
+    """One subject per configuration and run."""
+    for use in find_uses(project):
+        yield subject_of(project, use)
+
+
+def subject_of(project: Project, use: Use) -> Subject:
+    """The settings of one use with everything that decides what they mean."""
+    place = place_of(use.document)
+    script = (
+        use.run.script_file if use.run is not None else use.call.file if use.call is not None else use.document.file
+    )
+    versions = project.environments.for_file(script)
+    settings, blocks = _settings(use)
+    names: dict[str, Value] = {
+        "world_size": use.run.world_size if use.run is not None else unknown("no launch is known"),
+        "host": known(use.host, place) if use.host != "unknown" else unknown("nobody is seen to load it", place),
+        "pipeline": unknown("the model is not known", place),
+    }
+    if use.call is not None:
+        _add_call(project, use, settings, names)
+    if use.training is not None:
+        _add_training(use, settings, names)
+    names["data_parallel_size"] = _data_parallel_size(names, settings)
+    return Subject(
+        kind="deepspeed",
+        label=_label(use),
+        span=place,
+        settings=settings,
+        versions=versions,
+        names=names,
+        open_blocks=blocks,
+        default=partial(_default, versions),
+        run=use.run,
+        extra={"use": use},
+    )
+
+
+def _label(use: Use) -> str:
+    if use.run is not None and use.run.launch is not None:
+        return (
+            f"{use.run.launch.launcher} {use.run.script_file} ({use.run.launch.span.file}:{use.run.launch.span.line})"
+        )
+    return use.document.file
+
+
+def _default(versions: Versions, path: str) -> Value:
+    return default(path, versions.newest("deepspeed"))
+
+
+def _settings(use: Use) -> tuple[dict[str, Setting], frozenset[str]]:
+    hosted = True if use.host in (TRAINER, ACCELERATE) else False if use.host == NATIVE else None
+    if use.accelerate is not None and use.document is use.accelerate:
+        return dict(hosts.translate_accelerate(use.accelerate)), frozenset()
+    settings = dict(deepspeed_settings([use.document], hosted))
+    if use.accelerate is not None:
+        settings.update(hosts.translate_accelerate(use.accelerate))
+    return settings, open_blocks([use.document])
+
+
+def _add_call(project: Project, use: Use, settings: dict[str, Setting], names: dict[str, Value]) -> None:
+    assert use.call is not None  # noqa: S101 - tested by the caller
+    arguments, is_open = argument_settings(project, use.call, INITIALIZE_SIGNATURE, use.run)
+    from distlint.frameworks.general import argument_value
+    from distlint.link.evaluate import find_argument
+
+    for position, name in enumerate(INITIALIZE_SIGNATURE):
+        if name not in CALL_ARGUMENTS:
+            continue
+        expr, certain = find_argument(use.call.site.call, name, position)
+        if expr is not None and name in arguments:
+            value = argument_value(project, expr, use.call, use.run)
+            given = arguments[name]
+            settings[f"call.{name}"] = Setting(f"call.{name}", value, given.key_span, given.span)
+        elif not certain or is_open:
+            names[f"call.{name}"] = unknown("the call's arguments are not known", use.call.span)
+    model = settings.get("call.model")
+    if model is not None:
+        names["pipeline"] = _is_pipeline(model.value)
+
+
+def _is_pipeline(model: Value) -> Value:
+    """Whether a model is a pipeline module: known only where what made it is known."""
+    if not model.is_known or not isinstance(model.only, str) or not model.only.startswith("<"):
+        return unknown("the model is not known", *model.spans)
+    return known(model.only.strip("<>") == PIPELINE, *model.spans)
+
+
+PIPELINE = "deepspeed.PipelineModule()"
+
+
+def _add_training(use: Use, settings: dict[str, Setting], names: dict[str, Value]) -> None:
+    assert use.training is not None  # noqa: S101 - tested by the caller
+    from distlint.frameworks.huggingface.training_arguments import DEFAULTS
+
+    for name, setting in use.training.settings.items():
+        settings[f"training.{name}"] = setting
+    for name in DEFAULTS:
+        if name not in use.training.settings:
+            names[f"training.{name}"] = use.training.value(name)
+
+
+def _data_parallel_size(names: dict[str, Value], settings: dict[str, Setting]) -> Value:
+    """Ranks over which a batch is spread: all of them, unless the model or an ``mpu`` splits them otherwise."""
+    if "call.mpu" in settings or "call.mpu" in names:
+        return unknown("an mpu decides")
+    pipeline = names["pipeline"]
+    if pipeline.is_known and pipeline.only:
+        return unknown("the pipeline's stages decide")
+    for path in ("tensor_parallel.autotp_size", "sequence_parallel_size", "elasticity.enabled"):
+        if path in settings:
+            return unknown(f"`{path}` decides", settings[path].key_span)
+    return names["world_size"]
+
+
+def known_path(path: str) -> bool:
+    """Whether a condition over a DeepSpeed subject may use a dotted path."""
+    if path in NAMES or path.startswith(("training.", "accelerate.")):
+        return True
+    if path.startswith("call."):
+        return path[len("call.") :] in CALL_ARGUMENTS
+    return is_setting(path)
+
+
+KINDS = (SubjectKind("deepspeed", "deepspeed", known_path, build),)

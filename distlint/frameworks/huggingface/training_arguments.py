@@ -1,0 +1,193 @@
+"""``TrainingArguments`` of a run: keyword arguments in the script, options on the command line, keys of a YAML or JSON argument file.
+
+Names and the order of precedence are those of transformers' ``HfArgumentParser`` and of the trainers built on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from distlint.frameworks.general import argument_settings
+from distlint.link.modules import ClassRef, External
+from distlint.link.options import split_flag
+from distlint.link.project import CallSite
+from distlint.model import python as ir
+from distlint.model.document import Mapping, node_value
+from distlint.model.launch import Launch, Run
+from distlint.model.span import Span
+from distlint.model.subject import Setting
+from distlint.model.value import Value, known
+
+if TYPE_CHECKING:
+    from distlint.link.project import Project
+
+CLASSES = (
+    "transformers.TrainingArguments",
+    "transformers.Seq2SeqTrainingArguments",
+    "transformers.training_args.TrainingArguments",
+    "trl.SFTConfig",
+    "trl.DPOConfig",
+    "trl.KTOConfig",
+    "trl.ORPOConfig",
+    "trl.RewardConfig",
+    "trl.GRPOConfig",
+)
+"""The dataclasses whose fields are training arguments."""
+
+PARSERS = ("transformers.HfArgumentParser", "trl.TrlParser")
+
+DEFAULTS: dict[str, Any] = {
+    "per_device_train_batch_size": 8,
+    "gradient_accumulation_steps": 1,
+    "learning_rate": 5e-5,
+    "weight_decay": 0.0,
+    "adam_beta1": 0.9,
+    "adam_beta2": 0.999,
+    "adam_epsilon": 1e-8,
+    "max_grad_norm": 1.0,
+    "warmup_steps": 0,
+    "fp16": False,
+    "bf16": False,
+}
+"""Defaults of the fields that a DeepSpeed configuration is compared with (transformers/training_args.py, the same from 4.6 to 5.x)."""
+
+
+@dataclass(slots=True)
+class TrainingArguments:
+    """The training arguments of one run. ``open`` says that more may be given than we can see; ``span`` is where they are made."""
+
+    settings: dict[str, Setting] = field(default_factory=dict)
+    open: bool = False
+    span: Span | None = None
+
+    def value(self, name: str) -> Value:
+        """What an argument is: given, or its default where we know that nothing is given."""
+        setting = self.settings.get(name)
+        if setting is not None:
+            return setting.value
+        from distlint.model.value import absent, unknown
+
+        if self.open:
+            return unknown(f"`{name}` may be given where we can't see")
+        return known(DEFAULTS[name]) if name in DEFAULTS else absent()
+
+
+def training_arguments(project: Project, run: Run) -> TrainingArguments | None:
+    """The training arguments of a run, or ``None`` if its script makes none."""
+    closure = project.closure(run.script_file)
+    parsed = _parsed_as_options(project, closure)
+    made = [found for found in training_calls(project) if found.file in closure]
+    if parsed is not None:
+        return _from_command_line(project, run, parsed)
+    if len(made) != 1:
+        return None if not made else TrainingArguments(open=True, span=made[0].span)
+    settings, is_open = argument_settings(project, made[0], ["output_dir"], run)
+    return TrainingArguments(settings, is_open, made[0].span)
+
+
+def training_calls(project: Project) -> tuple[CallSite, ...]:
+    """Every construction of training arguments, also of the project's own subclasses."""
+    found = getattr(project, "_training_calls", None)
+    if found is None:
+        found = tuple(_training_calls(project))
+        project._training_calls = found  # type: ignore[attr-defined]  # noqa: SLF001 - computed once per project
+    return found
+
+
+def _training_calls(project: Project) -> Iterator[CallSite]:
+    yield from project.calls_to(CLASSES)
+    for file in project.python_files:
+        module = project.module(file)
+        for index, definition in enumerate(module.classes):
+            owner = ClassRef(file, index)
+            if definition.bases and project.modules.external_bases(owner) & set(CLASSES):
+                for found in project.sites(definition.name):
+                    if project.modules.resolve(found.site.call.func, found.file) == owner:
+                        yield found._replace(name=CLASSES[0])
+
+
+def _parsed_as_options(project: Project, closure: frozenset[str]) -> CallSite | None:
+    """The dataclass parser of a script that takes training arguments, if there is one."""
+    for found in project.calls_to(PARSERS):
+        if found.file not in closure or not found.site.call.args:
+            continue
+        given = found.site.call.args[0]
+        for expr in given.items if type(given) is ir.ListDisplay else (given,):
+            target = project.modules.resolve(expr, found.file)
+            if isinstance(target, External) and target.name in CLASSES:
+                return found
+            if isinstance(target, ClassRef) and project.modules.external_bases(target) & set(CLASSES):
+                return found
+    return None
+
+
+def _from_command_line(project: Project, run: Run, parsed: CallSite) -> TrainingArguments:
+    arguments = TrainingArguments(span=parsed.span)
+    launch = run.launch
+    if launch is None:
+        arguments.open = True
+        return arguments
+    arguments.open = launch.open_arguments
+    _add_argument_file(project, launch, arguments)
+    for name, value, span in words_as_settings(launch):
+        previous = arguments.settings.get(name)
+        arguments.settings[name] = Setting(name, value, span, value.spans[0] if value.spans else span, previous)
+    return arguments
+
+
+def _add_argument_file(project: Project, launch: Launch, arguments: TrainingArguments) -> None:
+    """A first word that names a YAML or JSON file holds the arguments."""
+    for word in launch.arguments:
+        text = word.value.only
+        if isinstance(text, str) and text.endswith((".yaml", ".yml", ".json")) and not text.startswith("-"):
+            document = project.document(word.value, launch.script_file, [launch.directory or ""])
+            if document is None:
+                arguments.open = True
+            elif isinstance(document.root, Mapping):
+                for entry in document.root.entries:
+                    value = node_value(entry.node)
+                    if isinstance(entry.key, str):
+                        arguments.settings[entry.key] = Setting(entry.key, value, entry.key_span, entry.node.span)
+                arguments.open = arguments.open or document.root.open
+        return
+
+
+def words_as_settings(launch: Launch) -> Iterator[tuple[str, Value, Span]]:
+    """The options of a command line: name with underscores, value as a number or bool where it reads as one, place of the flag."""
+    words = launch.arguments
+    for index, word in enumerate(words):
+        flag, inline = split_flag(word)
+        if not flag.startswith("--"):
+            continue
+        name = flag[2:].replace("-", "_")
+        if inline is not None:
+            yield name, inline.map(_typed), word.span
+        elif index + 1 < len(words) and not _is_flag(words[index + 1].value):
+            value = words[index + 1].value
+            yield name, value.map(_typed).at(*(value.spans or (words[index + 1].span,))), word.span
+        else:
+            yield name, known(True, word.span), word.span
+
+
+def _is_flag(value: Value) -> bool:
+    text = value.only
+    return isinstance(text, str) and text.startswith("--")
+
+
+def _typed(text: Any) -> Any:
+    """A word as transformers' parser reads it for a field of the type that it looks like."""
+    if not isinstance(text, str):
+        return text
+    lowered = text.lower()
+    if lowered in ("true", "false", "yes", "no"):
+        return lowered in ("true", "yes")
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+

@@ -1,0 +1,76 @@
+"""Configurations that shell scripts write with here-documents, as documents with the places in the script.
+
+The text with the known variables filled in gives the values, the text as it stands in the script gives the places: filling in moves
+columns, so both are read and laid over each other.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from distlint.model.document import Document, Leaf, Mapping, Node, Sequence
+from distlint.model.launch import WrittenFile
+
+if TYPE_CHECKING:
+    from distlint.link.launches import LaunchIndex
+    from distlint.link.project import WrittenDocument
+    from distlint.read.config import ConfigReading
+
+
+def written_documents(index: LaunchIndex) -> Iterator[WrittenDocument]:
+    """The configuration files that the scripts of a project write, in the order of the scripts."""
+    from distlint.link.project import WrittenDocument
+
+    for written in index.written:
+        values = _read(written, written.text)
+        if values is None or not values.documents:
+            continue
+        places = _read(written, written.original)
+        root = values.documents[0].root
+        if places is not None and places.documents:
+            root = _placed(root, places.documents[0].root)
+        kind = values.documents[0].format
+        document = Document(root, written.span, "here-document", kind)
+        yield WrittenDocument(written_path(written), document, written.script)
+
+
+def written_path(written: WrittenFile) -> str:
+    """The path that a here-document is written to, relative to the root as far as it can be told; may hold ``${NAME}``."""
+    if written.path.file:
+        return written.path.file
+    return posixpath.normpath(written.path.text)
+
+
+def _read(written: WrittenFile, text: str) -> ConfigReading | None:
+    from distlint.read.json import read_json
+    from distlint.read.yaml import read_yaml
+
+    name = written.path.text.lower()
+    shift = written.span.line - 1
+    if name.endswith((".yaml", ".yml")):
+        return read_yaml(text, written.script, line_offset=shift)
+    if name.endswith((".json", ".hjson")) or text.lstrip().startswith("{"):
+        return read_json(text, written.script, line_offset=shift)
+    return None
+
+
+def _placed(values: Node, places: Node) -> Node:
+    """``values`` with the spans of ``places``, as far as both have the same shape."""
+    if isinstance(values, Leaf):
+        if not isinstance(places, Leaf):
+            return values
+        return Leaf(replace(values.value, spans=(places.span, *values.value.spans[1:])), places.span)
+    if isinstance(values, Mapping) and isinstance(places, Mapping) and len(values.entries) == len(places.entries):
+        if all(one.key == other.key for one, other in zip(values.entries, places.entries, strict=True)):
+            entries = tuple(
+                replace(one, key_span=other.key_span, node=_placed(one.node, other.node))
+                for one, other in zip(values.entries, places.entries, strict=True)
+            )
+            return Mapping(entries, places.span, values.open)
+    if isinstance(values, Sequence) and isinstance(places, Sequence) and len(values.items) == len(places.items):
+        items = tuple(_placed(one, other) for one, other in zip(values.items, places.items, strict=True))
+        return Sequence(items, places.span, values.open)
+    return values
