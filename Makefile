@@ -40,7 +40,7 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 
 docs: $(READY)
-	$(BIN)/python tools/docs.py
+	$(BIN)/python tools/gen_docs.py
 
 bench: $(READY)
 	@test -n "$(CORPUS)" || { echo "make bench: say which folder to measure on: make bench CORPUS=dir" >&2; exit 2; }

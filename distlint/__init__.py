@@ -28,12 +28,13 @@ def check(
 ) -> Report:
     """Analyses files and folders and gives everything that was found.
 
-    ``paths`` is one path or several. ``settings`` are those of ``distlint.settings.load_settings``; a mapping holds values
-    by key (``{"world-size": 8, "select": ["DS1"]}``) that win over the nearest settings file. ``overlays`` are texts that
-    stand for files on disk, by path relative to the project root. ``jobs`` limits the processes that read files.
+    ``paths`` is one path or several. ``settings`` are those of ``distlint.settings.load_settings``; a mapping holds
+    values by key (``{"world-size": 8, "select": ["DS1"]}``) that win over the nearest settings file. ``overlays`` are
+    texts that stand for files on disk, by path relative to the project root. ``jobs`` limits the processes that read.
 
-    Raises ``FileNotFoundError`` for a path that does not exist and ``distlint.settings.SettingsError`` (a ``ValueError``)
-    for settings that are wrong. What goes wrong within the project is in the report's ``errors``.
+    Raises ``OSError`` for a path that can't be reached, ``ValueError`` (``distlint.settings.SettingsError`` or one
+    of its like for selectors and rule files) for settings that are wrong. What goes wrong within the project is in the
+    report's ``errors``.
     """
     import os
     from pathlib import Path

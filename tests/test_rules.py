@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from fixture_cases import FIXTURES, cases
 
-from distlint.judge.rules import load_rules
+from distlint.judge.rulebook import Rulebook
 from distlint.model.finding import Safety
 from distlint.model.rule import Rule
 from distlint.report.page import page_markdown
 
 ROOT = Path(__file__).parents[1]
 FILES = sorted((ROOT / "rules").rglob("*.toml"))
-RULES = load_rules()
+RULES = {rule.code: rule for rule in Rulebook.load(cache=False).all()}
 CASES = Counter((case.code, case.kind) for kind in ("bad", "good", "fixed") for case in cases(kind))
 
 every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.code)

@@ -46,7 +46,7 @@ class Code:
         return self.node
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Object:
     """An instance of a plain class; attributes collect every value that is ever assigned."""
 
@@ -79,7 +79,7 @@ def consts(values: Values) -> list[Any]:
     return [value.value for value in values if isinstance(value, Const)]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Module:
     """One source file: its top-level names are evaluated when asked for."""
 

@@ -97,7 +97,7 @@ def find_check(name: str) -> Check | None:
     """The check with a name, or ``None``.
 
     The module with the name of the check (``rank-divergence`` in ``checks/rank_divergence.py``, or a folder of that
-    name) is tried first, so that a run imports only what it needs; else all modules of ``distlint.checks`` are imported.
+    name) is tried first, so that a run imports only what it needs; else all modules of ``distlint.checks`` are.
     """
     if name not in _CHECKS:
         module = name.replace("-", "_")

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from distlint.cli.configure import chosen_settings, described
+from distlint.cli.configure import chosen_settings, described, wrong_settings
 from distlint.cli.exits import CLEAN, FAILED, FOUND
 from distlint.cli.inputs import Inputs, read_inputs
 from distlint.cli.progress import progress_line
 from distlint.cli.remarks import say_errors, say_notes, say_statistics
-from distlint.cli.screen import file_options, screen_options, write_file, write_out
+from distlint.cli.screen import file_options, say, screen_options, write_file, write_out
 from distlint.model.finding import Severity
 from distlint.model.report import Report
 from distlint.report.formats import render
@@ -26,8 +28,7 @@ if TYPE_CHECKING:
     from distlint.engine import Request
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(NamedTuple):
     """The command line of ``distlint check``, one field per option."""
 
     paths: tuple[str, ...]
@@ -73,6 +74,8 @@ def run_check(options: Options) -> int:
     report = _mended(request, options) if options.fix or options.diff else _analyse(request, options)
     _write_reports(report, options)
     _say_remarks(report, options)
+    if _unreadable(report, inputs):
+        return FAILED
     return exit_code(report, settings.fail_on, exit_zero=options.exit_zero)
 
 
@@ -106,10 +109,20 @@ def _in_project(path: Path, root: Path) -> str:
         raise click.UsageError(f"`{path}` lies outside of the project `{root}`") from None
 
 
+def _unreadable(report: Report, inputs: Inputs) -> bool:
+    """Whether a file that the command line names could not be read at all."""
+    named = {os.path.realpath(path) for path in inputs.paths}
+    return any(
+        os.path.realpath(Path(report.root) / error.file) in named and not (error.line and report.text(error.file))
+        for error in report.errors
+        if error.file
+    )
+
+
 def _analyse(request: Request, options: Options, texts: Mapping[str, str] = MappingProxyType({})) -> Report:
     from distlint.engine import analyse
 
-    with progress_line(not options.quiet) as progress:
+    with progress_line(not options.quiet) as progress, wrong_settings():
         return analyse(replace(request, overlays={**request.overlays, **texts}, progress=progress))
 
 
@@ -119,7 +132,8 @@ def _mended(request: Request, options: Options) -> Report:
 
     mended = mend(lambda texts: _analyse(request, options, texts), unsafe=options.unsafe_fixes)
     if options.diff:
-        write_out(mended.diff())
+        on_screen = sys.stdout.isatty()
+        write_out(mended.shown_diff(screen_options().color) if on_screen and mended.stable.changed else mended.diff())
         return mended.before
     mended.write()
     if not options.quiet:
@@ -140,6 +154,8 @@ def _write_reports(report: Report, options: Options) -> None:
 def _say_remarks(report: Report, options: Options) -> None:
     base = str(Path.cwd())
     say_errors(report, base)
+    if not report.statistics.get("files_read", 1) and not options.quiet:
+        say("note: nothing here concerns distlint: no file was read")
     if options.verbose:
         say_notes(report, base)
     if options.statistics:

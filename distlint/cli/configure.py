@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from distlint.judge.errors import RuleFileError
+from distlint.judge.selection import SelectionError
 from distlint.report.terminal import harmless
 from distlint.settings import Settings, SettingsError, load_settings
 
@@ -28,7 +31,7 @@ def chosen_settings(options: Options, start: Path) -> Settings:
         "min-confidence": options.min_confidence,
         "fail-on": options.fail_on,
     }
-    try:
+    with wrong_settings():
         settings = load_settings(
             start,
             config=options.config,
@@ -36,11 +39,16 @@ def chosen_settings(options: Options, start: Path) -> Settings:
             overrides=overrides,
             assignments=options.assignments,
         )
-    except SettingsError as error:
+    return replace(settings, no_ignores=True) if options.no_ignores else settings
+
+
+@contextmanager
+def wrong_settings() -> Iterator[None]:
+    """Turns what is wrong with settings, selectors or rule files into an error for people."""
+    try:
+        yield
+    except (SettingsError, SelectionError, RuleFileError) as error:
         raise click.ClickException(str(error)) from None
-    if options.no_ignores:
-        settings = replace(settings, no_ignores=True)
-    return settings
 
 
 def described(settings: Settings) -> str:

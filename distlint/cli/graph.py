@@ -21,16 +21,13 @@ from distlint.report.graph import GRAPH_FORMATS
 @click.option("--output-file", type=click.Path(dir_okay=False, path_type=Path), help="Write the graph there.")
 def command(paths: tuple[str, ...], output_format: str, output_file: Path | None) -> int:
     """Print how scripts, functions, configurations, launches and pins of a project hang together."""
+    from distlint.cli.configure import wrong_settings
     from distlint.engine import Request, analyse
-    from distlint.settings import SettingsError, load_settings
+    from distlint.settings import load_settings
 
     inputs = read_inputs(paths, None)
-    try:
-        settings = load_settings(inputs.common)
-    except SettingsError as error:
-        raise click.ClickException(str(error)) from None
-    with progress_line(wanted=True) as progress:
-        report = analyse(Request(paths=inputs.paths, settings=settings, jobs=None, use_cache=True, progress=progress))
+    with wrong_settings(), progress_line(wanted=True) as progress:
+        report = analyse(Request(paths=inputs.paths, settings=load_settings(inputs.common), progress=progress))
     if report.project is None:
         raise click.ClickException("there is no graph: the project could not be linked")
     text = GRAPH_FORMATS[output_format](report.project.graph)

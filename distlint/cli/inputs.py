@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
@@ -14,8 +14,7 @@ from distlint.model.source import MAX_BYTES
 STDIN = "-"
 
 
-@dataclass(frozen=True, slots=True)
-class Inputs:
+class Inputs(NamedTuple):
     """Absolute paths to analyse, and the text that stands for one of them (``buffer`` is ``None`` without ``-``)."""
 
     paths: tuple[Path, ...]

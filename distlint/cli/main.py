@@ -55,16 +55,12 @@ class _Commands(click.Group):
         extra["standalone_mode"] = False
         try:
             code = super().main(given, prog_name, **extra)
-            sys.stdout.flush()
         except click.ClickException as error:
             error.show()
             code = FAILED
         except (click.Abort, KeyboardInterrupt):
             click.echo("interrupted", err=True)
             code = INTERRUPTED
-        except BrokenPipeError:
-            _forget_stdout()
-            code = 0
         except Exception as error:
             _show_internal(error, verbose="--verbose" in given)
             code = FAILED
@@ -80,13 +76,6 @@ def _show_internal(error: Exception, verbose: bool) -> None:
     hint = "" if verbose else "; --verbose shows where"
     text = " ".join(str(error).split())
     click.echo(f"error: distlint failed: {type(error).__name__}: {text}{hint}", err=True)
-
-
-def _forget_stdout() -> None:
-    """Keeps the interpreter from complaining at exit that nobody reads its output any more."""
-    import os
-
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

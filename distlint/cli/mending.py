@@ -16,6 +16,7 @@ from distlint.fix.writing import WriteError, write_changes
 from distlint.model.report import Report
 from distlint.model.source import DecodingError, SourceKind, decode
 from distlint.report.summary import counted
+from distlint.report.terminal import Painter, harmless
 
 Analyse = Callable[[Mapping[str, str]], Report]
 """Analyses the project with some texts in place of those on disk."""
@@ -29,8 +30,17 @@ class Mended:
     stable: Stable
 
     def diff(self) -> str:
-        """What the fixes would change, as a unified diff."""
+        """What the fixes would change, as a unified diff, byte for byte as ``patch`` needs it."""
         return unified_diff(self.stable.changed, self.before.text)
+
+    def shown_diff(self, color: bool) -> str:
+        """The diff for a terminal: nothing in it acts upon the terminal, and what is added and removed has a colour."""
+        painter = Painter(color)
+        lines = self.diff().removesuffix("\n").split("\n")
+        styles = {"+": "good", "-": "error", "@": "gutter"}
+        return "".join(
+            painter.paint(harmless(line.expandtabs(4)), styles.get(line[:1], "plain")) + "\n" for line in lines
+        )
 
     def write(self) -> None:
         """Writes the changed files; ends with an error if one of them is not what was analysed any more."""

@@ -46,4 +46,4 @@ def say_statistics(report: Report) -> None:
         rule = report.rules.get(code)
         say(f"{number:6} {code:8} {rule.name if rule is not None else ''}".rstrip())
     for name, number in sorted(report.statistics.items()):
-        say(f"{number:6} {name}")
+        say(f"{number:6} {name.replace('_', ' ')}")

@@ -39,11 +39,17 @@ def file_options(show_fixes: bool = True) -> RenderOptions:
 
 
 def write_out(text: str) -> None:
-    """Writes to standard output; characters that its encoding lacks become escapes instead of an error."""
+    """Writes to standard output; characters that its encoding lacks become escapes instead of an error.
+
+    That nobody reads on (``distlint check | head``) is no error either: the exit code still tells what was found.
+    """
     stream = sys.stdout
     encoding = stream.encoding or "utf-8"
-    stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
-    stream.flush()
+    try:
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        stream.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def write_file(path: Path, text: str) -> None:
@@ -61,7 +67,11 @@ def say(text: str) -> None:
 
 
 def _width(terminal: bool) -> int:
-    import shutil
-
+    """Columns of the terminal; ``COLUMNS`` overrides what it says of itself."""
     columns = os.environ.get("COLUMNS", "")
-    return shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns if terminal or columns.isdigit() else PLAIN_WIDTH
+    if columns.isdecimal() and int(columns):
+        return int(columns)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or PLAIN_WIDTH if terminal else PLAIN_WIDTH
+    except (OSError, ValueError):
+        return PLAIN_WIDTH

@@ -26,6 +26,8 @@ def json_literal(value: Any) -> str:
     """A value as JSON on one line; raises ``CannotFixError`` for what JSON cannot say."""
     if isinstance(value, Verbatim):
         return value.text
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json_literal(str(key))}: {json_literal(item)}" for key, item in value.items()) + "}"
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError):
@@ -63,6 +65,8 @@ def python_literal(value: Any, quote: str = '"') -> str:
 
 def yaml_flow(value: Any) -> str:
     """A value as YAML on one line, such that PyYAML (YAML 1.1) and YAML 1.2 loaders read the same."""
+    if isinstance(value, Verbatim):
+        return value.text
     if isinstance(value, dict):
         return "{" + ", ".join(f"{yaml_flow(key)}: {yaml_flow(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
@@ -85,6 +89,8 @@ def yaml_block(value: Any, indent: str, step: str, newline: str) -> str:
 
 def toml_literal(value: Any) -> str:
     """A value as TOML on one line; raises ``CannotFixError`` for ``None``, which TOML has not."""
+    if isinstance(value, Verbatim):
+        return value.text
     if isinstance(value, dict):
         return "{" + ", ".join(f"{toml_key(key)} = {toml_literal(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):

@@ -6,7 +6,7 @@ import ast
 import re
 from typing import NamedTuple
 
-from distlint.fix.edits import Patch, begins_line, difference, indentation, line_end, newline_of
+from distlint.fix.edits import Patch, begins_line, difference, indentation, line_end, newline_of, next_line
 from distlint.fix.items import ItemList, without_item
 from distlint.fix.operations import CannotFixError
 from distlint.fix.place import Place
@@ -48,11 +48,22 @@ def importing(text: str, to: str, alias: str = "", *, whole: bool = False) -> li
     module, _, name = ("", "", to) if whole else to.rpartition(".")
     context = CodemodContext()
     AddImportsVisitor.add_needed_import(context, module or name, name if module else None, alias or None)
+    head = text[: _head_end(python_tree(text))]
     try:
-        changed = AddImportsVisitor(context).transform_module(libcst.parse_module(text))
+        changed = AddImportsVisitor(context).transform_module(libcst.parse_module(head))
     except (libcst.ParserSyntaxError, RecursionError):
         raise CannotFixError("the file does not parse") from None
-    return difference(text, changed.code)
+    return difference(head, changed.code)
+
+
+def _head_end(tree: PythonTree) -> int:
+    """Where the part of a file ends that holds all its top-level imports: a long rest need not be parsed once more."""
+    imports = [statement for statement in tree.module.body if isinstance(statement, (ast.Import, ast.ImportFrom))]
+    if not imports:
+        return len(tree.text)
+    end = tree.region(imports[-1])[1]
+    rest = tree.text[end : line_end(tree.text, end)].strip()
+    return len(tree.text) if rest and not rest.startswith("#") else next_line(tree.text, end)
 
 
 def replace_import(place: Place) -> list[Patch]:

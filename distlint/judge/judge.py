@@ -13,6 +13,7 @@ from distlint.judge.policy import Policy
 from distlint.judge.registry import SubjectRegistry
 from distlint.judge.rulebook import Rulebook
 from distlint.judge.suppression import OWN_FRAMEWORK, Suppressions
+from distlint.judge.view import BLOCK
 from distlint.model.facts import FileFacts
 from distlint.model.finding import Finding, Note, ProjectError, Related
 from distlint.model.report import Suppressed
@@ -150,7 +151,7 @@ class _Dispatch:
                 yield finding
             elif verdict.holds is None:
                 for used in verdict.used:
-                    if used.value.is_unknown:
+                    if used.value.is_unknown and used.value.reason != BLOCK:
                         key = (used.key_span or view.subject.span, used.path, used.value.reason)
                         self._unknown.setdefault(key, set()).add(rule.code)
 

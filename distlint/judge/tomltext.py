@@ -18,12 +18,13 @@ class TomlText:
         self._places: dict[tuple[str, str], list[int]] | None = None
 
     def line_of(self, table: str, key: str, index: int = 0) -> int:
-        """The 1-based line of a key, or of its table's header where the key is not there; 1 where neither is.
+        """The 1-based line of a key, or of its table where the key is not there; 1 where neither is.
 
         ``index`` counts the tables of an array of tables.
         """
         places = self._scan() if self._places is None else self._places
-        candidates = [(table, key), (f"{table}.{key}".lstrip("."), ""), (table, "")]
+        above, _, last = table.rpartition(".")
+        candidates = [(table, key), (f"{table}.{key}".lstrip("."), ""), (table, ""), (above, last)]
         for candidate in candidates:
             lines = places.get(candidate)
             if lines:

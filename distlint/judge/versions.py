@@ -40,18 +40,20 @@ def is_specifier(text: str) -> bool:
 def other_versions(versions: Versions, claims: Mapping[str, str]) -> dict[str, str] | None:
     """Versions that the pins allow and for which all claims (package: specifier) hold, the newest such of each package.
 
-    ``None`` where there is none, or where the claims hold for the newest ones already.
+    ``None`` where there is none, or where the claims hold for the newest ones already. A package without a pin is
+    installed in its newest release, so its older ones don't count.
     """
     if all(satisfies(versions, package, specifier) for package, specifier in claims.items()):
         return None
     chosen: dict[str, str] = {}
     for package, specifier in claims.items():
-        if versions.test(package, specifier) is None:
+        answer = versions.test(package, specifier)
+        if answer is None and is_pinned(versions, package):
             version = _newest_within(_allowed(versions, package), specifier)
             if not version:
                 return None
             chosen[package] = version
-        elif not versions.test(package, specifier):
+        elif not answer:
             return None
     return chosen
 

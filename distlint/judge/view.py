@@ -8,6 +8,7 @@ from distlint.model.span import Span
 from distlint.model.subject import Setting, Subject
 from distlint.model.value import State, Value, known, unknown
 
+BLOCK = "is a block"
 HIDDEN = "may be set where we can't see"
 
 
@@ -54,7 +55,7 @@ class View:
         if name is not None and not name.is_absent:
             return Used(path, name, name.spans[0] if name.spans else None)
         if path in self._blocks:
-            return Used(path, unknown("is a block"), self.place(path))
+            return Used(path, unknown(BLOCK), self.place(path))
         if name is None and self.hidden(path):
             return Used(path, unknown(HIDDEN), None)
         return Used(path, self.subject.default(path), None)

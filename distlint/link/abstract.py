@@ -85,6 +85,10 @@ class Several:
 Abstract = Leaf | Mapping | Sequence | Instance | Reference | LambdaValue | Several
 
 
+NOTHING = Leaf(unknown("no value reaches here"), Span("", 1, 1, 1, 1))
+"""What a name is on the way back of a loop that leaves it alone: adds nothing to the other ways. Compared by identity."""
+
+
 def node_of(value: Abstract, span: Span) -> Node:
     """The tree of values; an object is an unknown leaf."""
     if isinstance(value, (Leaf, Mapping, Sequence)):
@@ -101,7 +105,7 @@ def options_of(value: Abstract) -> tuple[Abstract, ...]:
 
 def several(values: Iterable[Abstract], span: Span) -> Abstract:
     """One thing that is any of these; plain values join into one leaf or mapping."""
-    given = list(values)
+    given = [value for value in values if value is not NOTHING]
     if given and all(value is given[0] for value in given):
         return given[0]
     unique: list[Abstract] = []

@@ -1,4 +1,5 @@
-"""Reading the command line of a launcher: wrappers in front of it, its own options, the script, the script's arguments."""
+"""Reading the command line of a launcher: wrappers in front of it, its own options, the script, the script's
+arguments."""
 
 from __future__ import annotations
 
@@ -56,7 +57,8 @@ _WRAPPERS_WITH_OPERAND: Mapping[str, frozenset[str]] = {
     "taskset": frozenset(),
     "chrt": frozenset(),
 }
-# Programs whose own options are too many to list; the command inside begins at the first word that we know as a launcher.
+# Programs whose own options are too many to list; the command inside begins at the first word that we know as a
+# launcher.
 _CONTAINERS = frozenset(
     {
         "singularity",
@@ -94,7 +96,8 @@ class Layer(NamedTuple):
 
 @dataclass(slots=True)
 class CommandLine:
-    """A command line taken apart: schedulers from the outside in, the innermost launcher last; ``environment`` set by ``env A=1``."""
+    """A command line taken apart: schedulers from the outside in, the innermost launcher last; ``environment`` set
+    by ``env A=1``."""
 
     layers: list[Layer] = field(default_factory=list)
     environment: dict[str, Value] = field(default_factory=dict)

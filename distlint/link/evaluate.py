@@ -11,6 +11,7 @@ from collections.abc import Sequence as AbstractSequence
 from typing import TYPE_CHECKING, Any
 
 from distlint.link.abstract import (
+    NOTHING,
     Abstract,
     Frame,
     Instance,
@@ -72,6 +73,8 @@ class Evaluator:
         self._cut = 0
         # Answers are remembered by the identity of what was asked, so that must stay alive.
         self._alive: list[object] = []
+        # What a name was when a loop was entered, while the way back is still being followed.
+        self._entered: dict[tuple[Any, ...], Abstract] = {}
 
     # Questions ---------------------------------------------------------------------------------------------------
 
@@ -333,7 +336,11 @@ class Evaluator:
         self._steps += 1
         if key in self._active or self._depth >= MAX_DEPTH or self._steps > MAX_STEPS:
             self._cut += 1
-            return several([], span) if key in self._active else Leaf(unknown("too deep to follow", span), span)
+            if key not in self._active:
+                return Leaf(unknown("too deep to follow", span), span)
+            # Around a loop: a mapping is what it was before, to be changed further; of anything else nothing is known yet.
+            before = self._entered.get(key)
+            return before if isinstance(before, (Mapping, Instance)) else NOTHING
         self._active.add(key)
         self._depth += 1
         cut = self._cut
@@ -363,11 +370,8 @@ class Evaluator:
                 branches = [branches[0] if decided else branches[1]]
         results = []
         for branch in branches:
-            cut = self._cut
-            result = self._in_chain(name, frame, branch, span)
-            if self._cut > cut and isinstance(result, Leaf) and result.value.reason == "no value reaches here":
-                continue  # the way back of a loop adds nothing new
-            results.append(result)
+            results.append(self._in_chain(name, frame, branch, span))
+            self._entered.setdefault(("name", name, id(frame), id(state)), results[0])
         return several(results, span)
 
     def _bound(self, bind: Bind, frame: Frame, span: Span) -> Abstract:

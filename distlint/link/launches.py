@@ -25,8 +25,8 @@ _FILE_ENDINGS = (".json", ".yaml", ".yml", ".toml", ".py", ".txt", ".cfg", ".hjs
 
 @dataclass(frozen=True, slots=True)
 class LaunchIndex:
-    """All launches of a project in the order of its files, the configurations that scripts write, the calls between scripts, and
-    notes on what was not followed."""
+    """All launches of a project in the order of its files, the configurations that scripts write, the calls between
+    scripts, and notes on what was not followed."""
 
     launches: tuple[Launch, ...] = ()
     written: tuple[WrittenFile, ...] = ()
@@ -42,9 +42,9 @@ def find_launches(
 ) -> LaunchIndex:
     """Evaluates all shell scripts among ``files`` and gives the launches in them.
 
-    ``specs`` describe the launchers; ``project_files`` are the paths of all files of the project, read or not. ``read_text`` gives the
-    text of a project file that has no facts (a host file). A script that another one calls is evaluated as it is called there, and by
-    itself only if nobody calls it.
+    ``specs`` describe the launchers; ``project_files`` are the paths of all files of the project, read or not.
+    ``read_text`` gives the text of a project file that has no facts (a host file). A script that another one calls
+    is evaluated as it is called there, and by itself only if nobody calls it.
     """
     linker = _Linker(files, specs, frozenset(project_files), read_text)
     evaluations = _evaluate_all({path: f.shell for path, f in files.items() if f.shell is not None}, linker)
@@ -72,10 +72,12 @@ def launch_from_words(
     directory: str | None = None,
     environment: Mapping[str, Value] | None = None,
 ) -> Launch | None:
-    """The launch that a list of known words means: a Dockerfile's ``CMD``, a step of a workflow, a list given to ``subprocess``.
+    """The launch that a list of known words means: a Dockerfile's ``CMD``, a step of a workflow, a list given to
+    ``subprocess``.
 
-    ``span`` is the place of the whole, ``spans`` those of the words where they are known. ``directory`` is the working directory below
-    the project's root, ``None`` when unknown. ``None`` when the words start nothing that we know.
+    ``span`` is the place of the whole, ``spans`` those of the words where they are known. ``directory`` is the
+    working directory below the project's root, ``None`` when unknown. ``None`` when the words start nothing that we
+    know.
     """
     places = spans if len(spans) == len(words) else [span] * len(words)
     evaluated = tuple(
@@ -130,7 +132,8 @@ class _Linker:
     # Launches
 
     def launch_of(self, command: EvaluatedCommand) -> Launch | None:
-        """The launch that a command is, with the schedulers around it as ``outer``; ``None`` if it starts no processes of its own."""
+        """The launch that a command is, with the schedulers around it as ``outer``; ``None`` if it starts no
+        processes of its own."""
         line = self.reader.read(command.words) if command.words else None
         if line is None or self._continues(command, line):
             return None
@@ -145,7 +148,8 @@ class _Linker:
         return launch
 
     def _continues(self, command: EvaluatedCommand, line: CommandLine) -> bool:
-        """Whether all that a command starts is a shell or a script that was followed: its commands are launches, it is none."""
+        """Whether all that a command starts is a shell or a script that was followed: its commands are launches, it
+        is none."""
         last = line.layers[-1]
         if not last.spec.prefix:
             return False

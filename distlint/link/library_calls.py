@@ -373,6 +373,14 @@ def _path_method(
     return base
 
 
+def _path_file(
+    evaluator: Evaluator, base: Abstract, name: str, call: ir.Call, frame: Frame, state: Env, span: Span
+) -> Abstract | None:
+    if not isinstance(base, Leaf) or not isinstance(base.value.only, PathText):
+        return None
+    return Instance(External(f"pathlib.Path().{name}"), call, frame, state)
+
+
 _METHODS: dict[str, Callable[..., Abstract | None]] = {
     "get": _mapping_get,
     "copy": _mapping_copy,
@@ -381,5 +389,7 @@ _METHODS: dict[str, Callable[..., Abstract | None]] = {
     "expanduser": _path_method,
     "as_posix": _path_method,
     "joinpath": _path_method,
+    "open": _path_file,
+    "read_text": _path_file,
     **dict.fromkeys(_STRING_METHODS, _string_method),
 }

@@ -42,8 +42,8 @@ def count_processes(
 ) -> Counts:
     """The counts that a launcher's options and environment mean.
 
-    ``read`` gives the text of a host file. ``complete`` is false when the launcher may get options that we don't see: defaults then don't
-    count.
+    ``read`` gives the text of a host file. ``complete`` is false when the launcher may get options that we don't
+    see: defaults then don't count.
     """
     lookup = _Lookup(spec, options, environment, span, complete)
     if spec.counting == "tasks":
@@ -71,7 +71,8 @@ class _Lookup:
         return given(self.options, dest)
 
     def option(self, dest: str) -> Value:
-        """The value of an option, from the command line or from the environment variable that stands in for it; or absent."""
+        """The value of an option, from the command line or from the environment variable that stands in for it; or
+        absent."""
         value = self.written(dest)
         if not value.is_absent:
             return value

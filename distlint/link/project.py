@@ -22,10 +22,12 @@ from distlint.model.finding import Note
 from distlint.model.framework import FrameworkSpec
 from distlint.model.launch import Launch, Run
 from distlint.model.source import SourceKind
-from distlint.model.span import Span
+from distlint.model.span import Span, whole_line
 from distlint.model.value import Value, unknown
 
 if TYPE_CHECKING:
+    import networkx as nx
+
     from distlint.link.environments import Environments
     from distlint.link.launches import LaunchIndex
 
@@ -386,6 +388,13 @@ class Project:
         """The launched runs whose script is ``file`` or imports it."""
         return tuple(run for run in self.runs if run.launch is not None and file in self.closure(run.script_file))
 
+    @cached_property
+    def graph(self) -> nx.DiGraph[Any]:
+        """The project graph; complete once the project was judged, since documents are found by following values."""
+        from distlint.link.graph import build_graph
+
+        return build_graph(self)
+
     # Documents ---------------------------------------------------------------------------------------------------
 
     def loaded(self, path: Value, script: str, loader: str, span: Span) -> Node:
@@ -410,6 +419,7 @@ class Project:
         found = resolve_path(path.only, folders, {*self.paths, *written})
         if found is None:
             return None
+        self.loads.setdefault((near, found), Load(near, found, "", path.spans[0] if path.spans else whole_line(near)))
         if found in written:
             return written[found].document
         facts = self.file_facts(found)

@@ -1,7 +1,7 @@
 """An abstract shell: walks a script's statements and says which commands it runs, with the values that can be known.
 
-Nothing is executed. Branches that cannot be decided are both taken and joined; loops over a few words are unrolled; scripts and
-functions of the project are followed. All work is bounded: beyond a budget the walk stops and says so.
+Nothing is executed. Branches that cannot be decided are both taken and joined; loops over a few words are unrolled;
+scripts and functions of the project are followed. All work is bounded: beyond a budget the walk stops and says so.
 """
 
 from __future__ import annotations
@@ -116,8 +116,9 @@ def evaluate_script(
 ) -> Evaluation:
     """Walks one script as if a user started it.
 
-    ``shell_files`` are all scripts of the project by path, ``exists`` tells whether the project has a file. ``unwrap`` finds the command
-    inside a scheduler's command line, so that strings and scripts handed to it are followed.
+    ``shell_files`` are all scripts of the project by path, ``exists`` tells whether the project has a file.
+    ``unwrap`` finds the command inside a scheduler's command line, so that strings and scripts handed to it are
+    followed.
     """
     evaluator = _Evaluator(shell_files, exists, unwrap)
     state = State(path)

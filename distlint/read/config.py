@@ -140,6 +140,11 @@ class TreeBuilder:
         """Whether no further container may be started here."""
         return len(self.frames) >= MAX_DEPTH
 
+    @property
+    def full(self) -> bool:
+        """Whether nothing more is kept."""
+        return self._left < 1
+
     def start(self, mapping: bool, offset: int) -> None:
         """A mapping or a sequence begins."""
         self.frames.append(Frame(mapping, offset))

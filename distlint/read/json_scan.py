@@ -24,7 +24,7 @@ _STRING = re.compile(r'"[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4})[^"\
 _LAX_STRING = {'"': re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*("?)'), "'": re.compile(r"'(?:[^'\\\r\n]|\\[^\r\n])*('?)")}
 _BARE_KEY = re.compile(r"""[^\s:,{}\[\]"'=]+""")
 _BARE = re.compile(r"[^,\[\]{}\r\n]*")
-_COMMENT_AFTER = re.compile(r"\s+(?:#|//|/\*)")
+_COMMENT_AFTER = re.compile(r"(?<=\s)(?:#|//|/\*)")
 _MARK = re.compile(
     r"\{\{(?!\}).{0,400}?\}\}|\$\{[^}\r\n]{0,400}\}|\$\([^\r\n]{0,400}?\)|\$[A-Za-z_]\w*|<%.{0,400}?%>", re.DOTALL
 )

@@ -7,10 +7,13 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 
 _MARKUP = re.compile(
-    r"\$?\{\{.{0,2000}?\}\}|\{%-?\s*(?P<word>\w*).{0,2000}?%\}|\{#.{0,2000}?#\}|<%(?!=).{0,2000}?%>|<%=.{0,2000}?%>"
-    r"|\$\{[^{}\r\n]{0,2000}\}",
+    r"\$?\{\{.{0,500}?\}\}|\{%-?\s*(?P<word>\w*).{0,500}?%\}|\{#.{0,500}?#\}|<%(?!=).{0,500}?%>|<%=.{0,500}?%>"
+    r"|\$\{[^{}\r\n]{0,500}\}",
     re.DOTALL,
 )
+MAX_LENGTH = 500_000
+"""Longer texts are no templates; the search for markup that is never closed must stay bounded."""
+
 _STATEMENTS = ("{%", "{#", "<%")
 _VISIBLE = re.compile(r"[^\r\n]")
 
@@ -46,11 +49,13 @@ class Masked:
 
 
 def mask(text: str, word: str) -> Masked | None:
-    """The text with its markup replaced; ``None`` if there is none.
+    """The text with its markup replaced; ``None`` if there is none (or the text is very long).
 
     A line of markup alone becomes blank, unless the line before it asks for a value; other markup becomes a run of the
     character ``word``, of the same width.
     """
+    if len(text) > MAX_LENGTH:
+        return None
     masked = Masked(text)
     parts: list[str] = []
     done = line_end = 0

@@ -37,7 +37,7 @@ def read_yaml(text: str, file: str, *, line_offset: int = 0, carrier: str = "fil
     ``line_offset`` is the number of lines of ``file`` above the text, for a text that is embedded (``carrier`` says
     in what). Placeholders (``{{ x }}``, ``${x}``), values with tags of applications and what is too large or refers
     to itself are unknown. A broken text gives the documents before the error, and what precedes the error in its own.
-    Never raises.
+    A text that is cut for its size is not tried to its end, so ``loaders`` is empty. Never raises.
     """
     places = Places(text, file, line_offset)
     attempt = _read(text, text, places, None)
@@ -50,7 +50,7 @@ def read_yaml(text: str, file: str, *, line_offset: int = 0, carrier: str = "fil
     roots = attempt.tree.roots
     documents = tuple(places.document(root, carrier, "yaml", index) for index, root in enumerate(roots))
     found = tuple(ReadError(places.span(start, end), message) for start, end, message in errors)
-    loaders = () if refusals else ("yaml",)
+    loaders = () if refusals or attempt.tree.full else ("yaml",)
     return ConfigReading(documents, found, loaders, refusals, masked is not None)
 
 
@@ -59,7 +59,7 @@ def _read(text: str, original: str, places: Places, masked: Masked | None) -> _A
     tree = YamlTree(original, places, loader, masked)
     errors = tree.errors
     try:
-        while loader.check_event():
+        while not tree.full and loader.check_event():
             tree.take(loader.get_event())
     except TooDeep as deep:
         errors.append((deep.offset, deep.offset + 1, str(deep)))

@@ -125,10 +125,15 @@ class YamlTree:
         if step is not None:
             step(event)
 
+    @property
+    def full(self) -> bool:
+        """Whether nothing more is kept."""
+        return self._left < 1
+
     def break_off(self) -> None:
         """The parser gives up: the last value may be half of one, and every open container may hold more."""
         found = len(self.errors)
-        if self._frames:
+        if self._frames and not self.full:
             self._forget_last(self._frames[-1])
         while self._frames:
             self._frames[-1].open = True

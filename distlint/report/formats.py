@@ -7,15 +7,15 @@ because start-up time is a budget.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
-from distlint.model.report import Report
+if TYPE_CHECKING:
+    from distlint.model.report import Report
 
 
-@dataclass(frozen=True, slots=True)
-class RenderOptions:
+class RenderOptions(NamedTuple):
     """How a report is shown.
 
     ``color`` and ``links`` allow terminal colours and hyperlinks; ``width`` is the number of terminal columns that

@@ -12,7 +12,7 @@ characters that a terminal would act upon are shown as stand-ins.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from distlint.model.span import Span
 from distlint.report.excerpts import Excerpts
@@ -23,8 +23,7 @@ LONG_LINE = 4000
 """Of lines with more characters than this only the part near the mark is laid out at all."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(NamedTuple):
     """One span to underline.
 
     ``style`` is a style of the painter; a ``primary`` mark is drawn with carets and shows the lines around it.
@@ -36,8 +35,7 @@ class Mark:
     primary: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Stroke:
+class _Stroke(NamedTuple):
     """The part of a mark that lies on one line; ``end`` is exclusive, columns are 1-based code points."""
 
     line: int
@@ -127,8 +125,7 @@ def _underline(view: _View, stroke: _Stroke, painter: Painter) -> str:
     return " " * start + painter.paint(drawn + label, stroke.mark.style)
 
 
-@dataclass(frozen=True, slots=True)
-class _View:
+class _View(NamedTuple):
     """A line as it is shown: its text, and the cell where each column from ``first`` on starts, and the end."""
 
     text: str

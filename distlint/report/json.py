@@ -15,14 +15,20 @@ from distlint.report.fingerprint import report_fingerprints
 from distlint.report.fixes import worked_out
 from distlint.report.formats import RenderOptions
 from distlint.report.links import rule_url
+from distlint.report.paths import shown_root
 from distlint.report.summary import summarise
 
 SCHEMA_VERSION = 1
 
 
 def render(report: Report, options: RenderOptions) -> str:
-    """One JSON object, in ASCII so that every pipe and file can carry it; paths are relative to the project root."""
-    return json.dumps(as_object(report, show_fixes=options.show_fixes), indent=2) + "\n"
+    """One JSON object, in ASCII so that every pipe and file can carry it.
+
+    Paths are relative to the project root; ``root`` is where that is, seen from the working directory.
+    """
+    written = as_object(report, show_fixes=options.show_fixes)
+    written["root"] = shown_root(report, options.base)
+    return json.dumps(written, indent=2) + "\n"
 
 
 def as_object(report: Report, *, show_fixes: bool = True) -> dict[str, Any]:

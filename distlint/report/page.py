@@ -115,7 +115,7 @@ def _what(rule: Rule) -> str:
 def _why(rule: Rule) -> str:
     parts = _paragraphs(rule)[1:]
     if rule.help:
-        parts.append(_sentence(rule.help))
+        parts.append(_sentence(rule.help[:1].upper() + rule.help[1:]))
     return "\n\n".join(parts) or f"Where it applies, {_CONSEQUENCE[rule.severity]}."
 
 

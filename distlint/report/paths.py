@@ -26,6 +26,14 @@ def shown_path(report: Report, file: str, base: str) -> str:
     return (Path(report.root) / file).as_posix()
 
 
+def shown_root(report: Report, base: str) -> str:
+    """The project root as seen from ``base``: ``.``, a path below or above it, or an absolute path elsewhere."""
+    if not base:
+        return "."
+    related = _root_below(report.root, base) is not None or _root_below(base, report.root) is not None
+    return Path(os.path.relpath(report.root, base)).as_posix() if related else Path(report.root).as_posix()
+
+
 def uri(path: str) -> str:
     """A relative path as a URI reference: every byte outside the unreserved characters is percent-encoded."""
     from urllib.parse import quote

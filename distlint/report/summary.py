@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from distlint.model.finding import Safety, Severity
 from distlint.model.report import Report
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(NamedTuple):
     """Numbers of findings by severity, of those that a fix exists for by safety, of suppressed ones, and of errors."""
 
     errors: int

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from typing import NamedTuple
 
 MAX_TEXT = 2000
 """Messages are cut at this many characters: they may quote a value from a hostile file."""
@@ -21,6 +21,7 @@ _STYLES = {
     "dim": "2",
     "good": "32",
     "gutter": "34",
+    "plain": "0",
 }
 
 _HARMFUL = re.compile(r"[^\x20-\x7e\xa0-\xac\xae-\u02ff]|##\[")
@@ -72,8 +73,7 @@ def text_width(text: str) -> int:
     return len(text) if text.isascii() else sum(character_width(char) for char in text)
 
 
-@dataclass(frozen=True, slots=True)
-class Painter:
+class Painter(NamedTuple):
     """Puts colours and hyperlinks around text, if they are wanted at all."""
 
     color: bool = False

@@ -26,7 +26,7 @@ BITES = {
     "checkpoint": "at the first checkpoint",
     "resume": "when the job is resumed",
     "end": "at the end of the job",
-    "never": "never: nothing fails, the result is wrong or slow",
+    "never": "nowhere: nothing fails, but the result is wrong or slow",
 }
 """When a fault shows, in words."""
 

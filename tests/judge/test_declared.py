@@ -94,6 +94,11 @@ def test_versions_that_the_pins_allow(allowed: list[str], severity: Severity | N
     assert bool(pinned) == bool(suffix)
 
 
+def test_older_versions_count_only_where_a_pin_allows_them() -> None:
+    unpinned = FakeVersions(pinned=False, engine=["1.0", "2.0"])
+    assert judge_declared(rule(*VERSIONED), subject(BAD, versions=unpinned)) is None
+
+
 def test_the_plan_sets_what_is_written_and_adds_what_is_not() -> None:
     finding = judge_declared(rule(), subject(BAD))
     assert finding is not None
@@ -122,7 +127,9 @@ def test_a_plan_with_a_computed_value() -> None:
 
 
 def test_removing_and_renaming() -> None:
-    other = rule(RULE, ('set = { "zero.stage" = 3 }', 'remove = ["zero.stage"]\nrename = { "zero.offload.device" = "to" }'))
+    other = rule(
+        RULE, ('set = { "zero.stage" = 3 }', 'remove = ["zero.stage"]\nrename = { "zero.offload.device" = "to" }')
+    )
     finding = judge_declared(other, subject(BAD))
     assert finding is not None
     assert finding.plan is not None

@@ -117,7 +117,9 @@ def test_rules_of_users(own: Path, tmp_path: Path) -> None:
         ("XY999", "another", "kept for built-in rules"),
     ],
 )
-def test_rules_of_users_must_not_shadow_built_in_ones(own: Path, tmp_path: Path, code: str, name: str, message: str) -> None:
+def test_rules_of_users_must_not_shadow_built_in_ones(
+    own: Path, tmp_path: Path, code: str, name: str, message: str
+) -> None:
     write(tmp_path / "mine", code, name)
     with pytest.raises(RuleFileError, match=message) as caught:
         Rulebook.load([tmp_path / "mine"])

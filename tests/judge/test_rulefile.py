@@ -73,7 +73,9 @@ def test_errors_name_the_line(old: str, new: str, message: str) -> None:
 
 
 def test_errors_in_multi_line_conditions_name_the_line_within() -> None:
-    text = RULE.replace('when = "enabled(zero.offload) and', 'when = """\nenabled(zero.offload)\nand').replace("!= 3\"", '!= a[0]"""')
+    text = RULE.replace('when = "enabled(zero.offload) and', 'when = """\nenabled(zero.offload)\nand').replace(
+        '!= 3"', '!= a[0]"""'
+    )
     with pytest.raises(RuleFileError) as caught:
         parse_rule(text, "a.toml")
     assert text.splitlines()[caught.value.line].startswith("and zero.stage != a[0]")

@@ -63,7 +63,9 @@ def test_the_most_specific_selector_wins_and_the_command_line_beats_the_file(
     assert on(*layers) == expected
 
 
-@pytest.mark.parametrize(("word", "hint"), [("DS109", "DS10"), ("frist", "first"), ("deepsped", "deepspeed"), ("D", ""), ("", "")])
+@pytest.mark.parametrize(
+    ("word", "hint"), [("DS109", "DS10"), ("frist", "first"), ("deepsped", "deepspeed"), ("D", ""), ("", "")]
+)
 def test_unknown_selectors(word: str, hint: str) -> None:
     with pytest.raises(SelectionError) as caught:
         resolve_selector(word, HEADS)

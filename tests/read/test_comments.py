@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from distlint.model.facts import Suppression
 from distlint.model.source import SourceKind
@@ -218,7 +219,28 @@ def test_whole_files_and_ranges() -> None:
 
 PIECES = st.lists(
     st.sampled_from(
-        ["# distlint: ignore[A1]", "distlint:", "#", "//", "'", '"', '"""', "\\", "\n", "\r", "[", "]", "{", "}", ":", " ", "<<EOF", "x", "\f", "é"]
+        [
+            "# distlint: ignore[A1]",
+            "distlint:",
+            "#",
+            "//",
+            "'",
+            '"',
+            '"""',
+            "\\",
+            "\n",
+            "\r",
+            "[",
+            "]",
+            "{",
+            "}",
+            ":",
+            " ",
+            "<<EOF",
+            "x",
+            "\f",
+            "é",
+        ]
     ),
     max_size=30,
 )
@@ -234,7 +256,9 @@ def test_any_text_gives_comments_inside_it(pieces: list[str], kind: SourceKind) 
         assert 1 <= comment.covers[0] <= comment.covers[1] <= index.line_count
 
 
-@pytest.mark.parametrize("kind", [SourceKind.PYTHON, SourceKind.JSON, SourceKind.YAML, SourceKind.TOML, SourceKind.SHELL])
+@pytest.mark.parametrize(
+    "kind", [SourceKind.PYTHON, SourceKind.JSON, SourceKind.YAML, SourceKind.TOML, SourceKind.SHELL]
+)
 @pytest.mark.parametrize("piece", ['"\\"', "#", "'", "[", "a:", "# distlint: ignore[A1]\n", "<<A\n", "\\\n"])
 def test_hostile_texts_end(piece: str, kind: SourceKind) -> None:
     read("distlint:" + piece * 20_000, kind)

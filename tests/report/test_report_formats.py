@@ -5,7 +5,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 from jsonschema import Draft7Validator
@@ -86,6 +86,13 @@ class TestJson:
     def test_paths_stay_relative_to_the_project(self):
         written = json.loads(render("json", sample_report("/base/project"), RenderOptions(base="/base")))
         assert written["findings"][0]["file"] == "ds_config.json"
+        assert written["root"] == "project"
+
+    @pytest.mark.parametrize(
+        ("base", "root"), [("", "."), ("/a/b", "."), ("/a", "b"), ("/a/b/c", ".."), ("/x", "/a/b")]
+    )
+    def test_root_is_seen_from_the_working_directory(self, base, root):
+        assert json.loads(render("json", sample_report("/a/b"), RenderOptions(base=base)))["root"] == root
 
     def test_is_ascii(self):
         assert render("json", sample_report(), RenderOptions()).isascii()
@@ -190,17 +197,17 @@ class TestGitlab:
 
 class TestJunit:
     def test_counts_agree_with_the_cases(self):
-        root = ElementTree.fromstring(render("junit", sample_report(), RenderOptions()).encode())  # noqa: S314
+        root = ET.fromstring(render("junit", sample_report(), RenderOptions()).encode())  # noqa: S314
         assert int(root.get("tests")) == len(root.findall(".//testcase"))
         assert int(root.get("failures")) == len(root.findall(".//failure"))
         assert int(root.get("errors")) == len(root.findall(".//error"))
 
     def test_every_character_can_be_parsed(self):
         message = "".join(map(chr, range(0x250))) + "\ud800\ufffe\uffff]]>&<\U0001f680"
-        root = ElementTree.fromstring(render("junit", report_on("a.py", message), RenderOptions()).encode())  # noqa: S314
+        root = ET.fromstring(render("junit", report_on("a.py", message), RenderOptions()).encode())  # noqa: S314
         assert "\U0001f680" in root.find(".//failure").get("message")
 
     def test_nothing_found_is_one_case_that_passes(self):
-        root = ElementTree.fromstring(render("junit", empty_report(), RenderOptions()).encode())  # noqa: S314
+        root = ET.fromstring(render("junit", empty_report(), RenderOptions()).encode())  # noqa: S314
         assert len(root.findall(".//testcase")) == 1
         assert root.find(".//failure") is None

@@ -78,7 +78,7 @@ def _command_start(texts: list[str | None]) -> int:
 
 def _after_pip_install(texts: list[str | None], at: int) -> int | None:
     """Where the arguments of ``pip install`` begin, or ``None`` if it is another command."""
-    first = texts[at].lstrip("!%") if at < len(texts) and texts[at] else ""  # type: ignore[union-attr]
+    first = ((texts[at] if at < len(texts) else None) or "").lstrip("!%")
     if _PYTHON.fullmatch(first):
         at = _skip_switches(texts, at + 1)
         if texts[at : at + 2] != ["-m", "pip"]:
