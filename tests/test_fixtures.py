@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fixture_cases import FIXTURES, Case, cases, check, copy_case, expectations, shown, tree
+
+from tests.fixture_cases import FIXTURES, Case, cases, check, copy_case, expectations, shown, tree
 
 BAD = cases("bad")
 GOOD = cases("good")

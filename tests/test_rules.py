@@ -7,12 +7,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from fixture_cases import FIXTURES, cases
 
 from distlint.judge.rulebook import Rulebook
 from distlint.model.finding import Safety
 from distlint.model.rule import Rule
 from distlint.report.page import page_markdown
+from tests.fixture_cases import FIXTURES, cases
 
 ROOT = Path(__file__).parents[1]
 FILES = sorted((ROOT / "rules").rglob("*.toml"))
@@ -40,7 +40,7 @@ def test_every_folder_of_fixtures_belongs_to_a_rule() -> None:
 
 @every_rule
 def test_codes_and_names_are_well_formed(rule: Rule) -> None:
-    assert re.fullmatch(r"(DS|MG|CAI|PT|HF|RUN)[1-8][0-9]{2}", rule.code)
+    assert re.fullmatch(r"(DS|MG|CAI|PT|HF|RUN)[1-8][0-9]{2}|LINT0[0-9]{2}", rule.code)
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", rule.name)
 
 

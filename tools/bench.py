@@ -111,15 +111,18 @@ def distlint_check(path: Path) -> list[str]:
 
 
 def relevant_python(folder: Path) -> list[str]:
-    """The Python files that distlint reads there: the first word of each line of ``--show-files``."""
+    """The Python files that distlint reads for a folder, out of the lines ``path: kind: reason`` of ``--show-files``."""
+    from distlint.settings import find_root
+
     listing = subprocess.run(
         [sys.executable, "-m", "distlint", "check", str(folder), "--show-files"],
         capture_output=True,
         text=True,
         check=True,
     )
-    names = (line.split("\t")[0] for line in listing.stdout.splitlines())
-    return [str(folder / name) for name in names if name.endswith(".py")]
+    parts = (line.partition(": python: ") for line in listing.stdout.splitlines())
+    root = find_root(folder.resolve())
+    return [str(root / name) for name, found, reason in parts if found and not reason.startswith("not read")]
 
 
 def ruff() -> str:

@@ -43,7 +43,8 @@ def command_at(place: Place) -> CommandLine:
         CannotFixError: there is none.
     """
     command = _smallest(place.text, place.start, place.end) if place.language == "shell" else None
-    if command is None:
+    if command is None or place.start not in (command.start, *(low for low, _ in command.words)):
+        # Within a word (``bash -c "..."``), or in another kind of file: the text of the place is a command line itself.
         command = _smallest(_only(place.text, place.start, place.end), place.start, place.end)
     if command is None or not command.words:
         raise CannotFixError("there is no command at this place")

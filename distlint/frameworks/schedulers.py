@@ -176,6 +176,6 @@ SPEC = FrameworkSpec(
     prefix="",
     packages=(),
     modules=(),
-    literals=(b"srun", b"mpirun", b"mpiexec"),
+    literals=(b"srun", b"mpirun", b"mpiexec", b".add_argument("),
     launchers=LAUNCHERS,
 )

@@ -118,8 +118,8 @@ def operate(evaluator: Evaluator, expr: ir.Operation, frame: Frame, state: Env, 
         return merged(left, (), right, span)
     if first == "+" and isinstance(left, Sequence) and isinstance(right, Sequence):
         return Sequence((*left.items, *right.items), span, left.open or right.open)
-    values = [node_value(node_of(side, span)) for side in (left, right)]
-    return leaf(combine(_BINARY.get(first, _unsupported), *values, span), span)
+    one, other = (node_value(node_of(side, span)) for side in (left, right))
+    return leaf(combine(_BINARY.get(first, _unsupported), one, other, span), span)
 
 
 def _unsupported(left: Any, right: Any) -> Any:
@@ -179,11 +179,11 @@ def _comparison(evaluator: Evaluator, expr: ir.Operation, frame: Frame, state: E
             key = node_value(node_of(left, span))
             results.append(key.map(lambda k, r=right, o=op: (r.entry(k) is not None) == (o == "in")))  # type: ignore[misc]
             continue
-        values = [node_value(node_of(side, span)) for side in (left, right)]
-        results.append(combine(_COMPARISONS[op], *values, span))
+        one, other = (node_value(node_of(side, span)) for side in (left, right))
+        results.append(combine(_COMPARISONS[op], one, other, span))
     value = results[0]
-    for other in results[1:]:
-        value = combine(lambda one, two: one and two, value, other, span)
+    for result in results[1:]:
+        value = combine(lambda first, second: first and second, value, result, span)
     return leaf(value, span)
 
 

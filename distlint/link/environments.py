@@ -126,6 +126,19 @@ class Environments:
             self._views[key] = VersionView(self, *key)
         return self._views[key]
 
+    def views(self) -> Iterator[VersionView]:
+        """One view for each folder that has pins of its own, and for each script that has."""
+        for folder in sorted(self._sources):
+            yield self.for_file(f"{folder}/." if folder else ".")
+        for script in sorted(self._scripts):
+            yield self.for_file(script)
+
+    def mentioned(self, folder: str, script: str) -> frozenset[str]:
+        """The packages that the pins of a folder (not of those above it), or of a script, name."""
+        if script:
+            return frozenset(pin.name for pin in self._scripts[script])
+        return frozenset(name for source in self._sources.get(folder, ()) for name in source.pins)
+
     def resolve(self, package: str, folder: str, script: str) -> _Resolution:
         """The decision on one package for the files of a folder, or for one script that has pins of its own."""
         key = (package, script or folder)
@@ -234,6 +247,10 @@ class VersionView:
     def pins(self, package: str) -> tuple[Pin, ...]:
         """The pins that apply, those first that restrict the version; ``()`` where there is none or an override."""
         return self._resolution(package).pins
+
+    def packages(self) -> tuple[str, ...]:
+        """The packages that the pins of this folder, or of this script, name; sorted."""
+        return tuple(sorted(self.environments.mentioned(self.folder, self.script)))
 
     def span(self, package: str) -> Span | None:
         """Where the first of the pins that apply stands."""

@@ -436,10 +436,10 @@ class Evaluator:
                 return merged(before, path, None, where)
             if find(before, (*path, key.only))[0] is not None:
                 return before
-            node: Node = Leaf(known(None, where), where)
+            default: Node = Leaf(known(None, where), where)
             if len(call.args) > 1:
-                node = node_of(self.evaluate(call.args[1], frame, store.prev), where)
-            return stored(before, (*path, key.only), Entry(key.only, ir.unpack(call.args[0].at, frame.file), node))
+                default = node_of(self.evaluate(call.args[1], frame, store.prev), where)
+            return stored(before, (*path, key.only), Entry(key.only, ir.unpack(call.args[0].at, frame.file), default))
         update = self._keywords(call, frame, store.prev, where)
         for argument in call.args:
             node = node_of(self.evaluate(argument, frame, store.prev), where)
@@ -636,7 +636,7 @@ class Evaluator:
         cut = self._cut
         try:
             stores = self.project.attribute_stores(instance.callee).get(name, ())
-            results = []
+            results: list[Abstract] = []
             for method, expr, part in stores[:MAX_CALLERS]:
                 if expr is None:
                     results.append(Leaf(unknown("not followed", span), span))
@@ -753,7 +753,7 @@ class Evaluator:
             return Leaf(unknown(f"the result of `{function.name}`", span), span)
         inner = Frame(target.file, target.index, bindings, depth, instance, bound=True)
         self._alive.append(inner)
-        results = []
+        results: list[Abstract] = []
         for statement, state in flow.returns:
             if statement.value is None:
                 results.append(Leaf(known(None, span), span))

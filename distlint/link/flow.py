@@ -121,28 +121,27 @@ class _Walker:
         return Bind(state, name, expr, part)
 
     def statement(self, statement: ir.Stmt, state: Env) -> Env | None:
-        kind = type(statement)
-        if kind is ir.Assign:
-            return self._assign(statement, state)  # type: ignore[arg-type]
-        if kind is ir.Evaluate:
-            return self._evaluate(statement.value, state)  # type: ignore[union-attr]
-        if kind is ir.If:
-            return self._if(statement, state)  # type: ignore[arg-type]
-        if kind is ir.For or kind is ir.While:
-            return self._loop(statement, state)  # type: ignore[arg-type]
-        if kind is ir.With:
-            return self._with(statement, state)  # type: ignore[arg-type]
-        if kind is ir.Try:
-            return self._try(statement, state)  # type: ignore[arg-type]
-        if kind is ir.Match:
-            return self._match(statement, state)  # type: ignore[arg-type]
-        if kind is ir.AugAssign:
-            return self._augmented(statement, state)  # type: ignore[arg-type]
-        if kind is ir.Return:
-            self._flow.returns.append((statement, state))  # type: ignore[arg-type]
+        if isinstance(statement, ir.Assign):
+            return self._assign(statement, state)
+        if isinstance(statement, ir.Evaluate):
+            return self._evaluate(statement.value, state)
+        if isinstance(statement, ir.If):
+            return self._if(statement, state)
+        if isinstance(statement, ir.For | ir.While):
+            return self._loop(statement, state)
+        if isinstance(statement, ir.With):
+            return self._with(statement, state)
+        if isinstance(statement, ir.Try):
+            return self._try(statement, state)
+        if isinstance(statement, ir.Match):
+            return self._match(statement, state)
+        if isinstance(statement, ir.AugAssign):
+            return self._augmented(statement, state)
+        if isinstance(statement, ir.Return):
+            self._flow.returns.append((statement, state))
             return None
-        if kind is ir.Jump:
-            return self._jump(statement, state)  # type: ignore[arg-type]
+        if isinstance(statement, ir.Jump):
+            return self._jump(statement, state)
         return state
 
     def _assign(self, statement: ir.Assign, state: Env) -> Env:

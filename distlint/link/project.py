@@ -187,7 +187,7 @@ class Project:
     def sites(self, name: str) -> tuple[CallSite, ...]:
         """Every call whose callee's last name is ``name``, in the order of files and text."""
         if name not in self._sites:
-            found = []
+            found: list[CallSite] = []
             for file in self.python_files:
                 module = self.facts[file].module
                 if module is not None:

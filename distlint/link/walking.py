@@ -10,35 +10,38 @@ from distlint.model import python as ir
 
 def children(expr: ir.Expr) -> Iterator[ir.Expr]:
     """The direct parts of an expression that are evaluated with it."""
-    kind = type(expr)
-    if kind is ir.Attribute or kind is ir.Subscript:
-        yield expr.base  # type: ignore[union-attr]
-        if kind is ir.Subscript:
-            yield expr.index  # type: ignore[union-attr]
-    elif kind is ir.Call:
-        yield expr.func  # type: ignore[union-attr]
-        yield from expr.args  # type: ignore[union-attr]
-        for keyword in expr.keywords:  # type: ignore[union-attr]
+    if isinstance(expr, ir.Attribute):
+        yield expr.base
+    elif isinstance(expr, ir.Call):
+        yield expr.func
+        yield from expr.args
+        for keyword in expr.keywords:
             yield keyword.value
-    elif kind is ir.Operation:
-        yield from expr.operands  # type: ignore[union-attr]
-    elif kind is ir.ListDisplay:
-        yield from expr.items  # type: ignore[union-attr]
-    elif kind is ir.DictDisplay:
-        yield from (key for key in expr.keys if key is not None)  # type: ignore[union-attr]
-        yield from expr.values  # type: ignore[union-attr]
-    elif kind is ir.Conditional:
-        yield from (expr.test, expr.body, expr.orelse)  # type: ignore[union-attr]
-    elif kind is ir.Formatted:
-        yield from expr.parts  # type: ignore[union-attr]
-    elif kind is ir.Starred or (kind is ir.Wrapped and expr.value is not None):  # type: ignore[union-attr]
-        yield expr.value  # type: ignore[union-attr, misc]
-    elif kind is ir.Comprehension:
-        yield expr.element  # type: ignore[union-attr]
-        for target, iterable, tests in expr.generators:  # type: ignore[union-attr]
+    elif isinstance(expr, ir.Subscript):
+        yield expr.base
+        yield expr.index
+    elif isinstance(expr, ir.Operation):
+        yield from expr.operands
+    elif isinstance(expr, ir.ListDisplay):
+        yield from expr.items
+    elif isinstance(expr, ir.DictDisplay):
+        yield from (key for key in expr.keys if key is not None)
+        yield from expr.values
+    elif isinstance(expr, ir.Conditional):
+        yield from (expr.test, expr.body, expr.orelse)
+    elif isinstance(expr, ir.Formatted):
+        yield from expr.parts
+    elif isinstance(expr, ir.Starred):
+        yield expr.value
+    elif isinstance(expr, ir.Wrapped):
+        if expr.value is not None:
+            yield expr.value
+    elif isinstance(expr, ir.Comprehension):
+        yield expr.element
+        for target, iterable, tests in expr.generators:
             yield from (target, iterable, *tests)
-    elif kind is ir.Slice:
-        yield from (part for part in (expr.lower, expr.upper, expr.step) if part is not None)  # type: ignore[union-attr]
+    elif isinstance(expr, ir.Slice):
+        yield from (part for part in (expr.lower, expr.upper, expr.step) if part is not None)
 
 
 def below(expr: ir.Expr) -> Iterator[ir.Expr]:
@@ -52,49 +55,47 @@ def below(expr: ir.Expr) -> Iterator[ir.Expr]:
 
 def expressions_of(statement: ir.Stmt) -> Iterator[ir.Expr]:
     """The expressions that a statement itself evaluates, not those of the statements inside it."""
-    kind = type(statement)
-    if kind is ir.Assign:
-        yield from statement.targets  # type: ignore[union-attr]
-        if statement.value is not None:  # type: ignore[union-attr]
-            yield statement.value  # type: ignore[union-attr, misc]
-    elif kind is ir.AugAssign:
-        yield from (statement.target, statement.value)  # type: ignore[union-attr, misc]
-    elif kind is ir.Evaluate:
-        yield statement.value  # type: ignore[union-attr, misc]
-    elif kind is ir.Return:
-        if statement.value is not None:  # type: ignore[union-attr]
-            yield statement.value  # type: ignore[union-attr, misc]
-    elif kind is ir.If or kind is ir.While or kind is ir.Assert:
-        yield statement.test  # type: ignore[union-attr]
-    elif kind is ir.For:
-        yield from (statement.target, statement.iterable)  # type: ignore[union-attr]
-    elif kind is ir.With:
-        for context, bound in statement.items:  # type: ignore[union-attr]
+    if isinstance(statement, ir.Assign):
+        yield from statement.targets
+        if statement.value is not None:
+            yield statement.value
+    elif isinstance(statement, ir.Evaluate):
+        yield statement.value
+    elif isinstance(statement, ir.AugAssign):
+        yield from (statement.target, statement.value)
+    elif isinstance(statement, ir.Return):
+        if statement.value is not None:
+            yield statement.value
+    elif isinstance(statement, ir.If | ir.While | ir.Assert):
+        yield statement.test
+    elif isinstance(statement, ir.For):
+        yield from (statement.target, statement.iterable)
+    elif isinstance(statement, ir.With):
+        for context, bound in statement.items:
             yield context
             if bound is not None:
                 yield bound
-    elif kind is ir.Match:
-        yield statement.subject  # type: ignore[union-attr]
-    elif kind is ir.Jump:
-        yield from statement.values  # type: ignore[union-attr]
+    elif isinstance(statement, ir.Match):
+        yield statement.subject
+    elif isinstance(statement, ir.Jump):
+        yield from statement.values
 
 
 def blocks_of(statement: ir.Stmt) -> Iterator[tuple[ir.Stmt, ...]]:
     """The bodies inside a statement; those of definitions are not entered."""
-    kind = type(statement)
-    if kind is ir.If or kind is ir.For or kind is ir.While:
-        yield statement.body  # type: ignore[union-attr]
-        yield statement.orelse  # type: ignore[union-attr]
-    elif kind is ir.With:
-        yield statement.body  # type: ignore[union-attr]
-    elif kind is ir.Try:
-        yield statement.body  # type: ignore[union-attr]
-        for _, _, handler in statement.handlers:  # type: ignore[union-attr]
+    if isinstance(statement, ir.If | ir.For | ir.While):
+        yield statement.body
+        yield statement.orelse
+    elif isinstance(statement, ir.With):
+        yield statement.body
+    elif isinstance(statement, ir.Try):
+        yield statement.body
+        for _, _, handler in statement.handlers:
             yield handler
-        yield statement.orelse  # type: ignore[union-attr]
-        yield statement.final  # type: ignore[union-attr]
-    elif kind is ir.Match:
-        for _, _, body in statement.cases:  # type: ignore[union-attr]
+        yield statement.orelse
+        yield statement.final
+    elif isinstance(statement, ir.Match):
+        for _, _, body in statement.cases:
             yield body
 
 
@@ -156,37 +157,39 @@ def _guards(body: tuple[ir.Stmt, ...], start: int, end: int) -> list[Guard] | No
 
 
 def _inside(statement: ir.Stmt, start: int, end: int) -> list[Guard] | None:
-    kind = type(statement)
-    if kind is ir.If:
-        found = _guards(statement.body, start, end)  # type: ignore[union-attr]
-        if found is not None:
-            return [Guard(statement.test, True, "if", statement.at), *found]  # type: ignore[union-attr]
-        found = _guards(statement.orelse, start, end)  # type: ignore[union-attr]
-        if found is not None:
-            return [Guard(statement.test, False, "if", statement.at), *found]  # type: ignore[union-attr]
-    elif kind is ir.While or kind is ir.For:
-        test = statement.test if kind is ir.While else statement.iterable  # type: ignore[union-attr]
-        found = _guards(statement.body, start, end)  # type: ignore[union-attr]
-        if found is not None:
-            return [Guard(test, True, "while" if kind is ir.While else "for", statement.at), *found]
-    elif kind is ir.Try:
-        for _, _, handler in statement.handlers:  # type: ignore[union-attr]
-            found = _guards(handler, start, end)
-            if found is not None:
-                return [Guard(None, True, "except", statement.at), *found]
-    elif kind is ir.Match:
-        for _, _, block in statement.cases:  # type: ignore[union-attr]
-            found = _guards(block, start, end)
-            if found is not None:
-                return [Guard(None, True, "match", statement.at), *found]
-    for block in blocks_of(statement):
+    for guard, block in _guarded_blocks(statement):
         found = _guards(block, start, end)
         if found is not None:
-            return found
+            return [*guard, *found]
     for expr in expressions_of(statement):
         if _contains(expr.at, start, end):
             return list(_short_circuits(expr, start, end))
-    return [] if kind is not ir.Define else None
+    return None if isinstance(statement, ir.Define) else []
+
+
+def _guarded_blocks(statement: ir.Stmt) -> Iterator[tuple[tuple[Guard, ...], tuple[ir.Stmt, ...]]]:
+    """The bodies inside a statement, each with the condition under which it is entered."""
+    if isinstance(statement, ir.If):
+        yield (Guard(statement.test, True, "if", statement.at),), statement.body
+        yield (Guard(statement.test, False, "if", statement.at),), statement.orelse
+    elif isinstance(statement, ir.While):
+        yield (Guard(statement.test, True, "while", statement.at),), statement.body
+        yield (), statement.orelse
+    elif isinstance(statement, ir.For):
+        yield (Guard(statement.iterable, True, "for", statement.at),), statement.body
+        yield (), statement.orelse
+    elif isinstance(statement, ir.Try):
+        yield (), statement.body
+        for _, _, handler in statement.handlers:
+            yield (Guard(None, True, "except", statement.at),), handler
+        yield (), statement.orelse
+        yield (), statement.final
+    elif isinstance(statement, ir.Match):
+        for _, _, body in statement.cases:
+            yield (Guard(None, True, "match", statement.at),), body
+    else:
+        for block in blocks_of(statement):
+            yield (), block
 
 
 def _short_circuits(expr: ir.Expr, start: int, end: int) -> Iterator[Guard]:

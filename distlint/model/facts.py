@@ -7,13 +7,16 @@ worker pool, determinism, and trees that die as soon as they were read.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from distlint.model.document import Document
-from distlint.model.pin import Include, Pin
-from distlint.model.python import Module
-from distlint.model.shell import ShellFacts
 from distlint.model.source import SourceKind
 from distlint.model.span import Span
+
+if TYPE_CHECKING:  # a project without shell scripts should not pay for their classes
+    from distlint.model.document import Document
+    from distlint.model.pin import Include, Pin
+    from distlint.model.python import Module
+    from distlint.model.shell import ShellFacts
 
 
 @dataclass(frozen=True, slots=True)

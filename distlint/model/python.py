@@ -1,7 +1,10 @@
 """What a Python file says, as data: symbolic expressions, statements with their control flow, functions and classes.
 
-This is ``ast`` lowered to what analysis needs: named tuples instead of nodes with dictionaries, one packed integer instead of
-four position attributes. It pickles small and fast, and the syntax tree can be dropped as soon as a file was read.
+This is ``ast`` lowered to what analysis needs: slots instead of dictionaries, one packed integer instead of four position
+attributes. The syntax tree can be dropped as soon as a file was read.
+
+The classes are plain rather than frozen, and equal only to themselves: a large project makes millions, a frozen instance costs
+three times as much to make, and nobody changes or compares them.
 
 Positions are packed with ``pack`` because a file has ten expressions a line; ``unpack`` gives them back.
 """
@@ -9,7 +12,7 @@ Positions are packed with ``pack`` because a file has ten expressions a line; ``
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from distlint.model.span import Span
 
@@ -37,21 +40,24 @@ def line_of(at: Position) -> int:
     return at >> 64
 
 
-class Name(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class Name:
     """A bare name that is read."""
 
     id: str
     at: Position
 
 
-class Constant(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class Constant:
     """A number, string, bytes, bool, ``None`` or ``...``; adjacent strings are one constant."""
 
     value: Any
     at: Position
 
 
-class Attribute(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class Attribute:
     """``base.name``."""
 
     base: Expr
@@ -59,7 +65,8 @@ class Attribute(NamedTuple):
     at: Position
 
 
-class Keyword(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class Keyword:
     """``name=value`` in a call; ``name`` is ``None`` for ``**value``. ``at`` covers the whole argument."""
 
     name: str | None
@@ -67,7 +74,8 @@ class Keyword(NamedTuple):
     at: Position
 
 
-class Call(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class Call:
     """A call; a ``Starred`` among ``args`` is ``*value``."""
 
     func: Expr
@@ -76,7 +84,8 @@ class Call(NamedTuple):
     at: Position
 
 
-class DictDisplay(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class DictDisplay:
     """``{key: value}``; a key of ``None`` is ``**value``."""
 
     keys: tuple[Expr | None, ...]
@@ -84,7 +93,8 @@ class DictDisplay(NamedTuple):
     at: Position
 
 
-class ListDisplay(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class ListDisplay:
     """A list, tuple or set display; ``kind`` is ``list``, ``tuple`` or ``set``."""
 
     kind: str
@@ -92,7 +102,8 @@ class ListDisplay(NamedTuple):
     at: Position
 
 
-class Subscript(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class Subscript:
     """``base[index]``."""
 
     base: Expr
@@ -100,7 +111,8 @@ class Subscript(NamedTuple):
     at: Position
 
 
-class Slice(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class Slice:
     """``lower:upper:step`` in a subscript."""
 
     lower: Expr | None
@@ -109,7 +121,8 @@ class Slice(NamedTuple):
     at: Position
 
 
-class Operation(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class Operation:
     """A unary, binary or boolean operation or a comparison chain: ``operators`` between ``operands``.
 
     Operators are their source text (``+``, ``not``, ``and``, ``is not`` …); a unary one has a single operand.
@@ -120,7 +133,8 @@ class Operation(NamedTuple):
     at: Position
 
 
-class Conditional(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class Conditional:
     """``body if test else orelse``."""
 
     test: Expr
@@ -129,21 +143,24 @@ class Conditional(NamedTuple):
     at: Position
 
 
-class Formatted(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class Formatted:
     """An f-string: constants and expressions in order."""
 
     parts: tuple[Expr, ...]
     at: Position
 
 
-class Starred(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class Starred:
     """``*value``."""
 
     value: Expr
     at: Position
 
 
-class Comprehension(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class Comprehension:
     """A comprehension or generator expression: ``kind`` (list, set, dict, generator), element, (target, iterable, conditions) per ``for``."""
 
     kind: str
@@ -152,7 +169,8 @@ class Comprehension(NamedTuple):
     at: Position
 
 
-class Lambda(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class Lambda:
     """A lambda: its parameters and its body."""
 
     parameters: tuple[Parameter, ...]
@@ -160,7 +178,8 @@ class Lambda(NamedTuple):
     at: Position
 
 
-class Wrapped(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class Wrapped:
     """``await x``, ``yield x``, ``yield from x`` and ``name := x``; ``kind`` says which, ``target`` is the walrus name."""
 
     kind: str
@@ -188,7 +207,8 @@ Expr = (
 )
 
 
-class Parameter(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class Parameter:
     """A parameter: ``kind`` is ``positional``, ``normal``, ``var-positional``, ``keyword`` or ``var-keyword``."""
 
     name: str
@@ -198,7 +218,8 @@ class Parameter(NamedTuple):
     at: Position
 
 
-class Assign(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class Assign:
     """``targets = value``; an annotated assignment has one target, and a value of ``None`` if it only declares."""
 
     targets: tuple[Expr, ...]
@@ -207,7 +228,8 @@ class Assign(NamedTuple):
     at: Position
 
 
-class AugAssign(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class AugAssign:
     """``target operator= value``; the operator without the equals sign."""
 
     target: Expr
@@ -216,21 +238,24 @@ class AugAssign(NamedTuple):
     at: Position
 
 
-class Evaluate(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class Evaluate:
     """An expression that stands as a statement."""
 
     value: Expr
     at: Position
 
 
-class Return(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class Return:
     """``return value``."""
 
     value: Expr | None
     at: Position
 
 
-class If(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class If:
     """``if``; an ``elif`` is an ``If`` in ``orelse``. ``match`` is lowered to these with unknown tests (see ``Match``)."""
 
     test: Expr
@@ -239,7 +264,8 @@ class If(NamedTuple):
     at: Position
 
 
-class Match(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class Match:
     """``match``: subject and (pattern as an expression where it is a plain value, guard, body) per case."""
 
     subject: Expr
@@ -247,7 +273,8 @@ class Match(NamedTuple):
     at: Position
 
 
-class For(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class For:
     """``for`` with its ``else``."""
 
     target: Expr
@@ -257,7 +284,8 @@ class For(NamedTuple):
     at: Position
 
 
-class While(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class While:
     """``while`` with its ``else``."""
 
     test: Expr
@@ -266,7 +294,8 @@ class While(NamedTuple):
     at: Position
 
 
-class With(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class With:
     """``with``: (context expression, target or ``None``) per item."""
 
     items: tuple[tuple[Expr, Expr | None], ...]
@@ -274,7 +303,8 @@ class With(NamedTuple):
     at: Position
 
 
-class Try(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class Try:
     """``try``: (exception type or ``None``, bound name, body) per handler."""
 
     body: tuple[Stmt, ...]
@@ -284,7 +314,8 @@ class Try(NamedTuple):
     at: Position
 
 
-class Jump(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class Jump:
     """``break``, ``continue``, ``pass``, ``raise`` (with its value), ``global``/``nonlocal`` (with names) or ``del`` (with its targets)."""
 
     kind: str
@@ -292,14 +323,16 @@ class Jump(NamedTuple):
     at: Position
 
 
-class Assert(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class Assert:
     """``assert test``."""
 
     test: Expr
     at: Position
 
 
-class Import(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class Import:
     """One name that an import binds.
 
     ``import a.b`` binds ``a`` to ``a`` and has ``module="a.b"``; ``import a.b as c`` binds ``c`` to ``a.b``; ``from m import n as k``
@@ -315,7 +348,8 @@ class Import(NamedTuple):
     statement_at: Position
 
 
-class Define(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class Define:
     """A ``def`` or ``class`` statement; the definition itself is ``Module.functions[index]`` or ``Module.classes[index]``."""
 
     kind: str
@@ -341,7 +375,8 @@ Stmt = (
 )
 
 
-class Function(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class Function:
     """A function or method. ``qualname`` is dotted within the module (``Trainer.step``, ``main.inner``).
 
     ``owner`` is the index of the class whose body holds it, or -1; ``parent`` the index of the enclosing function, or -1.
@@ -361,7 +396,8 @@ class Function(NamedTuple):
     name_at: Position
 
 
-class Class(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class Class:
     """A class: its bases and the keywords of its header; methods are functions whose ``owner`` is this class."""
 
     name: str
@@ -375,7 +411,8 @@ class Class(NamedTuple):
     name_at: Position
 
 
-class Site(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class Site:
     """Where a call stands: the call and the index of the function around it (-1: module or class level)."""
 
     call: Call

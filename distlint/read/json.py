@@ -7,6 +7,7 @@ those of the real loaders; a text that no loader takes gives the tree of what co
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 from distlint.model.document import Leaf, Mapping, Node
@@ -28,6 +29,9 @@ def read_json(text: str, file: str, *, line_offset: int = 0, carrier: str = "fil
     places = Places(text, file, line_offset)
     scanner = JsonScanner(text, places)
     root = scanner.scan()
+    if scanner.cut:
+        taken = ("json",) if _is_json(text) else ()
+        return ConfigReading((places.document(root, carrier, "json"),), (), taken, (), scanner.template)
     loaders, refusals = _strict_loaders(scanner, places)
     errors = [ReadError(places.span(*place), message) for place, message in scanner.errors]
     format_ = "json"
@@ -50,6 +54,14 @@ def read_json(text: str, file: str, *, line_offset: int = 0, carrier: str = "fil
         root = _without_quoted_placeholders(root)
     document = places.document(root, carrier, format_)
     return ConfigReading((document,), tuple(errors), tuple(loaders), tuple(refusals), scanner.template)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _strict_loaders(scanner: JsonScanner, places: Places) -> tuple[list[str], list[Refusal]]:

@@ -40,7 +40,7 @@ class JsonScanner:
     After ``scan``: ``errors`` are places and messages of what no dialect takes, ``loose`` the first thing that only
     Hjson may take; ``not_json`` and ``not_jsonc`` the first offset that these loaders refuse. ``template`` tells that
     placeholders stand in it, ``placeholders`` that some are bare words, ``statements`` that some are template
-    statements, which hide what is written.
+    statements, which hide what is written; ``cut`` that the scan ended early because the text is very large.
     """
 
     def __init__(self, text: str, places: Places) -> None:
@@ -49,7 +49,7 @@ class JsonScanner:
         self.errors: list[tuple[tuple[int, int], str]] = []
         self.not_json: tuple[int, str] | None = None
         self.not_jsonc: tuple[int, str] | None = None
-        self.loose = self.template = self.placeholders = self.statements = False
+        self.cut = self.loose = self.template = self.placeholders = self.statements = False
         self._odd_numbers = self._unbraced = False
         self._after = "start"
         self._blocks = 0
@@ -75,6 +75,8 @@ class JsonScanner:
             at = self._value(at)
         while self.build.frames and not self._stop:
             at = self._step(self._skip(at))
+            if self.build.full:
+                self._stop = self.cut = True
         self.build.abandon(min(at, len(self.text)))
         if not self._stop:
             at = self._skip(at)

@@ -181,12 +181,13 @@ class _Lowering:
     def at(self, node: Any) -> ir.Position:
         index = self._index
         if index is None:
-            return (
+            packed: int = (
                 (node.lineno << 64)
                 | ((node.col_offset + 1 if node.col_offset < 0xFFFFE else 0xFFFFF) << 44)
                 | (node.end_lineno << 20)
                 | (node.end_col_offset + 1 if node.end_col_offset < 0xFFFFE else 0xFFFFF)
             )
+            return packed
         return ir.pack(
             node.lineno,
             index.column_of_byte(node.lineno, node.col_offset),

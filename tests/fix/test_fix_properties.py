@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from distlint.fix.edits import Draft, Patch, difference, patched, trimmed
 from distlint.fix.planning import Refusal, build_fix
-from distlint.model.document import Entry, Mapping, walk
+from distlint.model.document import Entry, walk
 from distlint.model.finding import FixPlan, Operation, Safety
 from distlint.model.span import LineIndex, Span
 from distlint.read.json import read_json

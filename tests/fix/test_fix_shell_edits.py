@@ -121,6 +121,11 @@ def test_command_lines_in_other_files(fixed) -> None:
     )
 
 
+def test_a_command_line_within_a_word(fixed) -> None:
+    marked = 'bash -c "«torchrun --a 1 t.py»"\n'
+    assert fixed("run.sh", marked, "set-option", flag="--a", value=2) == 'bash -c "torchrun --a 2 t.py"\n'
+
+
 def test_an_edit_that_breaks_the_script_is_refused(fixed) -> None:
     assert fixed("run.sh", "echo «done»\n", "replace", text='"') == "! run.sh: the script would no longer parse"
 

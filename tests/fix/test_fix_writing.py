@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 import subprocess
 from pathlib import Path
@@ -24,7 +23,7 @@ def test_bytes_outside_the_change_and_mode_bits_stay(tmp_path: Path) -> None:
     assert write_changes(tmp_path, {"run.sh": "b\r\né"}, original(tmp_path, "run.sh")) == ("run.sh",)
     assert path.read_bytes() == b"\xef\xbb\xbfb\r\n\xc3\xa9"
     assert stat.S_IMODE(path.stat().st_mode) == 0o754
-    assert os.listdir(tmp_path) == ["run.sh"]
+    assert [path.name for path in tmp_path.iterdir()] == ["run.sh"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,282 @@
+"""The parser that certainly reads a launch's command line, and what that command line says to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from distlint.checks.execution import Execution
+from distlint.link.abstract import Instance, options_of
+from distlint.link.evaluate import Evaluator, find_argument
+from distlint.link.modules import ClassRef, FunctionRef
+from distlint.link.options import PARSER, Option, Parser, parsers_of, root_parser, split_flag
+from distlint.link.project import CallSite, Project
+from distlint.link.walking import below, statements
+from distlint.model import python as ir
+from distlint.model.launch import Argument, Launch, Run
+from distlint.model.span import Span
+from distlint.model.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+STRICT_CALLS = frozenset({"parse_args", "parse_intermixed_args", "parse_args_into_dataclasses"})
+_DEFINING = ("add_argument", "add_argument_group", "add_mutually_exclusive_group", "set_defaults", *sorted(STRICT_CALLS))
+_CHANGES = frozenset({"append", "extend", "insert", "pop", "remove", "clear"})
+_SETTINGS_THAT_CHANGE_READING = frozenset({"prefix_chars", "fromfile_prefix_chars", "parents"})
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An option on a command line: the word that names it, what it means to the parser, and its values."""
+
+    flag: str
+    span: Span
+    option: Option | None
+    values: tuple[Value, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A command line as a parser reads it: options, and words that no option takes."""
+
+    options: tuple[Given, ...]
+    operands: tuple[Argument, ...]
+
+
+class Contract(NamedTuple):
+    """A run whose command line is certainly read by ``parser``, and refused if it holds anything that the parser does not define."""
+
+    run: Run
+    launch: Launch
+    parser: Parser
+    parse: CallSite
+    definitions: tuple[CallSite, ...]
+    """The ``add_argument`` calls of the parser, in the order of files and text."""
+
+    def reading(self) -> Reading:
+        """What the command line says to the parser."""
+        return read_command_line(self.parser, self.launch)
+
+
+@dataclass(slots=True)
+class _Found:
+    parser: Parser
+    parses: list[CallSite] = field(default_factory=list)
+    definitions: list[CallSite] = field(default_factory=list)
+
+
+_CONTRACTS: WeakKeyDictionary[Project, tuple[Contract, ...]] = WeakKeyDictionary()
+
+
+def contracts(project: Project) -> tuple[Contract, ...]:
+    """The contracts of all launched runs; worked out once per project."""
+    if project not in _CONTRACTS:
+        _CONTRACTS[project] = tuple(_contracts(project))
+    return _CONTRACTS[project]
+
+
+def _contracts(project: Project) -> Iterator[Contract]:
+    launched = [(run, run.launch) for run in project.runs if run.launch is not None and run.script_file in project.facts]
+    if not launched:
+        return
+    parsers = _complete_parsers(project)
+    rewritten: dict[str, bool] = {}
+    for run, launch in launched:
+        closure = project.closure(run.script_file)
+        mine = [found for found in parsers if all(parse.file in closure for parse in found.parses)]
+        if not mine or _any_rewrites(project, closure, rewritten):
+            continue
+        execution = Execution(project, run)
+        for found in mine:
+            for parse in found.parses:
+                if execution.reaches(parse.file, parse.site.function, parse.site.call.at):
+                    yield Contract(run, launch, found.parser, parse, tuple(found.definitions))
+                    break
+
+
+def _complete_parsers(project: Project) -> list[_Found]:
+    """The parsers of which we see every option, with the calls that read the process's own command line strictly."""
+    index, evaluator = parsers_of(project), project.evaluator(None)
+    list(index.all())
+    found: dict[tuple[str, int], _Found] = {}
+    for kind in _DEFINING:
+        for site in project.sites(kind):
+            root = _root(evaluator, site)
+            if root is None:
+                continue
+            key = (root.frame.file, root.call.at)
+            if key not in found:
+                found[key] = _Found(index.get(evaluator, root))
+            if kind in STRICT_CALLS and _reads_own_command_line(site.site.call):
+                found[key].parses.append(site)
+            elif kind == "add_argument":
+                found[key].definitions.append(site)
+    escaped = _escaped(project, evaluator)
+    return [
+        one
+        for key, one in found.items()
+        if one.parses and key not in escaped and _is_complete(one.parser, project, key)
+    ]
+
+
+def _is_complete(parser: Parser, project: Project, key: tuple[str, int]) -> bool:
+    if parser.open or parser.known_only or key[0] not in project.facts:
+        return False
+    call = next((site.call for sites in project.module(key[0]).calls.values() for site in sites if site.call.at == key[1]), None)
+    if call is None or any(keyword.name is None or keyword.name in _SETTINGS_THAT_CHANGE_READING for keyword in call.keywords):
+        return False
+    return all(option.arity not in ("...", "A...") for option in parser.options)
+
+
+def _root(evaluator: Evaluator, found: CallSite) -> Instance | None:
+    func = found.site.call.func
+    if type(func) is not ir.Attribute:
+        return None
+    return root_parser(evaluator, evaluator.ask(func.base, found.file, found.site.function))
+
+
+def _reads_own_command_line(call: ir.Call) -> bool:
+    """Whether a parsing call takes its words from the process's arguments, and refuses what it does not know."""
+    if any(keyword.name not in ("args", "namespace", "look_for_args_file") for keyword in call.keywords):
+        return False
+    given, certain = find_argument(call, "args", 0)
+    if given is None:
+        return certain
+    return type(given) is ir.Constant and given.value is None
+
+
+def _escaped(project: Project, evaluator: Evaluator) -> set[tuple[str, int]]:
+    """Parsers that are handed to code which we can't see: they may have more options."""
+    escaped: set[tuple[str, int]] = set()
+    adders = parsers_of(project).adders
+    for file in project.python_files:
+        module = project.module(file)
+        names = _parser_names(module)
+        for sites in module.calls.values() if names else ():
+            for site in sites:
+                for argument in (*site.call.args, *(keyword.value for keyword in site.call.keywords)):
+                    if _name(argument) in names and not _stays_visible(project, site.call.func, file, adders):
+                        for option in options_of(evaluator.ask(argument, file, site.function)):
+                            root = root_parser(evaluator, option)
+                            if root is not None:
+                                escaped.add((root.frame.file, root.call.at))
+    return escaped
+
+
+def _parser_names(module: ir.Module) -> set[str]:
+    names = set()
+    for kind in _DEFINING:
+        for site in module.calls.get(kind, ()):
+            if type(site.call.func) is ir.Attribute:
+                names.add(_name(site.call.func.base))
+    for call in (site.call for site in module.calls.get("ArgumentParser", ())):
+        names |= {_name(target) for statement in module.body if type(statement) is ir.Assign and statement.value == call for target in statement.targets}
+    return names - {""}
+
+
+def _name(expr: ir.Expr) -> str:
+    return expr.id if type(expr) is ir.Name else expr.name if type(expr) is ir.Attribute else ""
+
+
+def _stays_visible(project: Project, func: ir.Expr, file: str, adders: Iterable[str]) -> bool:
+    """Whether a call with a parser as argument is one whose options we see: of the project, or a known library function."""
+    target = project.modules.resolve(func, file)
+    if isinstance(target, FunctionRef):
+        return target.file in project.facts and not project.function(target).skipped
+    if isinstance(target, ClassRef):
+        return target.file in project.facts
+    return project.modules.dotted(func, file) in adders
+
+
+def _any_rewrites(project: Project, files: Iterable[str], known: dict[str, bool]) -> bool:
+    for file in files:
+        if file not in known:
+            facts = project.file_facts(file)
+            known[file] = facts is not None and facts.module is not None and _rewrites_arguments(facts.module)
+        if known[file]:
+            return True
+    return False
+
+
+def _rewrites_arguments(module: ir.Module) -> bool:
+    """Whether a file changes the process's arguments before somebody reads them."""
+    if "argv" not in module.attributes and not any(item.name == "argv" for item in module.imports):
+        return False
+    for name in _CHANGES:
+        for site in module.calls.get(name, ()):
+            if type(site.call.func) is ir.Attribute and _name(site.call.func.base) == "argv":
+                return True
+    bodies = (module.body, *(function.body for function in module.functions))
+    for body in bodies:
+        for statement in statements(body):
+            targets: tuple[ir.Expr, ...] = ()
+            if type(statement) is ir.Assign:
+                targets = statement.targets
+            elif type(statement) is ir.AugAssign:
+                targets = (statement.target,)
+            elif type(statement) is ir.Jump and statement.kind == "del":
+                targets = statement.values
+            if any(_name(part) == "argv" for target in targets for part in below(target)):
+                return True
+    return False
+
+
+def read_command_line(parser: Parser, launch: Launch) -> Reading:
+    """Reads a launch's arguments as argparse would, keeping what no option of the parser takes."""
+    options: list[Given] = []
+    operands: list[Argument] = []
+    words = list(launch.arguments)
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
+        if word.value.only == "--":
+            operands.extend(words[at:])
+            break
+        flag, inline = split_flag(word)
+        if not _is_flag(flag):
+            operands.append(word)
+            continue
+        option = parser.find(flag)
+        if inline is not None or option is None:
+            options.append(Given(flag, word.span, option, () if inline is None else (inline,)))
+            if option is None and inline is None:
+                at = _skip_operands(words, at)
+            continue
+        values, at = _values(option, words, at)
+        options.append(Given(flag, word.span, option, values))
+    return Reading(tuple(options), tuple(operands))
+
+
+def _is_flag(text: str) -> bool:
+    return text.startswith("-") and " " not in text and not _is_number(text)
+
+
+def _values(option: Option, words: list[Argument], at: int) -> tuple[tuple[Value, ...], int]:
+    limit = option.arity if isinstance(option.arity, int) else 1 if option.arity == "?" else len(words)
+    taken: list[Value] = []
+    while len(taken) < limit and at < len(words) and not _is_flag(split_flag(words[at])[0]):
+        taken.append(words[at].value)
+        at += 1
+    return tuple(taken), at
+
+
+def _skip_operands(words: list[Argument], at: int) -> int:
+    """Past the words behind an option that the parser does not know: whatever they are, the option is what is wrong."""
+    while at < len(words) and not _is_flag(split_flag(words[at])[0]):
+        at += 1
+    return at
+
+
+def _is_number(text: Any) -> bool:
+    try:
+        float(text)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+__all__ = ["PARSER", "Contract", "Given", "Reading", "contracts", "read_command_line"]
