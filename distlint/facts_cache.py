@@ -1,4 +1,4 @@
-"""Facts of files that were read before, by content.
+"""Facts of files that were read before, by content. Its libraries are imported only when a cache is used.
 
 The cache lies in the user's cache folder, never in the analysed repository: what is stored there is unpickled, and a repository must
 not be able to bring such a file with it. Anything that can't be read counts as empty.
@@ -6,9 +6,7 @@ not be able to bring such a file with it. Anything that can't be read counts as 
 
 from __future__ import annotations
 
-import hashlib
 import os
-import pickle
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -27,6 +25,7 @@ def cache_folder() -> str:
 
 def _own_stamp() -> str:
     """Changes with every change of distlint's readers: facts of another version must not be used."""
+    import hashlib
     import sys
 
     folder = os.path.dirname(os.path.abspath(__file__))
@@ -50,6 +49,7 @@ class FactsCache:
             self._connection = self._open(root)
 
     def _open(self, root: str) -> sqlite3.Connection:
+        import hashlib
         import sqlite3
 
         folder = os.path.join(cache_folder(), "facts")
@@ -64,6 +64,8 @@ class FactsCache:
 
     @staticmethod
     def _key(source: Source) -> str:
+        import hashlib
+
         digest = hashlib.blake2b(source.data, digest_size=16)
         digest.update(f"\0{source.path}\0{source.kind.value}".encode("utf-8", "surrogateescape"))
         return digest.hexdigest()
@@ -75,6 +77,8 @@ class FactsCache:
         with suppress(Exception):
             row = self._connection.execute("SELECT value FROM facts WHERE key = ?", (self._key(source),)).fetchone()
             if row is not None:
+                import pickle
+
                 found = pickle.loads(row[0])  # noqa: S301 - written by this user's distlint into this user's cache folder
                 if isinstance(found, FileFacts) and found.path == source.path:
                     return found
@@ -83,6 +87,8 @@ class FactsCache:
     def put(self, source: Source, facts: FileFacts) -> None:
         """Keeps the facts of a file; written when the cache is closed."""
         if self._connection is not None:
+            import pickle
+
             with suppress(Exception):
                 self._pending.append((self._key(source), pickle.dumps(facts, pickle.HIGHEST_PROTOCOL)))
 

@@ -2,6 +2,9 @@
 
 They stand in ``distlint.toml``, ``.distlint.toml`` or ``[tool.distlint]`` of ``pyproject.toml``; the nearest folder
 above the analysed path wins, and the search stops at the repository's root. The command line beats them.
+
+The project is the repository around the analysed path, unless the nearest settings file says ``root = true``: then it
+is the folder of that file, and nothing above it is read.
 """
 
 from __future__ import annotations
@@ -53,10 +56,10 @@ class IgnoreEntry(NamedTuple):
 class Settings:
     """All settings of one call of distlint.
 
-    ``root`` is the repository's root (or the folder of the settings, or the start), ``file`` the settings file that was
-    used. ``layers`` are the selections of the file and of the command line. ``severity`` and ``per_file_ignores`` go by
-    selector. ``pins`` are requirements that override those of the project. ``exclude`` holds patterns of files that are
-    not read. ``no_ignores`` shows what comments and tables silence.
+    ``root`` is the project's root (see ``load_settings``), ``file`` the settings file that was used. ``layers`` are the
+    selections of the file and of the command line. ``severity`` and ``per_file_ignores`` go by selector. ``pins`` are
+    requirements that override those of the project. ``exclude`` holds patterns of files that are not read.
+    ``no_ignores`` shows what comments and tables silence.
     """
 
     root: Path
@@ -69,7 +72,7 @@ class Settings:
     world_size: int | None = None
     gpus_per_node: int | None = None
     exclude: tuple[FilePattern, ...] = ()
-    min_confidence: Confidence = Confidence.POSSIBLE
+    min_confidence: Confidence = Confidence.LIKELY
     fail_on: Severity = Severity.WARNING
     rule_folders: tuple[Path, ...] = ()
     installed_rules: bool = False
@@ -102,15 +105,19 @@ def load_settings(
 ) -> Settings:
     """The settings for a path: from the nearest file, or from ``config``, or with ``isolated`` from no file.
 
-    ``overrides`` are values from the command line by key, ``assignments`` the texts of ``--set key=value``. Raises
-    ``SettingsError`` for whatever is wrong in any of them.
+    ``overrides`` are values from the command line by key, ``assignments`` the texts of ``--set key=value``. The root is
+    the folder of the nearest file if that says ``root = true``, else the repository's. Raises ``SettingsError`` for
+    whatever is wrong in any of them.
     """
     from distlint.settings_schema import assemble, parse_assignment
 
     folder = start if start.is_dir() else start.parent
     folder = folder.resolve()
     file = None if isolated else _explicit(config) if config is not None else find_settings(folder)
-    root = find_root(file.parent if file is not None else folder)
+    nearest = file if config is None else None
+    root = find_root(nearest.parent if nearest is not None else folder)
+    if nearest is not None and _values(nearest, root).get("root") is True:
+        root = nearest.parent
     layers = [_read(file, root, ())] if file is not None else []
     command = [parse_assignment(text) for text in assignments]
     return assemble(root, file, layers, command, overrides or {})
@@ -139,7 +146,10 @@ def find_settings(folder: Path) -> Path | None:
 
 
 class SettingsFile(NamedTuple):
-    """A settings file that was read: its folder relative to the root, its keys, and where each stands."""
+    """A settings file that was read: its folder relative to the root, its keys, and where each stands.
+
+    A file outside of the project, which only ``--config`` can name, counts as one in the root.
+    """
 
     path: Path
     folder: str
@@ -169,17 +179,27 @@ def _read(path: Path, root: Path, seen: tuple[Path, ...]) -> SettingsFile:
     """A settings file and, through ``extend``, the one that it builds on."""
     from distlint.settings_schema import check_values, places_of
 
-    try:
-        text = _bytes(path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise SettingsError(f"{_name(path, root)}:1", f"is not UTF-8: byte {error.start} does not decode") from None
     name = _name(path, root)
+    text = _text(path, name)
     values = _parse(text, name, in_project=path.name == "pyproject.toml")
     places = places_of(text, name, values, "tool.distlint" if path.name == "pyproject.toml" else "")
     check_values(values, lambda key: places.get(key, name))
     base = _base(values.get("extend", ""), path, root, (*seen, path), places)
-    folder = _name(path.parent, root)
+    folder = path.parent.relative_to(root).as_posix() if path.is_relative_to(root) else ""
     return SettingsFile(path, "" if folder == "." else folder, values, places, base)
+
+
+def _values(path: Path, root: Path) -> dict[str, Any]:
+    """The keys of a settings file, unchecked."""
+    name = _name(path, root)
+    return _parse(_text(path, name), name, in_project=path.name == "pyproject.toml")
+
+
+def _text(path: Path, name: str) -> str:
+    try:
+        return _bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{name}:1", f"is not UTF-8: byte {error.start} does not decode") from None
 
 
 def _base(
@@ -189,7 +209,7 @@ def _base(
         return None
     where = places.get("extend", str(path))
     base = (path.parent / extended).resolve()
-    if not base.is_relative_to(root):
+    if not base.is_relative_to(root) and not base.is_relative_to(find_root(path.parent)):
         raise SettingsError(where, f"`{extended}` lies outside the repository")
     if not base.is_file():
         raise SettingsError(where, f"there is no file `{extended}`")

@@ -114,11 +114,12 @@ OPTIONS: dict[str, Option] = {
     "world-size": Option(_count, None, "number of processes, where no launch line tells it"),
     "gpus-per-node": Option(_count, None, "number of devices of a node"),
     "exclude": Option(_texts, [], "patterns of files that are not read"),
-    "min-confidence": Option(_one_of(_CONFIDENCES), "possible", "findings that we are less sure of are left out"),
+    "min-confidence": Option(_one_of(_CONFIDENCES), "likely", "findings that we are less sure of are left out"),
     "fail-on": Option(_one_of(_SEVERITIES), "warning", "the severity from which on the exit code is 1"),
     "rules": Option(_texts, [], "folders with your own rule files"),
     "installed-rules": Option(_switch, False, "whether installed packages may add rules"),
     "require-reason": Option(_switch, False, "whether a suppression has to say why"),
+    "root": Option(_switch, False, "whether the folder of this file is the whole project, whatever lies around it"),
     "extend": Option(_text, "", "a settings file that this one builds on"),
 }
 
@@ -204,7 +205,7 @@ def assemble(
         world_size=values.get("world-size"),
         gpus_per_node=values.get("gpus-per-node"),
         exclude=tuple(FilePattern(pattern, patterns.get(pattern, "")) for pattern in values.get("exclude", [])),
-        min_confidence=Confidence.parse(values.get("min-confidence", "possible")),
+        min_confidence=Confidence.parse(values.get("min-confidence", "likely")),
         fail_on=Severity.parse(values.get("fail-on", "warning")),
         rule_folders=tuple(folders),
         installed_rules=values.get("installed-rules", False),

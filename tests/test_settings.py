@@ -30,7 +30,7 @@ def test_nothing_is_needed(repo: Path) -> None:
     settings = load_settings(repo)
     assert settings.file is None
     assert settings.root == repo
-    assert (settings.fail_on, settings.min_confidence) == (Severity.WARNING, Confidence.POSSIBLE)
+    assert (settings.fail_on, settings.min_confidence) == (Severity.WARNING, Confidence.LIKELY)
     assert {origin for _, _, origin in settings.describe()} == {"default"}
 
 
@@ -54,6 +54,33 @@ def test_a_worktree_has_a_file_for_git(tmp_path: Path) -> None:
     write(tmp_path / "tree" / ".git", "gitdir: elsewhere\n")
     (tmp_path / "tree" / "a").mkdir()
     assert find_root(tmp_path / "tree" / "a") == tmp_path / "tree"
+
+
+@pytest.mark.parametrize("name", ["distlint.toml", "pyproject.toml"])
+def test_a_folder_can_be_a_project_of_its_own(repo: Path, name: str) -> None:
+    header = "[tool.distlint]\n" if name == "pyproject.toml" else ""
+    file = write(repo / "pkg" / name, f'{header}root = true\nexclude = ["old/"]\n')
+    settings = load_settings(repo / "pkg" / "deep")
+    assert (settings.root, settings.file) == (repo / "pkg", file)
+    assert settings.exclude == (FilePattern("old/", ""),)
+    assert load_settings(repo).root == repo
+
+
+def test_a_file_that_is_named_or_extended_moves_no_root(repo: Path) -> None:
+    base = write(repo / "base.toml", "root = true\n")
+    write(repo / "pkg" / "deep" / "distlint.toml", 'extend = "../../base.toml"\n')
+    assert load_settings(repo / "pkg" / "deep").root == repo
+    write(repo / "pkg" / "other.toml", "root = true\n")
+    assert load_settings(repo, config=repo / "pkg" / "other.toml").root == repo
+    assert load_settings(repo / "pkg", config=base).root == repo
+
+
+def test_settings_from_elsewhere_are_about_the_project_at_hand(repo: Path, tmp_path: Path) -> None:
+    write(tmp_path / "shared" / "base.toml", "world-size = 4\n")
+    shared = write(tmp_path / "shared" / "x.toml", 'extend = "base.toml"\nexclude = ["old/"]\n')
+    settings = load_settings(repo / "pkg", config=shared)
+    assert (settings.root, settings.world_size) == (repo, 4)
+    assert settings.exclude == (FilePattern("old/", ""),)
 
 
 def test_a_pyproject_of_other_tools_is_passed_over(repo: Path) -> None:

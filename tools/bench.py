@@ -111,7 +111,7 @@ def distlint_check(path: Path) -> list[str]:
 
 
 def relevant_python(folder: Path) -> list[str]:
-    """The Python files that distlint reads for a folder, out of the lines ``path: kind: reason`` of ``--show-files``."""
+    """The Python files that distlint reads for a folder, by the lines ``path: kind: reason`` of ``--show-files``."""
     from distlint.settings import find_root
 
     listing = subprocess.run(

@@ -23,7 +23,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 STRICT_CALLS = frozenset({"parse_args", "parse_intermixed_args", "parse_args_into_dataclasses"})
-_DEFINING = ("add_argument", "add_argument_group", "add_mutually_exclusive_group", "set_defaults", *sorted(STRICT_CALLS))
+_DEFINING = (
+    "add_argument",
+    "add_argument_group",
+    "add_mutually_exclusive_group",
+    "set_defaults",
+    *sorted(STRICT_CALLS),
+)
 _CHANGES = frozenset({"append", "extend", "insert", "pop", "remove", "clear"})
 _SETTINGS_THAT_CHANGE_READING = frozenset({"prefix_chars", "fromfile_prefix_chars", "parents"})
 
@@ -47,7 +53,7 @@ class Reading:
 
 
 class Contract(NamedTuple):
-    """A run whose command line is certainly read by ``parser``, and refused if it holds anything that the parser does not define."""
+    """A run whose command line is certainly read by ``parser``, which refuses whatever it does not define."""
 
     run: Run
     launch: Launch
@@ -79,7 +85,9 @@ def contracts(project: Project) -> tuple[Contract, ...]:
 
 
 def _contracts(project: Project) -> Iterator[Contract]:
-    launched = [(run, run.launch) for run in project.runs if run.launch is not None and run.script_file in project.facts]
+    launched = [
+        (run, run.launch) for run in project.runs if run.launch is not None and run.script_file in project.facts
+    ]
     if not launched:
         return
     parsers = _complete_parsers(project)
@@ -125,8 +133,12 @@ def _complete_parsers(project: Project) -> list[_Found]:
 def _is_complete(parser: Parser, project: Project, key: tuple[str, int]) -> bool:
     if parser.open or parser.known_only or key[0] not in project.facts:
         return False
-    call = next((site.call for sites in project.module(key[0]).calls.values() for site in sites if site.call.at == key[1]), None)
-    if call is None or any(keyword.name is None or keyword.name in _SETTINGS_THAT_CHANGE_READING for keyword in call.keywords):
+    call = next(
+        (site.call for sites in project.module(key[0]).calls.values() for site in sites if site.call.at == key[1]), None
+    )
+    if call is None or any(
+        keyword.name is None or keyword.name in _SETTINGS_THAT_CHANGE_READING for keyword in call.keywords
+    ):
         return False
     return all(option.arity not in ("...", "A...") for option in parser.options)
 
@@ -173,7 +185,12 @@ def _parser_names(module: ir.Module) -> set[str]:
             if type(site.call.func) is ir.Attribute:
                 names.add(_name(site.call.func.base))
     for call in (site.call for site in module.calls.get("ArgumentParser", ())):
-        names |= {_name(target) for statement in module.body if type(statement) is ir.Assign and statement.value == call for target in statement.targets}
+        names |= {
+            _name(target)
+            for statement in module.body
+            if type(statement) is ir.Assign and statement.value == call
+            for target in statement.targets
+        }
     return names - {""}
 
 
@@ -182,7 +199,7 @@ def _name(expr: ir.Expr) -> str:
 
 
 def _stays_visible(project: Project, func: ir.Expr, file: str, adders: Iterable[str]) -> bool:
-    """Whether a call with a parser as argument is one whose options we see: of the project, or a known library function."""
+    """Whether a call with a parser as argument is of the project, or a known library function: we see its options."""
     target = project.modules.resolve(func, file)
     if isinstance(target, FunctionRef):
         return target.file in project.facts and not project.function(target).skipped

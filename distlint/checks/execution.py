@@ -20,8 +20,8 @@ MAX_CALL_CHAIN = 8
 class Execution:
     """Answers for one run whether a place is reached whatever the data say.
 
-    A place is reached if no test around it can be false for this run, and the function that holds it is called from such a place; the
-    chain ends at the top level of the script, or of a module that it imports.
+    A place is reached if no test around it can be false for this run, and the function that holds it is called from
+    such a place; the chain ends at the top level of the script, or of a module that it imports.
     """
 
     def __init__(self, project: Project, run: Run) -> None:

@@ -53,7 +53,7 @@ def wrong_settings() -> Iterator[None]:
 
 def described(settings: Settings) -> str:
     """Every setting with its value and where it was set, one per line."""
-    lines = [f"root = {json.dumps(str(settings.root))}"]
+    lines = [f"# project: {settings.root}"]
     lines += [f"{key} = {json.dumps(value)}  # {origin}" for key, value, origin in settings.describe()]
     return "".join(f"{harmless(line)}\n" for line in lines)
 

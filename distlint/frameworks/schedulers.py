@@ -4,23 +4,9 @@ from __future__ import annotations
 
 from distlint.model.framework import FrameworkSpec, LauncherSpec, OptionSpec
 
-_SRUN_SWITCHES = """
-    label unbuffered verbose exclusive overlap quiet pty overcommit multi-prog immediate oversubscribe exact no-kill spread-job
-    whole preserve-env contiguous reboot use-min-nodes test-only kill-on-invalid-dep container-mount-home no-container-mount-home
-    container-remap-root no-container-remap-root container-writable container-readonly no-container-entrypoint container-entrypoint
-    disable-status help version
-""".split()
+_SRUN_SWITCHES = ["label", "unbuffered", "verbose", "exclusive", "overlap", "quiet", "pty", "overcommit", "multi-prog", "immediate", "oversubscribe", "exact", "no-kill", "spread-job", "whole", "preserve-env", "contiguous", "reboot", "use-min-nodes", "test-only", "kill-on-invalid-dep", "container-mount-home", "no-container-mount-home", "container-remap-root", "no-container-remap-root", "container-writable", "container-readonly", "no-container-entrypoint", "container-entrypoint", "disable-status", "help", "version"]
 
-_SRUN_VALUED = """
-    account accel-bind acctg-freq array bb bcast begin chdir cluster-constraint clusters comment compress constraint container
-    core-spec cores-per-socket cpu-bind cpu-freq cpus-per-gpu dependency deadline delay-boot distribution epilog error exclude export
-    export-file extra-node-info gpu-bind gpu-freq gpus-per-socket gpus-per-task gres-flags hint input jobid job-name kill-on-bad-exit
-    licenses mail-type mail-user mcs-label mem mem-bind mem-per-cpu mem-per-gpu mincpus mpi msg-timeout network nice nodefile
-    nodelist ntasks-per-core ntasks-per-gpu ntasks-per-socket open-mode output partition power priority prolog propagate qos relative
-    reservation resv-ports slurmd-debug sockets-per-node switches task-epilog task-prolog thread-spec threads threads-per-core time
-    time-min tmp tres-per-task tree-width uid gid unequal wait wckey container-image container-mounts container-name
-    container-workdir container-save container-env het-group cpus-per-task
-""".split()
+_SRUN_VALUED = ["account", "accel-bind", "acctg-freq", "array", "bb", "bcast", "begin", "chdir", "cluster-constraint", "clusters", "comment", "compress", "constraint", "container", "core-spec", "cores-per-socket", "cpu-bind", "cpu-freq", "cpus-per-gpu", "dependency", "deadline", "delay-boot", "distribution", "epilog", "error", "exclude", "export", "export-file", "extra-node-info", "gpu-bind", "gpu-freq", "gpus-per-socket", "gpus-per-task", "gres-flags", "hint", "input", "jobid", "job-name", "kill-on-bad-exit", "licenses", "mail-type", "mail-user", "mcs-label", "mem", "mem-bind", "mem-per-cpu", "mem-per-gpu", "mincpus", "mpi", "msg-timeout", "network", "nice", "nodefile", "nodelist", "ntasks-per-core", "ntasks-per-gpu", "ntasks-per-socket", "open-mode", "output", "partition", "power", "priority", "prolog", "propagate", "qos", "relative", "reservation", "resv-ports", "slurmd-debug", "sockets-per-node", "switches", "task-epilog", "task-prolog", "thread-spec", "threads", "threads-per-core", "time", "time-min", "tmp", "tres-per-task", "tree-width", "uid", "gid", "unequal", "wait", "wckey", "container-image", "container-mounts", "container-name", "container-workdir", "container-save", "container-env", "het-group", "cpus-per-task"]
 
 _SRUN_LETTERS = {
     "label": "-l",
@@ -106,19 +92,11 @@ SRUN = LauncherSpec(
     ),
 )
 
-_MPI_SWITCHES = """
-    --bind-to-core --bind-to-socket --bynode --byslot --oversubscribe --nooversubscribe --allow-run-as-root --report-bindings
-    --tag-output --display-map --display-allocation --do-not-launch --enable-recovery --noprefix --quiet -q --verbose -v -h --help -V
-    --version --use-hwthread-cpus --get-stack-traces --novm -launch-agent --timestamp-output --xterm --debug --tv -l -prepend-rank
-""".split()
+_MPI_SWITCHES = ["--bind-to-core", "--bind-to-socket", "--bynode", "--byslot", "--oversubscribe", "--nooversubscribe", "--allow-run-as-root", "--report-bindings", "--tag-output", "--display-map", "--display-allocation", "--do-not-launch", "--enable-recovery", "--noprefix", "--quiet", "-q", "--verbose", "-v", "-h", "--help", "-V", "--version", "--use-hwthread-cpus", "--get-stack-traces", "--novm", "-launch-agent", "--timestamp-output", "--xterm", "--debug", "--tv", "-l", "-prepend-rank"]
 
-_MPI_VALUED = """
-    --bind-to --map-by --rank-by --prefix --path --wdir -wdir --wd -wd --output-filename --timeout --rankfile -rf --app --tmpdir --stdin
-    --cpus-per-proc --cpu-set -iface -bootstrap -rmk -launcher -genvlist -envlist -ppr --preload-files --am --tune -cpus-per-proc
-    --personality --slot-list -configfile
-""".split()
+_MPI_VALUED = ["--bind-to", "--map-by", "--rank-by", "--prefix", "--path", "--wdir", "-wdir", "--wd", "-wd", "--output-filename", "--timeout", "--rankfile", "-rf", "--app", "--tmpdir", "--stdin", "--cpus-per-proc", "--cpu-set", "-iface", "-bootstrap", "-rmk", "-launcher", "-genvlist", "-envlist", "-ppr", "--preload-files", "--am", "--tune", "-cpus-per-proc", "--personality", "--slot-list", "-configfile"]
 
-_MPI_TWO = """--mca -mca --gmca -gmca --omca --prtemca --pmixmca -env -genv --env --genv""".split()
+_MPI_TWO = ["--mca", "-mca", "--gmca", "-gmca", "--omca", "--prtemca", "--pmixmca", "-env", "-genv", "--env", "--genv"]
 
 MPIRUN = LauncherSpec(
     name="mpirun",
@@ -159,7 +137,7 @@ PYTHON = LauncherSpec(
     options=(
         *(
             OptionSpec(flag[1:], (flag,), 0)
-            for flag in "-b -bb -B -d -E -h -i -I -O -OO -P -q -s -S -u -v -vv -V -x".split()
+            for flag in ["-b", "-bb", "-B", "-d", "-E", "-h", "-i", "-I", "-O", "-OO", "-P", "-q", "-s", "-S", "-u", "-v", "-vv", "-V", "-x"]
         ),
         OptionSpec("warnings", ("-W",)),
         OptionSpec("implementation", ("-X",)),

@@ -197,8 +197,8 @@ class _RuleFile:
         self._fields("check", check, CHECK_FIELDS, needed)
         if python and "when" in check:
             raise self.fail("check", "python", "a check has either `when` or `python`, not both")
-        if not python and "parameters" in check:
-            raise self.fail("check", "parameters", "`parameters` belong to a check in Python")
+        if not python and "parameters" in check and check.get("subject") != "call":
+            raise self.fail("check", "parameters", "`parameters` belong to a check in Python, or to the subject `call`")
         if python and not _NAME.fullmatch(python):
             raise self.fail("check", "python", f"`{python}` is no name of a check")
         at = check.get("at", [])

@@ -1,5 +1,6 @@
 """Reading the command line of a launcher: wrappers in front of it, its own options, the script, the script's
-arguments."""
+arguments.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +98,8 @@ class Layer(NamedTuple):
 @dataclass(slots=True)
 class CommandLine:
     """A command line taken apart: schedulers from the outside in, the innermost launcher last; ``environment`` set
-    by ``env A=1``."""
+    by ``env A=1``.
+    """
 
     layers: list[Layer] = field(default_factory=list)
     environment: dict[str, Value] = field(default_factory=dict)

@@ -26,7 +26,8 @@ _FILE_ENDINGS = (".json", ".yaml", ".yml", ".toml", ".py", ".txt", ".cfg", ".hjs
 @dataclass(frozen=True, slots=True)
 class LaunchIndex:
     """All launches of a project in the order of its files, the configurations that scripts write, the calls between
-    scripts, and notes on what was not followed."""
+    scripts, and notes on what was not followed.
+    """
 
     launches: tuple[Launch, ...] = ()
     written: tuple[WrittenFile, ...] = ()
@@ -133,7 +134,8 @@ class _Linker:
 
     def launch_of(self, command: EvaluatedCommand) -> Launch | None:
         """The launch that a command is, with the schedulers around it as ``outer``; ``None`` if it starts no
-        processes of its own."""
+        processes of its own.
+        """
         line = self.reader.read(command.words) if command.words else None
         if line is None or self._continues(command, line):
             return None
@@ -149,7 +151,8 @@ class _Linker:
 
     def _continues(self, command: EvaluatedCommand, line: CommandLine) -> bool:
         """Whether all that a command starts is a shell or a script that was followed: its commands are launches, it
-        is none."""
+        is none.
+        """
         last = line.layers[-1]
         if not last.spec.prefix:
             return False
@@ -189,9 +192,7 @@ class _Linker:
         script, file, rest, is_module = self._script(command, layer)
         if not last or spec.prefix:
             script, file, rest = absent(command.span), "", end
-        elif "command" in layer.options or (is_module and not file and not spec.appends and spec.name == "python"):
-            return None
-        elif script.is_absent:
+        elif "command" in layer.options or (is_module and not file and not spec.appends and spec.name == "python") or script.is_absent:
             return None
         words = command.words[rest:]
         options, config = self._with_config(command, layer)

@@ -72,7 +72,8 @@ class _Lookup:
 
     def option(self, dest: str) -> Value:
         """The value of an option, from the command line or from the environment variable that stands in for it; or
-        absent."""
+        absent.
+        """
         value = self.written(dest)
         if not value.is_absent:
             return value

@@ -131,10 +131,15 @@ class Project:
         launchers = [launcher for spec in self.specs for launcher in spec.launchers]
         return find_launches(self.facts, launchers, self.paths, self._text_of)
 
+    @cached_property
+    def _has_scripts(self) -> bool:
+        """Whether there is any shell script; without one, nothing of the shell is imported."""
+        return any(facts.shell is not None for facts in self.facts.values())
+
     @property
     def launches(self) -> tuple[Launch, ...]:
         """The launches of the project, in a fixed order."""
-        return self.launch_index.launches
+        return self.launch_index.launches if self._has_scripts else ()
 
     # Definitions -------------------------------------------------------------------------------------------------
 
@@ -428,6 +433,8 @@ class Project:
     @cached_property
     def written(self) -> tuple[WrittenDocument, ...]:
         """The configuration files that shell scripts write, parsed."""
+        if not self._has_scripts:
+            return ()
         from distlint.link.written import written_documents
 
         return tuple(written_documents(self.launch_index))

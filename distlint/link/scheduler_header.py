@@ -42,7 +42,8 @@ _VARIABLES = {
 
 def header_variables(header: ShellFacts | Sequence[EvaluatedWord], given: Iterable[str]) -> dict[str, Variable]:
     """The variables that a batch header implies, except those already ``given``; *likely*, as the command line may
-    overrule it."""
+    overrule it.
+    """
     words = _header_words(header) if isinstance(header, ShellFacts) else [(word.literal, word.span) for word in header]
     counts = _counts(words)
     nodes, per_node, tasks = (counts.get(name) for name in ("nodes", "tasks-per-node", "tasks"))

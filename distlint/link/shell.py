@@ -813,7 +813,9 @@ def _word(text: str, span: Span) -> Word:
 
 def _positional(words: Sequence[EvaluatedWord]) -> tuple[Text, ...]:
     return tuple(
-        word.texts[0] if len(word.texts) == 1 else (Hole("", "differs by path", (word.span,), many=word.is_open),)
+        assigned(word.texts[0], word.span, element=True)
+        if len(word.texts) == 1
+        else (Hole("", "differs by path", (word.span,), many=word.is_open),)
         for word in words
     )
 
@@ -827,7 +829,7 @@ def _child(state: State, script: str, arguments: Sequence[EvaluatedWord]) -> Sta
 
 
 def _hole_name(command: str) -> str:
-    word = command.split()[0] if command.split() else ""
+    word = command.split(maxsplit=1)[0] if command.split() else ""
     name = "".join(char if char.isalnum() else "_" for char in word.upper())[:30]
     return f"OUTPUT_OF_{name}"
 

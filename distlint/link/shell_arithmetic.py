@@ -32,7 +32,8 @@ class ArithmeticFailure(ValueError):
 def evaluate(expression: str, lookup: Callable[[str], int]) -> int:
     """The value of an arithmetic expression, wrapped to 64 bits as the shell does.
 
-    ``lookup`` gives a variable's integer value and may raise ``ArithmeticFailure``, as this function does for what it can't compute.
+    ``lookup`` gives a variable's integer value and may raise ``ArithmeticFailure``, as this function does for what
+    it can't compute.
     """
     tokens = _tokens(expression)
     if not tokens:

@@ -45,7 +45,9 @@ class EvaluatedWord:
 
     @property
     def is_open(self) -> bool:
-        """Whether it may stand for any number of words; one that has known text around the unknown part is taken for one word."""
+        """Whether it may stand for any number of words; one that has known text around the unknown part is taken for
+        one word.
+        """
         return any(_is_any_number(text) for text in self.texts)
 
     @property
@@ -69,7 +71,8 @@ def _is_any_number(text: Text) -> bool:
 class Output:
     """Text that a command writes to a file: a here-document, ``path`` being where it goes.
 
-    ``text`` has known variables replaced and ``${NAME}`` for the others; ``original`` is what the script says; ``span`` its place there.
+    ``text`` has known variables replaced and ``${NAME}`` for the others; ``original`` is what the script says;
+    ``span`` its place there.
     """
 
     path: EvaluatedWord
@@ -83,7 +86,8 @@ class Output:
 class EvaluatedCommand:
     """A simple command about to run.
 
-    ``variables`` is the shell's whole state, ``environment`` what the command inherits. ``script`` is the file that it stands in;
+    ``variables`` is the shell's whole state, ``environment`` what the command inherits. ``script`` is the file that
+    it stands in;
     ``wrapped`` the command that runs it (``srun bash -c '...'``). ``branch`` names the branches around it as ``decision * 100 + arm``.
     """
 

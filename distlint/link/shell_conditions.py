@@ -23,8 +23,10 @@ MAX_WORDS = 60
 
 
 class Decision(NamedTuple):
-    """The outcome of a condition: true, false or unknown (``None``). ``if_empty`` is what it would be if a value that comes from outside
-    were empty; ``None`` where the condition asks for something else."""
+    """The outcome of a condition: true, false or unknown (``None``). ``if_empty`` is what it would be if a value
+    that comes from outside
+    were empty; ``None`` where the condition asks for something else.
+    """
 
     status: bool | None
     if_empty: bool | None = None

@@ -44,7 +44,9 @@ _INTEGER = re.compile(r"[-+]?\d{1,18}")
 
 
 class Expander:
-    """Expands words in a state. ``substitute`` is asked for command substitutions; ``file`` is the script that the words stand in."""
+    """Expands words in a state. ``substitute`` is asked for command substitutions; ``file`` is the script that the
+    words stand in.
+    """
 
     def __init__(self, substitute: Substitute) -> None:
         self._substitute = substitute
@@ -57,7 +59,8 @@ class Expander:
     def arguments(self, word: Word, state: State) -> list[tuple[tuple[Text, ...], Span]]:
         """The words that a word of a command becomes: (possible texts, place) for each.
 
-        Where the possibilities differ in their number of words, what they have in common at both ends is kept, and a hole for any
+        Where the possibilities differ in their number of words, what they have in common at both ends is kept, and a
+        hole for any
         number of words stands between.
         """
         span = self.locate(word.span)
@@ -80,7 +83,8 @@ class Expander:
             return (self.arithmetic(part.expression, state, span),)
         if isinstance(part, Substitution):
             return (used(self._substitute(part, state), span, split=not part.quoted),)
-        return tuple(used(text, span, split=not part.quoted) for text in self._expansion(part, state))
+        keep = part.operator in ("-", ":-", "+", ":+") and not part.quoted
+        return tuple(used(text, span, split=not part.quoted, keep_quoted=keep) for text in self._expansion(part, state))
 
     # Parameters
 
@@ -146,7 +150,7 @@ class Expander:
         return self.texts(part.argument, state) if part.argument is not None else (EMPTY,)
 
     def _transformed(self, part: Expansion, option: Content, state: State) -> Text:
-        if part.operator == ":" and (option.array and part.index in ("@", "*") or part.name in ("@", "*")):
+        if part.operator == ":" and ((option.array and part.index in ("@", "*")) or part.name in ("@", "*")):
             return self._slice(part, option, state)
         text = _joined(option, part)
         unknown_text = (Hole(part.name, f"derived from ${part.name}", (), places_of(text)),)
@@ -234,7 +238,9 @@ class Expander:
 
 
 def aligned(options: Sequence[Sequence[Text]], span: Span) -> list[tuple[tuple[Text, ...], Span]]:
-    """Lists of words as one list: words at the same place are alternatives, a hole stands for what differs in number."""
+    """Lists of words as one list: words at the same place are alternatives, a hole stands for what differs in
+    number.
+    """
     if len(options) == 1:
         words = options[0]
         return [((text,), span if len(words) == 1 else inner_span(text, span)) for text in words]
@@ -269,7 +275,7 @@ def _globbed(text: Text, span: Span) -> Text:
         return text
     whole = plain(text)
     if whole is not None and (
-        whole in ("[", "[[", "?", "*") or whole.startswith("-") and "/" not in whole and "*" not in whole
+        whole in ("[", "[[", "?", "*") or (whole.startswith("-") and "/" not in whole and "*" not in whole)
     ):
         return text
     return (Hole("", "a pattern for file names", (span,), places_of(text), many=True),)

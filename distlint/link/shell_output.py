@@ -1,4 +1,6 @@
-"""What common commands print, where that follows from their arguments: ``echo``, ``dirname``, ``pwd``, ``expr``, ``seq`` …"""
+"""What common commands print, where that follows from their arguments: ``echo``, ``dirname``, ``pwd``, ``expr``,
+``seq`` …
+"""
 
 from __future__ import annotations
 

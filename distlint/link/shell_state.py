@@ -65,7 +65,9 @@ class Directory:
 
 @dataclass(slots=True)
 class State:
-    """Everything that commands may read and change. ``arguments`` is ``None`` when the positional parameters are not known."""
+    """Everything that commands may read and change. ``arguments`` is ``None`` when the positional parameters are not
+    known.
+    """
 
     script: str
     variables: dict[str, Variable] = field(default_factory=dict)
@@ -118,8 +120,10 @@ def given_from_outside(text: Text) -> bool:
 
 
 def join_states(first: State, second: State, *, defaults_in: State | None = None) -> State:
-    """The state after one of two paths. ``defaults_in`` is the path taken when a value from outside was empty: what it sets wins
-    over what came from outside, as a default does."""
+    """The state after one of two paths. ``defaults_in`` is the path taken when a value from outside was empty: what
+    it sets wins
+    over what came from outside, as a default does.
+    """
     if not first.alive or not second.alive:
         return second if not first.alive else first
     result = first.copy()

@@ -16,14 +16,18 @@ from distlint.model.value import MAX_OPTIONS, Confidence, Value, known, one_of, 
 MAX_TRAIL = 6
 """So many expansions and assignments are remembered per piece; more would only repeat the same places."""
 
+MAX_PIECES = 4_000
 MAX_LENGTH = 100_000
 """Longer texts are unknown: a script that doubles a string in a loop must not fill the memory."""
 
 
 class Chunk(NamedTuple):
-    """Known text. ``at`` is where its first character stands; ``uses`` and ``sets`` are the expansions that brought it here and the
-    assignments that it went through, the nearest first. ``split`` marks text that came from an unquoted expansion; ``pattern`` text
-    outside quotes, in which ``*`` and ``?`` count."""
+    """Known text. ``at`` is where its first character stands; ``uses`` and ``sets`` are the expansions that brought
+    it here and the
+    assignments that it went through, the nearest first. ``split`` marks text that came from an unquoted expansion;
+    ``pattern`` text
+    outside quotes, in which ``*`` and ``?`` count.
+    """
 
     text: str
     at: tuple[str, int, int] | None = None
@@ -35,8 +39,10 @@ class Chunk(NamedTuple):
 
 
 class Hole(NamedTuple):
-    """Unknown text. ``name`` is the variable that it stands for, ``many`` says that it may be any number of words; ``outside`` that
-    nothing in the project sets it, so that it may be empty as well."""
+    """Unknown text. ``name`` is the variable that it stands for, ``many`` says that it may be any number of words;
+    ``outside`` that
+    nothing in the project sets it, so that it may be empty as well.
+    """
 
     name: str
     reason: str
@@ -45,7 +51,8 @@ class Hole(NamedTuple):
     many: bool = False
     outside: bool = False
     place: str = ""
-    """``root`` for the project's folder, ``start`` for the folder that the script is started from: a path behind it can be found."""
+    """``root`` for the project's folder, ``start`` for the folder that the script is started from: a path behind it
+    can be found."""
 
 
 class Break(NamedTuple):
@@ -136,14 +143,18 @@ def merged(options: Iterable[Text]) -> tuple[Text, ...]:
     return texts
 
 
-def used(text: Text, span: Span | None, *, split: bool) -> Text:
-    """The text as it comes out of an expansion at ``span``; split into words later on where the expansion is unquoted."""
+def used(text: Text, span: Span | None, *, split: bool, keep_quoted: bool = False) -> Text:
+    """The text as it comes out of an expansion at ``span``; split into words later on where the expansion is
+    unquoted.
+    """
     trail = (span,) if span is not None else ()
     pieces: list[Piece] = []
     for piece in text:
         if isinstance(piece, Chunk):
             uses = trail + piece.uses[: MAX_TRAIL - 1]
-            pieces.append(Chunk(piece.text, piece.at, uses, piece.sets, piece.sure, split))
+            # Quotes inside ``${A:-"x y"}`` hold: such a piece went through no variable and is no pattern.
+            whole = keep_quoted and not (piece.pattern or piece.uses or piece.sets)
+            pieces.append(Chunk(piece.text, piece.at, uses, piece.sets, piece.sure, split and not whole))
         elif isinstance(piece, Hole):
             uses = trail + piece.uses[: MAX_TRAIL - 1]
             pieces.append(piece._replace(uses=uses, many=piece.many or (split and not piece.place)))
@@ -153,8 +164,10 @@ def used(text: Text, span: Span | None, *, split: bool) -> Text:
 
 
 def assigned(text: Text, span: Span, *, element: bool = False) -> Text:
-    """The text as a variable holds it after the assignment at ``span``; an unknown array ``element`` may stay any number of words."""
-    if sum(len(piece.text) for piece in text if isinstance(piece, Chunk)) > MAX_LENGTH:
+    """The text as a variable holds it after the assignment at ``span``; an unknown array ``element`` may stay any
+    number of words.
+    """
+    if len(text) > MAX_PIECES or sum(len(piece.text) for piece in text if isinstance(piece, Chunk)) > MAX_LENGTH:
         return (Hole("", "too long", (), (span,)),)
     pieces: list[Piece] = []
     for piece in text:
@@ -259,7 +272,9 @@ def piece_span(piece: Chunk | Hole, level: int) -> Span | None:
 
 
 def inner_span(text: Text, outer: Span) -> Span:
-    """The place of one word among the several that an expansion at ``outer`` became; ``outer`` itself when it has no single place."""
+    """The place of one word among the several that an expansion at ``outer`` became; ``outer`` itself when it has no
+    single place.
+    """
     spans = [
         piece_span(piece, 1)
         for piece in text

@@ -164,7 +164,9 @@ def _inside(statement: ir.Stmt, start: int, end: int) -> list[Guard] | None:
     for expr in expressions_of(statement):
         if _contains(expr.at, start, end):
             return list(_short_circuits(expr, start, end))
-    return None if isinstance(statement, ir.Define) else []
+    # A definition is reached where its statement is; what is inside it runs when it is called.
+    is_itself = (statement.at >> 44, statement.at & 0xFFFFFFFFFFF) == (start, end)
+    return [] if is_itself or not isinstance(statement, ir.Define) else None
 
 
 def _guarded_blocks(statement: ir.Stmt) -> Iterator[tuple[tuple[Guard, ...], tuple[ir.Stmt, ...]]]:

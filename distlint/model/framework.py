@@ -1,6 +1,7 @@
 """How a framework describes itself to the steps that must not know its name.
 
-Discovery, reading and linking take these descriptions as data; the folders under ``frameworks/`` are the only place that fills
+Discovery, reading and linking take these descriptions as data; the folders under ``frameworks/`` are the only place
+that fills
 them in. A new framework, or a team's own wrapper, is one more description.
 """
 
@@ -27,9 +28,11 @@ class LauncherSpec:
     """A program that starts the processes of a job, and how its command line is read.
 
     ``commands`` are the word sequences that start it (``("torchrun",)``, ``("python", "-m", "torch.distributed.run")``; ``python``
-    stands for every interpreter spelling). ``dashes_equal`` says that ``--nproc-per-node`` and ``--nproc_per_node`` are the same;
+    stands for every interpreter spelling). ``dashes_equal`` says that ``--nproc-per-node`` and ``--nproc_per_node``
+    are the same;
     ``abbreviations`` that unique prefixes count (argparse's default). ``provides`` are the environment variables that each
-    process gets. ``appends`` are options that the launcher adds to the script's own arguments. ``prefix`` marks schedulers that run any
+    process gets. ``appends`` are options that the launcher adds to the script's own arguments. ``prefix`` marks
+    schedulers that run any
     command given to them (``srun``, ``mpirun``), which may be another launcher.
     """
 
@@ -51,7 +54,8 @@ class LauncherSpec:
     appends_when: tuple[tuple[str, str, str], ...] = ()
     """(option, package, specifier): the versions in which the launcher appends this spelling of ``appends``."""
     counting: str = "flags"
-    """How processes are counted: ``flags`` (node and process options), ``slots`` (a pool of hosts with devices, filtered),
+    """How processes are counted: ``flags`` (node and process options), ``slots`` (a pool of hosts with devices,
+    filtered),
     ``hosts`` (a list of hosts gives the nodes), ``tasks`` (a scheduler's tasks)."""
     inherits: tuple[tuple[str, str], ...] = ()
     """(dest, environment variable) for options that may come from the environment instead."""
@@ -76,7 +80,9 @@ class ParserSpec:
 
 @dataclass(frozen=True, slots=True)
 class FrameworkSpec:
-    """What the early steps need to know of a framework: how its files are recognised, imported, launched and installed."""
+    """What the early steps need to know of a framework: how its files are recognised, imported, launched and
+    installed.
+    """
 
     name: str
     prefix: str
@@ -87,7 +93,8 @@ class FrameworkSpec:
     config_keys: tuple[bytes, ...] = ()
     """Byte strings that make a JSON, YAML or TOML file worth parsing."""
     words: tuple[str, ...] = ()
-    """Regular expressions over program text: a function whose body matches none of them (nor a literal) is not looked into."""
+    """Regular expressions over program text: a function whose body matches none of them (nor a literal) is not
+    looked into."""
     launchers: tuple[LauncherSpec, ...] = ()
     parsers: tuple[ParserSpec, ...] = ()
     open_dataclasses: tuple[str, ...] = ()

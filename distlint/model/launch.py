@@ -14,7 +14,8 @@ from distlint.model.value import Value, absent
 class Argument:
     """One word handed to the script or the launcher, after expansion.
 
-    ``text`` is the word with ``${NAME}`` for what is not known; ``file`` the project file that it names, or ``""``. A word that is known
+    ``text`` is the word with ``${NAME}`` for what is not known; ``file`` the project file that it names, or ``""``.
+    A word that is known
     up to a ``=`` only is given as two arguments, as option parsers take both forms.
     """
 
@@ -68,7 +69,8 @@ class Launch:
     open_arguments: bool = False
     """Whether the script may get more arguments than we see (an unknown ``$ARGS``)."""
     appends: tuple[str, ...] = ()
-    """Options that the launcher adds to the script's own arguments (alternative spellings, which the version decides)."""
+    """Options that the launcher adds to the script's own arguments (alternative spellings, which the version
+    decides)."""
     file: str = ""
     """The script that the command stands in (its span may lie in one that this one reads in)."""
 
@@ -89,8 +91,10 @@ class WrittenFile:
     """A file that a script writes from a here-document, usually a configuration.
 
     ``path`` is the word that names it (``path.text`` has ``${NAME}`` for what is not known, as the arguments that name the file again
-    have). ``text`` is the content with known variables replaced and ``${NAME}`` for the others; ``original`` what the script says. Both
-    have the same lines: line *n* of the text is line ``span.line + n - 1`` of ``script``. Columns agree in ``original`` only.
+    have). ``text`` is the content with known variables replaced and ``${NAME}`` for the others; ``original`` what
+    the script says. Both
+    have the same lines: line *n* of the text is line ``span.line + n - 1`` of ``script``. Columns agree in
+    ``original`` only.
     """
 
     path: Argument

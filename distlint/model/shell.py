@@ -14,7 +14,8 @@ from distlint.model.span import Span
 class Literal:
     """Text that stands for itself, quotes and escapes already removed.
 
-    ``line`` and ``column`` say where its first character stands; from there on the text is what the file says, so that a piece of it has
+    ``line`` and ``column`` say where its first character stands; from there on the text is what the file says, so
+    that a piece of it has
     an exact place too (an escaped character or the two sides of a continuation are literals of their own). ``quoted`` text is not a
     pattern and is not split.
     """
@@ -31,7 +32,8 @@ class Expansion:
 
     ``operator`` is empty or one of ``:-``, ``-``, ``:=``, ``=``, ``:+``, ``+``, ``:?``, ``?``, ``%``, ``%%``, ``#``, ``##``, ``/``, ``//``,
     ``:``, ``length`` (``${#name}``), ``indirect`` (``${!name}``), or another operator's text, which nobody evaluates; ``index`` is
-    ``None``, ``"@"``, ``"*"`` or the text of a subscript. ``second`` is the replacement of ``/`` and ``//`` and the length of ``:``.
+    ``None``, ``"@"``, ``"*"`` or the text of a subscript. ``second`` is the replacement of ``/`` and ``//`` and the
+    length of ``:``.
     """
 
     name: str
@@ -53,7 +55,9 @@ class Arithmetic:
 
 @dataclass(frozen=True, slots=True)
 class Substitution:
-    """``$( ... )`` or backquotes: the text of the command, and its parsed commands (used for ``echo``, ``expr``, ``wc`` …)."""
+    """``$( ... )`` or backquotes: the text of the command, and its parsed commands (used for ``echo``, ``expr``,
+    ``wc`` …).
+    """
 
     text: str
     commands: tuple[Statement, ...] = ()
@@ -101,7 +105,9 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """A redirection. ``body`` is the text of a here-document, ``body_span`` its place, ``expands`` whether ``$x`` counts in it."""
+    """A redirection. ``body`` is the text of a here-document, ``body_span`` its place, ``expands`` whether ``$x``
+    counts in it.
+    """
 
     operator: str
     target: Word | None
@@ -133,7 +139,9 @@ class Pipeline:
 
 @dataclass(frozen=True, slots=True)
 class If:
-    """``if``/``elif``/``else``: (condition, body) pairs in order, and the ``else`` body. ``a && b`` and ``a || b`` have this shape too."""
+    """``if``/``elif``/``else``: (condition, body) pairs in order, and the ``else`` body. ``a && b`` and ``a || b``
+    have this shape too.
+    """
 
     branches: tuple[tuple[tuple[Statement, ...], tuple[Statement, ...]], ...]
     orelse: tuple[Statement, ...]

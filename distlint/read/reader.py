@@ -50,7 +50,8 @@ def _python(path: str, text: str, interests: PythonInterests) -> FileFacts:
     elif "# /// script" in text:
         from distlint.read.pins import read_inline_metadata
 
-        pins = read_inline_metadata(text, path).pins
+        reading = read_inline_metadata(text, path)
+        pins, errors = reading.pins, (*errors, *reading.errors)
     return FileFacts(path, SourceKind.PYTHON, module=module, errors=errors, pins=pins, includes=includes)
 
 
@@ -67,16 +68,17 @@ def _yaml(path: str, text: str, _: PythonInterests) -> FileFacts:
     reading = read_yaml(text, path)
     pins: tuple[Pin, ...] = ()
     includes: tuple[Include, ...] = ()
+    errors = reading.errors
     if "dependencies" in text:
         from distlint.read.pins import read_conda
 
-        pin_reading = read_conda(text, path)
-        pins, includes = pin_reading.pins, pin_reading.includes
+        conda = read_conda(text, path, reading.documents)
+        pins, includes, errors = conda.pins, conda.includes, (*errors, *conda.errors)
     return FileFacts(
         path,
         SourceKind.YAML,
         documents=reading.documents,
-        errors=reading.errors,
+        errors=errors,
         loaders=reading.loaders,
         pins=pins,
         includes=includes,
@@ -92,7 +94,12 @@ def _toml(path: str, text: str, _: PythonInterests) -> FileFacts:
     if name == "pyproject.toml" or name == "Pipfile":
         pins = (read_pyproject if name == "pyproject.toml" else read_pipfile)(text, path)
         return FileFacts(
-            path, SourceKind.TOML, documents=reading.documents, errors=reading.errors, pins=pins.pins, includes=pins.includes
+            path,
+            SourceKind.TOML,
+            documents=reading.documents,
+            errors=(*reading.errors, *pins.errors),
+            pins=pins.pins,
+            includes=pins.includes,
         )
     return FileFacts(path, SourceKind.TOML, documents=reading.documents, errors=reading.errors, loaders=reading.loaders)
 

@@ -1,6 +1,7 @@
 """Words of a shell script: quotes, escapes, expansions and brace lists, with the place of every piece.
 
-The syntax tree says where a word begins and ends; what it means is read here from the text, because the shell's quoting rules are
+The syntax tree says where a word begins and ends; what it means is read here from the text, because the shell's
+quoting rules are
 short and exact while the grammar's view of them is not.
 """
 
@@ -146,7 +147,9 @@ class WordReader:
         return parts, quoted
 
     def _double(self, at: int, end: int, parts: list[Part], depth: int, stops: str = '"') -> int:
-        """Reads what stands in double quotes (or, without ``stops``, in a here-document) and returns the offset behind it."""
+        """Reads what stands in double quotes (or, without ``stops``, in a here-document) and returns the offset
+        behind it.
+        """
         text, begin = self.text, at
         before = len(parts)
         escapable = "$`\\" + stops

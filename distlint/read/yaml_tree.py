@@ -157,6 +157,7 @@ class YamlTree:
         self._root = None
 
     def _end_document(self, _event: Any) -> None:
+        self._left -= 1
         if self._root is not None:
             self.roots.append(self._root)
         self._root = None

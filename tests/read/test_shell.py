@@ -38,7 +38,13 @@ def test_environment_in_front_of_a_command_is_not_one_of_its_words() -> None:
 
 @pytest.mark.parametrize(
     ("text", "operator", "argument"),
-    [("${N:-8}", ":-", "8"), ("${N%.*}", "%", ".*"), ("${#N}", "length", None), ("${!N}", "indirect", None), ("$N", "", None)],
+    [
+        ("${N:-8}", ":-", "8"),
+        ("${N%.*}", "%", ".*"),
+        ("${#N}", "length", None),
+        ("${!N}", "indirect", None),
+        ("$N", "", None),
+    ],
 )
 def test_expansions_name_their_operator(text: str, operator: str, argument: str | None) -> None:
     part = command(f"echo {text}\n").words[1].parts[0]
@@ -101,11 +107,15 @@ def test_a_quote_that_never_closes_is_one_error_and_the_rest_is_read() -> None:
     assert isinstance(facts.statements[0], Assignments)
 
 
-@pytest.mark.parametrize("text", ["", "# only\n", "[[ $a =~ ^[0-9]+$ ]] && x\n", "x() { y; }\n", "a=(\n)\n", "((i++))\n"])
+@pytest.mark.parametrize(
+    "text", ["", "# only\n", "[[ $a =~ ^[0-9]+$ ]] && x\n", "x() { y; }\n", "a=(\n)\n", "((i++))\n"]
+)
 def test_what_a_shell_accepts_is_no_error(text: str) -> None:
     assert read_shell(text, "run.sh")[1] == ()
 
 
-@pytest.mark.parametrize("text", ["(" * 5000, "$(echo " * 3000, "if a; then " * 2000, "a && " * 3000 + "a", '"${x:-' * 2000])
+@pytest.mark.parametrize(
+    "text", ["(" * 5000, "$(echo " * 3000, "if a; then " * 2000, "a && " * 3000 + "a", '"${x:-' * 2000]
+)
 def test_hostile_nesting_ends(text: str) -> None:
     assert isinstance(read_shell(text, "run.sh")[0], ShellFacts)

@@ -1,4 +1,5 @@
-"""GPT-NeoX's ``deepy.py``: a script of the repository that reads configurations and starts another script through DeepSpeed's launcher.
+"""GPT-NeoX's ``deepy.py``: a script of the repository that reads configurations and starts another script through
+DeepSpeed's launcher.
 
 How many processes it starts stands in the configurations that it is given, not on its command line.
 """

@@ -1,0 +1,307 @@
+"""Names and arguments that only some releases of a library have, judged for the releases that the project's pins allow.
+
+The rule file lists them; see ``Entry`` for the fields. A use counts where it is reached with a release that lacks the name (``link.version_guards``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from distlint.checks.registry import CheckContext, check
+from distlint.link.evaluate import find_argument
+from distlint.link.library_uses import Use, calls_of, is_below, uses_of
+from distlint.link.modules import ClassRef
+from distlint.link.version_guards import Reach
+from distlint.model import python as ir
+from distlint.model.document import Mapping as Tree
+from distlint.model.finding import Finding, Operation, Related, Safety, Severity
+from distlint.model.span import Span
+from distlint.model.value import Confidence
+
+if TYPE_CHECKING:
+    from distlint.link.environments import VersionView
+    from distlint.link.project import CallSite, Project
+
+MAX_PLACES = 8
+"""Further uses of the same name in a file that are shown with the first."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row of the rule's ``symbols`` parameter.
+
+    ``names`` are dotted names: modules, functions, classes, or with ``keywords`` the callables that take these. ``package`` is the
+    distribution; the name exists from ``since`` up to, but not in, ``removed`` (both releases; ``""`` for always). ``position`` is that of the
+    argument where it may be given by position, and ``mapping`` says that only a dict there is surely meant. ``required`` turns it round: in
+    these releases the argument must be given. ``instead`` is the name that replaces it (since ``instead-since``), ``drop`` that it can go.
+    ``derived`` includes project classes that derive from the callable. ``subject`` is a kind of subject whose settings carry the same
+    keywords (command lines, configuration files). ``note`` says what to do.
+    """
+
+    names: tuple[str, ...]
+    package: str
+    since: str = ""
+    removed: str = ""
+    keywords: tuple[str, ...] = ()
+    position: int | None = None
+    mapping: bool = False
+    required: bool = False
+    never: bool = False
+    instead: str = ""
+    instead_since: str = ""
+    drop: bool = False
+    derived: bool = False
+    subject: str = ""
+    note: str = ""
+
+    @classmethod
+    def parse(cls, row: Mapping[str, Any]) -> Entry:
+        """The entry that a row states. Raises ``TypeError`` for fields that don't exist."""
+        fields = {key.replace("-", "_"): tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+        return cls(**fields)
+
+    def lacks(self, version: str) -> bool:
+        """Whether a release has no such name (or, for a required argument, does not ask for it)."""
+        if self.never:
+            return True
+        order = _order(version)
+        return bool((self.removed and order >= _order(self.removed)) or (self.since and order < _order(self.since)))
+
+
+def _order(version: str) -> Any:
+    from packaging.version import Version
+
+    return Version(version)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """The release for which something is wrong, and how it comes to be in use."""
+
+    version: str
+    is_newest: bool
+    is_pinned: bool
+    pin: Span | None
+
+    @property
+    def where(self) -> str:
+        """What the message says behind the version."""
+        if not self.is_newest:
+            return ", which the pins allow"
+        return "" if self.is_pinned else ", the newest release"
+
+
+@check("api-by-version")
+def api_by_version(context: CheckContext) -> Iterator[Finding]:
+    """Imports, expressions and arguments that the library lacks in a release that the pins allow."""
+    entries = [Entry.parse(row) for row in context.parameters["symbols"]]
+    yield from _Judge(context, entries).findings()
+
+
+@dataclass
+class _Judge:
+    context: CheckContext
+    entries: list[Entry]
+    _reaches: dict[str, Reach] = field(default_factory=dict)
+
+    @cached_property
+    def project(self) -> Project:
+        project: Project = self.context.project
+        return project
+
+    def findings(self) -> Iterator[Finding]:
+        symbols = [entry for entry in self.entries if not entry.keywords]
+        if symbols:
+            yield from self._symbols(symbols)
+        for entry in self.entries:
+            if entry.keywords:
+                yield from self._calls(entry)
+                if entry.subject:
+                    yield from self._settings(entry)
+
+    # Versions ----------------------------------------------------------------------------------------------------
+
+    def fault(self, entry: Entry, use: Use, errors: frozenset[str], *, given: bool = True) -> Fault | None:
+        """The newest release that the pins allow and for which the use fails; the newest of all without a pin."""
+        versions: VersionView = self.project.environments.for_file(use.file)
+        pinned = versions.is_pinned(entry.package)
+        allowed = versions.allowed(entry.package)
+        for index, version in enumerate(reversed(allowed)):
+            if _order(version).is_prerelease or (index and not pinned):
+                continue
+            if entry.lacks(version) is given and self._reach(entry).reached(use.file, use.at, version, errors):
+                return Fault(version, index == 0, pinned, versions.span(entry.package))
+        return None
+
+    def _reach(self, entry: Entry) -> Reach:
+        if entry.package not in self._reaches:
+            self._reaches[entry.package] = Reach(self.project, entry.package)
+        return self._reaches[entry.package]
+
+    def finding(self, entry: Entry, fault: Fault, message: str, span: Span, related: list[Related], operations: list[Operation]) -> Finding:
+        """The finding, graded by how the release comes to be in use."""
+        if fault.pin is not None:
+            related = [*related, Related(fault.pin, f"`{entry.package}` is required here")]
+        severity = self.context.rule.severity if fault.is_newest else min(self.context.rule.severity, Severity.WARNING)
+        confidence = Confidence.CERTAIN if fault.is_pinned else Confidence.LIKELY
+        plan = self.context.plan(*operations, safety=self._safety(entry, span.file)) if operations else None
+        words = [word for word in (self.context.rule.help, entry.note) if word]
+        return self.context.finding(
+            message, span, related=related, confidence=confidence, severity=severity, plan=plan, help="; ".join(words), symbol=entry.names[0]
+        )
+
+    def _safety(self, entry: Entry, file: str) -> Safety | None:
+        """A replacement that some allowed release lacks changes more than it mends."""
+        versions: VersionView = self.project.environments.for_file(file)
+        if not entry.instead_since or not versions.is_pinned(entry.package):
+            return None
+        oldest = versions.oldest(entry.package)
+        return Safety.UNSAFE if oldest and _order(oldest) < _order(entry.instead_since) else None
+
+    # Names -------------------------------------------------------------------------------------------------------
+
+    def _symbols(self, entries: list[Entry]) -> Iterator[Finding]:
+        groups: dict[tuple[str, int], list[tuple[Use, Fault]]] = {}
+        for use in uses_of(self.project, {name for entry in entries for name in entry.names}):
+            number = _most_specific(entries, use.name)
+            fault = self.fault(entries[number], use, _errors(use))
+            if fault is not None:
+                groups.setdefault((use.file, number), []).append((use, fault))
+        for (_, number), found in groups.items():
+            yield self._symbol(entries[number], found)
+
+    def _symbol(self, entry: Entry, found: list[tuple[Use, Fault]]) -> Finding:
+        use, fault = found[0]
+        message = f"`{use.name}` {_absence(entry, fault)}"
+        related = [Related(other.span, f"`{other.name}` is used here too") for other, _ in found[1 : MAX_PLACES + 1]]
+        operations = [operation for other, _ in found for operation in _moved(entry, other)]
+        complete = len(operations) == len(found)
+        return self.finding(entry, fault, message, use.span, related, operations if complete else [])
+
+    # Arguments ---------------------------------------------------------------------------------------------------
+
+    def _calls(self, entry: Entry) -> Iterator[Finding]:
+        for found in calls_of(self.project, entry.names, derived=entry.derived):
+            use = Use(found.name, found.file, found.site.function, found.site.call.at)
+            given = list(self._given(entry, found))
+            for keyword, span in given:
+                fault = self.fault(entry, use, frozenset({"TypeError"}))
+                if fault is not None:
+                    message = f"`{_short(found.name)}` {_refusal(entry, keyword, fault)}"
+                    yield self.finding(entry, fault, message, span, [], _argument_change(entry, found, keyword))
+            if entry.required and not given and self._surely_missing(entry, found):
+                fault = self.fault(entry, use, frozenset({"TypeError"}), given=False)
+                if fault is not None:
+                    message = f"`{_short(found.name)}` needs `{entry.keywords[0]}` in {entry.package} {fault.version}{fault.where}"
+                    ends = f": it does without since {entry.removed}" if entry.removed else ""
+                    yield self.finding(entry, fault, message + ends, found.span, [], [])
+
+    def _given(self, entry: Entry, found: CallSite) -> Iterator[tuple[str, Span]]:
+        if any(self._is_own_field(entry, found, keyword) for keyword in entry.keywords):
+            return
+        arguments = self.project.evaluator(None).keywords(found.site.call, found.file, found.site.function)
+        for written in arguments.entries:
+            if written.key in entry.keywords and written.certain:
+                yield str(written.key), written.key_span
+        if entry.position is not None and not any(entry.keywords[0] == written.key for written in arguments.entries):
+            expr, _ = find_argument(found.site.call, entry.keywords[0], entry.position)
+            if expr is not None and (entry.required or not entry.mapping):
+                value = self.project.evaluator(None).ask(expr, found.file, found.site.function)
+                if isinstance(value, Tree) or not entry.mapping:
+                    yield entry.keywords[0], ir.unpack(expr.at, found.file)
+
+    def _surely_missing(self, entry: Entry, found: CallSite) -> bool:
+        expr, certain = find_argument(found.site.call, entry.keywords[0], entry.position)
+        return expr is None and certain
+
+    def _is_own_field(self, entry: Entry, found: CallSite, keyword: str) -> bool:
+        """Whether a derived class has a field of that name itself."""
+        target = self.project.modules.resolve(found.site.call.func, found.file)
+        seen: set[ClassRef] = set()
+        while isinstance(target, ClassRef) and target not in seen:
+            seen.add(target)
+            definition = self.project.class_(target)
+            for statement in definition.body:
+                if type(statement) is ir.Assign and any(type(t) is ir.Name and t.id == keyword for t in statement.targets):
+                    return True
+            parents = [self.project.modules.resolve(base, target.file) for base in definition.bases]
+            target = next((parent for parent in parents if isinstance(parent, ClassRef)), None)
+        return False
+
+    def _settings(self, entry: Entry) -> Iterator[Finding]:
+        """The same keywords where a command line or a configuration file gives them."""
+        for subject in self.context.subjects(entry.subject):
+            for keyword in entry.keywords:
+                setting = subject.settings.get(keyword)
+                if setting is None or not setting.certain or setting.key_span.file.endswith(".py"):
+                    continue
+                use = Use(keyword, subject.span.file, -1, ir.pack(subject.span.line, subject.span.column, subject.span.end_line, subject.span.end_column))
+                fault = self.fault(entry, use, frozenset())
+                if fault is not None:
+                    message = f"`{_short(entry.names[0])}` {_refusal(entry, keyword, fault)}"
+                    related = [Related(subject.span, "the arguments are read here")]
+                    yield self.finding(entry, fault, message, setting.key_span, related, _setting_change(entry, setting.key_span))
+
+
+def _most_specific(entries: list[Entry], name: str) -> int:
+    fitting = [
+        (len(known), -index) for index, entry in enumerate(entries) for known in entry.names if is_below(name, known)
+    ]
+    return -max(fitting)[1]
+
+
+def _errors(use: Use) -> frozenset[str]:
+    """The exceptions by which a missing name shows."""
+    return frozenset({"ImportError", "ModuleNotFoundError"}) if use.item is not None else frozenset({"AttributeError", "ImportError"})
+
+
+def _short(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _is_early(entry: Entry, fault: Fault) -> bool:
+    return bool(entry.since) and _order(fault.version) < _order(entry.since)
+
+
+def _absence(entry: Entry, fault: Fault) -> str:
+    place = f"{entry.package} {fault.version}{fault.where}"
+    if _is_early(entry, fault):
+        return f"is not in {place}: it came with {entry.since}"
+    return f"is not in {place}: it is gone since {entry.removed}"
+
+
+def _refusal(entry: Entry, keyword: str, fault: Fault) -> str:
+    place = f"{entry.package} {fault.version}{fault.where}"
+    if entry.never:
+        return f"takes no `{keyword}`"
+    if _is_early(entry, fault):
+        return f"takes no `{keyword}` in {place}: it came with {entry.since}"
+    return f"takes no `{keyword}` in {place}: it is gone since {entry.removed}"
+
+
+def _moved(entry: Entry, use: Use) -> Iterator[Operation]:
+    """The import from the new place; nothing for uses that no import statement can mend."""
+    if entry.instead and use.item is not None and use.item.name:
+        owner = next(name for name in entry.names if is_below(use.name, name))
+        yield Operation("replace-import", use.span, {"to": entry.instead + use.name[len(owner) :]})
+
+
+def _argument_change(entry: Entry, found: CallSite, keyword: str) -> list[Operation]:
+    if not any(given.name == keyword for given in found.site.call.keywords):
+        return []
+    if entry.instead:
+        if any(given.name == entry.instead for given in found.site.call.keywords):
+            return []
+        return [Operation("rename-argument", found.span, {"name": keyword, "to": entry.instead})]
+    return [Operation("remove-argument", found.span, {"name": keyword})] if entry.drop else []
+
+
+def _setting_change(entry: Entry, key: Span) -> list[Operation]:
+    if not entry.instead:
+        return []
+    if key.file.endswith((".yaml", ".yml", ".json")):
+        return [Operation("rename-key", key, {"to": entry.instead})]
+    return [Operation("rename-option", key, {"to": f"--{entry.instead}"})]

@@ -1,0 +1,169 @@
+"""A script that takes its rank from the environment, started by something that does not set it.
+
+Parameters: ``launchers`` (plain starters), ``variables`` (what a process of a job needs), ``callees`` (library functions that read them), and
+``given-by`` (of a callee: arguments any of which makes it do without).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from distlint.checks.execution import Execution, body_of
+from distlint.checks.registry import CheckContext, check
+from distlint.link.project import Project
+from distlint.link.walking import below, expressions_of, statements
+from distlint.model import python as ir
+from distlint.model.finding import Finding, Operation, Related, Safety
+from distlint.model.launch import Launch, Run
+from distlint.model.span import Span
+from distlint.model.value import Confidence
+
+_STORES = frozenset({"setdefault", "update", "putenv"})
+_SPAWNERS = frozenset({"spawn", "start_processes", "Process", "Popen", "check_call", "run", "call", "elastic_launch"})
+
+
+class Need(NamedTuple):
+    """A place that fails without a variable of the environment."""
+
+    span: Span
+    what: str
+    function: int
+    at: ir.Position
+
+
+@check("rank-environment")
+def rank_environment(context: CheckContext) -> Iterator[Finding]:
+    """A finding for every plain start of a script that certainly comes to a place which needs a rank."""
+    project: Project = context.project
+    parameters = context.parameters
+    needs: dict[str, list[Need]] | None = None
+    for run in project.runs:
+        launch = run.launch
+        if launch is None or launch.launcher not in parameters["launchers"] or launch.outer is not None:
+            continue
+        if needs is None:
+            needs = _needs(context)
+        missing = [
+            name for name in parameters["variables"] if name not in launch.provides and name not in launch.environment
+        ]
+        if not missing or not needs:
+            continue
+        closure = project.closure(run.script_file)
+        if _provided_by_program(project, closure):
+            continue
+        need = _first_reached(project, run, needs, missing)
+        if need is not None:
+            yield _finding(context, launch, need)
+
+
+def _finding(context: CheckContext, launch: Launch, need: Need) -> Finding:
+    return context.finding(
+        f"{need.what}, but plain `{launch.launcher}` does not set it",
+        launch.span,
+        related=[Related(need.span, "needed here")],
+        confidence=Confidence.LIKELY,
+        symbol=launch.script_file,
+    )
+
+
+def _first_reached(project: Project, run: Run, needs: Mapping[str, list[Need]], missing: list[str]) -> Need | None:
+    execution = Execution(project, run)
+    for file in sorted(project.closure(run.script_file), key=lambda path: (path != run.script_file, path)):
+        for need in needs.get(file, ()):
+            named = need.what.split("`")[1]
+            if (named in missing or not named.isupper()) and execution.reaches(file, need.function, need.at):
+                return need
+    return None
+
+
+def _needs(context: CheckContext) -> dict[str, list[Need]]:
+    """The places that need a rank, by file."""
+    found: dict[str, list[Need]] = {}
+    project: Project = context.project
+    variables = frozenset(context.parameters["variables"])
+    for file in project.python_files:
+        module = project.module(file)
+        if "environ" not in module.attributes and not any(item.name == "environ" for item in module.imports):
+            continue
+        for function in range(-1, len(module.functions)):
+            for span, name, at in _subscripts(project, file, function):
+                if name in variables:
+                    found.setdefault(file, []).append(
+                        Need(span, f"the script reads `{name}` from the environment", function, at)
+                    )
+    for site in project.calls_to(set(context.parameters["callees"])):
+        without = context.parameters.get("given-by", {}).get(site.name, ())
+        if _reads_environment(project, site.site, site.file, tuple(without)):
+            name = site.name.rpartition(".")[2]
+            what = f"`{name}` takes rank and world size from the environment"
+            found.setdefault(site.file, []).append(Need(site.span, what, site.site.function, site.site.call.at))
+    return found
+
+
+def _reads_environment(project: Project, site: ir.Site, file: str, without: tuple[str, ...]) -> bool:
+    """Whether a call certainly takes the rank from the environment: nothing given stands in for it."""
+    call = site.call
+    if any(keyword.name is None or keyword.name in without for keyword in call.keywords):
+        return False
+    if any(type(argument) is ir.Starred for argument in call.args) or (without and len(call.args) > 1):
+        return False
+    for keyword in call.keywords:
+        if keyword.name == "init_method":
+            value = project.evaluator(None).value(keyword.value, file, site.function)
+            return value.is_known and (value.only is None or str(value.only).startswith("env://"))
+    return True
+
+
+def _subscripts(project: Project, file: str, function: int) -> Iterator[tuple[Span, str, ir.Position]]:
+    """The reads ``os.environ["NAME"]`` in a function, those that a store targets left out."""
+    for statement in statements(body_of(project, file, function)):
+        targets = statement.targets if type(statement) is ir.Assign else ()
+        for expr in expressions_of(statement):
+            if any(expr is target for target in targets):
+                continue
+            for part in below(expr):
+                if (
+                    type(part) is ir.Subscript
+                    and type(part.index) is ir.Constant
+                    and _is_environment(project, part.base, file)
+                ):
+                    yield ir.unpack(part.at, file), str(part.index.value), part.at
+
+
+def _is_environment(project: Project, expr: ir.Expr, file: str) -> bool:
+    return project.modules.dotted(expr, file) == "os.environ"
+
+
+def _provided_by_program(project: Project, files: frozenset[str]) -> bool:
+    """Whether the program may set the variables itself, or starts processes that it may set them for."""
+    for file in files:
+        facts = project.file_facts(file)
+        module = facts.module if facts is not None else None
+        if module is None:
+            continue
+        if any(name in module.calls for name in _SPAWNERS):
+            return True
+        if "environ" in module.attributes or any(item.name == "environ" for item in module.imports):
+            if _stores(project, module, file):
+                return True
+    return False
+
+
+def _stores(project: Project, module: ir.Module, file: str) -> bool:
+    for name in _STORES:
+        for site in module.calls.get(name, ()):
+            func = site.call.func
+            if type(func) is ir.Attribute and (_is_environment(project, func.base, file) or name == "putenv"):
+                return True
+    for body in (module.body, *(function.body for function in module.functions)):
+        for statement in statements(body):
+            for target in statement.targets if type(statement) is ir.Assign else ():
+                if type(target) is ir.Subscript and _is_environment(project, target.base, file):
+                    if type(target.index) is not ir.Constant or _concerns_ranks(str(target.index.value)):
+                        return True
+    return False
+
+
+def _concerns_ranks(name: str) -> bool:
+    return any(word in name for word in ("RANK", "WORLD_SIZE", "MASTER_"))
