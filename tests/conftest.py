@@ -22,6 +22,6 @@ def make_project() -> MakeProject:
     def make(texts: Mapping[str, str]) -> Project:
         interests = interests_of(specs())
         facts = {source.path: read_source(source, interests) for source in sources_of(dict(texts))}
-        return Project(facts, set(texts), specs(), lambda path: None, texts.get)
+        return Project(facts, set(texts), specs(), lambda path: None, lambda path: texts.get(path, ""))
 
     return make

@@ -1,7 +1,7 @@
 """What a launch line gives to a script against what the script's parser takes.
 
-The rule's ``fault`` parameter says which disagreement it is about: ``launcher-option`` (an option that the launcher adds,
-unknown to the parser), ``launcher-spelling`` (the parser has it in another spelling), ``unknown-option``,
+The rule's ``fault`` parameter says which disagreement it is about: ``launcher-option`` (an option that the launcher
+adds, unknown to the parser), ``launcher-spelling`` (the parser has it in another spelling), ``unknown-option``,
 ``missing-option``, ``refused-value``.
 """
 

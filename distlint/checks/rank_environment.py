@@ -1,7 +1,7 @@
 """A script that takes its rank from the environment, started by something that does not set it.
 
-Parameters: ``launchers`` (plain starters), ``variables`` (what a process of a job needs), ``callees`` (library functions that read them), and
-``given-by`` (of a callee: arguments any of which makes it do without).
+Parameters: ``launchers`` (plain starters), ``variables`` (what a process of a job needs), ``callees`` (library functions
+that read them), and ``given-by`` (of a callee: arguments any of which makes it do without).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from distlint.checks.registry import CheckContext, check
 from distlint.link.project import Project
 from distlint.link.walking import below, expressions_of, statements
 from distlint.model import python as ir
-from distlint.model.finding import Finding, Operation, Related, Safety
+from distlint.model.finding import Finding, Related
 from distlint.model.launch import Launch, Run
 from distlint.model.span import Span
 from distlint.model.value import Confidence
@@ -144,9 +144,9 @@ def _provided_by_program(project: Project, files: frozenset[str]) -> bool:
             continue
         if any(name in module.calls for name in _SPAWNERS):
             return True
-        if "environ" in module.attributes or any(item.name == "environ" for item in module.imports):
-            if _stores(project, module, file):
-                return True
+        mentioned = "environ" in module.attributes or any(item.name == "environ" for item in module.imports)
+        if mentioned and _stores(project, module, file):
+            return True
     return False
 
 
@@ -159,9 +159,10 @@ def _stores(project: Project, module: ir.Module, file: str) -> bool:
     for body in (module.body, *(function.body for function in module.functions)):
         for statement in statements(body):
             for target in statement.targets if type(statement) is ir.Assign else ():
-                if type(target) is ir.Subscript and _is_environment(project, target.base, file):
-                    if type(target.index) is not ir.Constant or _concerns_ranks(str(target.index.value)):
-                        return True
+                if type(target) is not ir.Subscript or not _is_environment(project, target.base, file):
+                    continue
+                if type(target.index) is not ir.Constant or _concerns_ranks(str(target.index.value)):
+                    return True
     return False
 
 

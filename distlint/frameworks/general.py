@@ -6,60 +6,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from distlint.link.abstract import Instance, node_of, options_of
 from distlint.link.evaluate import find_argument
-from distlint.link.options import parsers_of
 from distlint.link.project import CallSite
 from distlint.model import python as ir
-from distlint.model.document import Mapping, node_value
+from distlint.model.document import node_value
 from distlint.model.launch import Launch, Run
 from distlint.model.rule import Rule
 from distlint.model.span import Span
 from distlint.model.subject import Setting, Subject, SubjectKind
-from distlint.model.value import Value, absent, known, unknown
+from distlint.model.value import Value, known, one_of, unknown
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
 
 
-def argument_settings(project: Project, found: CallSite, signature: list[str], run: Run | None) -> tuple[dict[str, Setting], bool]:
+def argument_settings(
+    project: Project, found: CallSite, signature: Sequence[str], run: Run | None
+) -> tuple[dict[str, Setting], bool]:
     """The arguments of a call as settings by parameter name, and whether there may be others that we can't see."""
-    evaluator = project.evaluator(run)
-    call, file, function = found.site.call, found.file, found.site.function
+    call, file = found.site.call, found.file
+    given = project.evaluator(run).keywords(call, file, found.site.function)
+    written = {keyword.name: keyword.value for keyword in call.keywords if keyword.name is not None}
     settings: dict[str, Setting] = {}
-    given = evaluator.keywords(call, file, function)
     for entry in given.entries:
         value = node_value(entry.node)
-        settings[entry.key] = Setting(entry.key, value.at(entry.node.span) if not value.spans else value, entry.key_span, entry.node.span, certain=entry.certain)
-    starred = False
+        value = value if value.spans else value.at(entry.node.span)
+        if value.is_unknown and entry.key in written:
+            value = _inferred(project, written[entry.key], file, value)
+        settings[entry.key] = Setting(entry.key, value, entry.key_span, entry.node.span, certain=entry.certain)
     for position, name in enumerate(signature):
         expr, _ = find_argument(call, name, position)
         if expr is not None and name not in settings:
             span = ir.unpack(expr.at, file)
-            value = argument_value(project, expr, found, run)
-            settings[name] = Setting(name, value, span, span)
-    starred = any(type(argument) is ir.Starred for argument in call.args)
-    return settings, given.open or starred
+            settings[name] = Setting(name, argument_value(project, expr, found, run), span, span)
+    return settings, given.open or any(isinstance(argument, ir.Starred) for argument in call.args)
 
 
 def argument_value(project: Project, expr: ir.Expr, found: CallSite, run: Run | None) -> Value:
     """What is known of an argument; an object that some call made is *known* by the name of what made it, as ``<name()>``."""
     evaluator = project.evaluator(run)
     span = ir.unpack(expr.at, found.file)
-    value = evaluator.ask(expr, found.file, found.site.function)
-    names = []
-    for option in options_of(value):
-        if not isinstance(option, Instance):
-            break
-        names.append(f"<{evaluator.instance_name(option)}>")
-    else:
-        from distlint.model.value import one_of
+    options = options_of(evaluator.ask(expr, found.file, found.site.function))
+    objects = [option for option in options if isinstance(option, Instance)]
+    if len(objects) == len(options):
+        places = (span, *(option.span() for option in objects))
+        return one_of([f"<{evaluator.instance_name(option)}>" for option in objects], places)
+    value = node_value(node_of(evaluator.ask(expr, found.file, found.site.function), span)).at(span)
+    return _inferred(project, expr, found.file, value) if value.is_unknown else value
 
-        return one_of(names, (span, *(o.span() for o in options_of(value) if isinstance(o, Instance))))
-    return node_value(node_of(value, span)).at(span)
+
+def _inferred(project: Project, expr: ir.Expr, file: str, value: Value) -> Value:
+    """The value after asking astroid as well, where that may help."""
+    from distlint.link.inference import worth_asking
+
+    if value.is_known or not worth_asking(expr):
+        return value
+    answer = project.inference.value(ir.unpack(expr.at, file))
+    return value if answer.is_unknown else answer
 
 
 def call_subjects(project: Project, rule: Rule) -> Iterator[Subject]:

@@ -217,6 +217,7 @@ class _Linker:
             branch=command.branch,
             config=config,
             open_arguments=_is_open(words),
+            open_options=layer.open,
             appends=() if any(dest in options for dest in spec.appends_unless) else spec.appends,
             file=command.script,
         )

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from distlint.link.environments import Environments
+    from distlint.link.inference import Inference
     from distlint.link.launches import LaunchIndex
 
 MAX_CANDIDATES = 40
@@ -75,7 +76,7 @@ class Project:
         paths: Collection[str],
         specs: Sequence[FrameworkSpec],
         read_more: Callable[[str], FileFacts | None],
-        text_of: Callable[[str], str | None],
+        text_of: Callable[[str], str],
         pins: Mapping[str, str] | None = None,
         world_size: int | None = None,
     ) -> None:
@@ -88,7 +89,7 @@ class Project:
         self._pins = pins or {}
         self._more: dict[str, FileFacts | None] = {}
         self._read_more = read_more
-        self._text_of = text_of
+        self.text_of = text_of
         canonical = {name: target for spec in specs for name, target in spec.lazily_exported}
         self.modules = ModuleTable(self.facts, paths, canonical, self.file_facts)
         self._flows: dict[tuple[str, int], Flow] = {}
@@ -112,6 +113,13 @@ class Project:
         return self._more[path]
 
     @cached_property
+    def inference(self) -> Inference:
+        """astroid, for values that our own evaluation does not model."""
+        from distlint.link.inference import Inference
+
+        return Inference(self)
+
+    @cached_property
     def python_files(self) -> tuple[str, ...]:
         """The Python files that were read, sorted."""
         return tuple(sorted(path for path, facts in self.facts.items() if facts.module is not None))
@@ -129,7 +137,7 @@ class Project:
         from distlint.link.launches import find_launches
 
         launchers = [launcher for spec in self.specs for launcher in spec.launchers]
-        return find_launches(self.facts, launchers, self.paths, self._text_of)
+        return find_launches(self.facts, launchers, self.paths, self.text_of)
 
     @cached_property
     def _has_scripts(self) -> bool:

@@ -885,9 +885,9 @@ def _undecided_text(word: Word, expander: Expander, state: State) -> str:
 
 def _locator(text: Text, span: Span) -> Callable[[Span], Span]:
     """Maps places in a string that is run to places in the file: exact for one literal, else the whole word."""
-    pieces = [piece for piece in text if isinstance(piece, Hole) or getattr(piece, "text", "")]
+    pieces = [piece for piece in text if isinstance(piece, Hole) or (isinstance(piece, Chunk) and piece.text)]
     first = pieces[0] if len(pieces) == 1 else None
-    at = getattr(first, "at", None)
+    at = first.at if isinstance(first, Chunk) else None
     if at is None:
         return lambda inner: span
     file, line, column = at

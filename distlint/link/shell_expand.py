@@ -252,10 +252,10 @@ def aligned(options: Sequence[Sequence[Text]], span: Span) -> list[tuple[tuple[T
     tail = _common([option[::-1] for option in options], shortest - head)
     reference = max(options, key=len)
     hole: Text = (Hole("", "the number of words differs by path", (span,), many=True, outside=False),)
-    words = [((text,), inner_span(text, span)) for text in reference[:head]]
-    words.append(((hole,), span))
-    words += [((text,), inner_span(text, span)) for text in reference[len(reference) - tail :]]
-    return words
+    found: list[tuple[tuple[Text, ...], Span]] = [((text,), inner_span(text, span)) for text in reference[:head]]
+    found.append(((hole,), span))
+    found += [((text,), inner_span(text, span)) for text in reference[len(reference) - tail :]]
+    return found
 
 
 def _common(options: Sequence[Sequence[Text]], limit: int) -> int:

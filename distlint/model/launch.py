@@ -68,6 +68,8 @@ class Launch:
     """The launcher's own configuration file, where it has one and it is in the project."""
     open_arguments: bool = False
     """Whether the script may get more arguments than we see (an unknown ``$ARGS``)."""
+    open_options: bool = False
+    """Whether the launcher may get options of its own that we don't see."""
     appends: tuple[str, ...] = ()
     """Options that the launcher adds to the script's own arguments (alternative spellings, which the version
     decides)."""

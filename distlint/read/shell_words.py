@@ -346,9 +346,9 @@ def _list_choices(parts: tuple[Part, ...]) -> list[tuple[Part, ...]] | None:
         if depth or not isinstance(part, Literal) or part.quoted or "," not in part.text:
             choices[-1].append(part)
             continue
-        first, *rest = part.text.split(",")
-        choices[-1] += [replace(part, text=first)] if first else []
-        column = part.column + len(first) + 1
+        head, *rest = part.text.split(",")
+        choices[-1] += [replace(part, text=head)] if head else []
+        column = part.column + len(head) + 1
         for piece in rest:
             choices.append([replace(part, text=piece, column=column)] if piece else [])
             column += len(piece) + 1

@@ -33,6 +33,16 @@ _TELLING = frozenset(
 _ENOUGH = 4
 """A command with so many of the telling options is taken for Megatron's even where its script is not in the project."""
 
+_SEVERAL = """
+rampup-batch-size data-path train-data-path valid-data-path test-data-path retriever-report-topk-accuracies spec
+moe-router-load-balancing-type moe-aux-loss-coeff tiktoken-special-tokens tokenizer-special-tokens cp-comm-type
+hierarchical-context-parallel-sizes cuda-graph-scope cuda-graph-modules mrope-section recompute-modules
+iterations-to-skip high-priority-stream-groups export-freeze-mtp profile-ranks num-experts num-experts-teacher
+"""
+
+_MANY = frozenset(_SEVERAL.split())
+"""Options that take several words (``nargs`` in the releases named in ``switches``)."""
+
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 
@@ -61,9 +71,9 @@ def is_megatron(project: Project, launch: Launch) -> bool:
 def _imports_megatron(project: Project, script: str) -> bool:
     for file in project.closure(script):
         facts = project.file_facts(file)
-        if facts is not None and facts.module is not None:
-            if any(item.module.partition(".")[0] == "megatron" for item in facts.module.imports):
-                return True
+        imports = facts.module.imports if facts is not None and facts.module is not None else ()
+        if any(item.module.partition(".")[0] == "megatron" for item in imports):
+            return True
     return False
 
 
@@ -102,7 +112,7 @@ def _setting(word: Argument, flag: str, taken: list[Argument]) -> Setting:
         return Setting(path, known(True, word.span), word.span, word.span, certain=certain, written=flag)
     if inline is not None:
         return Setting(path, inline.map(typed).at(word.span), word.span, word.span, certain=certain, written=flag)
-    value = _joined(taken)
+    value = _joined(taken if flag[2:] in _MANY else taken[:1])
     return Setting(path, value, word.span, taken[0].span, certain=certain, written=flag)
 
 

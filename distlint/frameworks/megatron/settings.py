@@ -1,6 +1,7 @@
-"""The settings of Megatron-LM and its descendants by canonical name: what they are called, and what holds where nothing is written.
+"""The settings of Megatron-LM and its descendants by canonical name, and what holds where nothing is written.
 
-The canonical name is the long option of Megatron-LM with underscores (``tensor_model_parallel_size``), whatever the carrier calls it.
+The canonical name is the long option of Megatron-LM with underscores (``tensor_model_parallel_size``), whatever the
+carrier calls it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ PARALLEL_SIZES = (
 """The sizes whose product is the number of processes that hold one copy of the model."""
 
 UNCOUNTED = ("encoder_tensor_model_parallel_size", "encoder_pipeline_model_parallel_size", "yaml_cfg")
-"""Settings with which the product is another one: encoders of their own (core 0.9 to 0.13), or a file that we don't read."""
+"""Settings with which the product is another one: encoders of their own (core 0.9 to 0.13), or an unread file."""
 
 DEFAULTS: Mapping[str, object] = {
     "tensor_model_parallel_size": 1,
@@ -32,22 +33,22 @@ DEFAULTS: Mapping[str, object] = {
 }
 """Sizes that are 1 where nothing is written (``_add_distributed_args`` of all releases; ``ModelParallelConfig``)."""
 
-VALUED = frozenset(
-    """
-    ckpt_format cp_comm_type data_path decoder_first_pipeline_num_layers decoder_last_pipeline_num_layers decoder_num_layers
-    decoder_seq_length deepspeed_config encoder_num_layers encoder_seq_length encoder_pipeline_model_parallel_size
-    encoder_tensor_model_parallel_size expert_tensor_parallel_size ffn_hidden_size global_batch_size
-    gradient_accumulation_steps hidden_size hybrid_layer_pattern hybrid_override_pattern kv_channels lr lr_decay_iters
-    lr_decay_samples lr_warmup_fraction lr_warmup_iters lr_warmup_samples max_position_embeddings micro_batch_size min_lr
-    moe_ffn_hidden_size num_attention_heads num_experts num_layers num_layers_per_virtual_pipeline_stage
-    num_virtual_stages_per_pipeline_rank num_query_groups optimizer params_dtype pipeline_dtype
-    pipeline_model_parallel_layout pipeline_model_parallel_split_rank rampup_batch_size recompute_granularity
-    recompute_method recompute_num_layers save save_interval seq_length spec split topk train_data_path train_iters
-    train_samples transformer_impl valid_data_path zero_stage precision attention_config heterogeneous_layers_config_path
-    heterogeneous_layers_config_encoded_json virtual_pipeline_model_parallel_size deepspeed moe_router_topk
-    num_gpus num_nodes use_torch_fsdp2 use_megatron_fsdp batch_size model_parallel_size
-    """.split()
-)
+_VALUED = """
+attention_config batch_size ckpt_format cp_comm_type data_path decoder_first_pipeline_num_layers
+decoder_last_pipeline_num_layers decoder_num_layers decoder_seq_length deepspeed deepspeed_config encoder_num_layers
+encoder_pipeline_model_parallel_size encoder_seq_length encoder_tensor_model_parallel_size expert_tensor_parallel_size
+ffn_hidden_size global_batch_size gradient_accumulation_steps heterogeneous_layers_config_encoded_json
+heterogeneous_layers_config_path hidden_size hybrid_layer_pattern hybrid_override_pattern kv_channels lr
+lr_decay_iters lr_decay_samples lr_warmup_fraction lr_warmup_iters lr_warmup_samples max_position_embeddings
+micro_batch_size min_lr model_parallel_size moe_ffn_hidden_size moe_router_topk num_attention_heads num_experts
+num_layers num_layers_per_virtual_pipeline_stage num_query_groups num_virtual_stages_per_pipeline_rank optimizer
+params_dtype pipeline_dtype pipeline_model_parallel_layout pipeline_model_parallel_split_rank precision
+rampup_batch_size recompute_granularity recompute_method recompute_num_layers save save_interval seq_length spec split
+train_data_path train_iters train_samples transformer_impl valid_data_path virtual_pipeline_model_parallel_size
+zero_stage
+"""
+
+VALUED = frozenset(_VALUED.split())
 """Settings with a value that rules ask for, beside those with a default."""
 
 NAMES = frozenset(
@@ -90,7 +91,7 @@ def derived_names(settings: Mapping[str, Setting], world_size: Value, *, is_open
     uncounted = [settings[path] for path in UNCOUNTED if path in settings]
     if uncounted:
         missing = unknown("the parallel layout is not known", uncounted[0].key_span)
-        return {name: missing for name in ("model_parallel_product", "expert_parallel_product", "data_parallel_size")}
+        return dict.fromkeys(("model_parallel_product", "expert_parallel_product", "data_parallel_size"), missing)
     sizes = [_size(settings, path, is_open=is_open) for path in PARALLEL_SIZES]
     product = _combined(sizes, prod)
     tensor = "expert_tensor_parallel_size" if "expert_tensor_parallel_size" in settings else PARALLEL_SIZES[0]
@@ -112,7 +113,9 @@ def _copies(sizes: Iterable[int]) -> int:
 def _size(settings: Mapping[str, Setting], path: str, *, is_open: bool) -> Value:
     setting = settings.get(path)
     if setting is not None:
-        return setting.value if setting.certain else unknown("set on some paths only", setting.key_span)
+        # GPT-NeoX writes 0 where there is no pipeline.
+        sure = setting.value if setting.certain else unknown("set on some paths only", setting.key_span)
+        return sure.map(lambda size: 1 if size == 0 else size)
     return unknown(f"`{path}` may be set where we can't see") if is_open else default(path)
 
 

@@ -11,7 +11,25 @@ SPEC = FrameworkSpec(
     packages=("megatron-core",),
     modules=("megatron",),
     literals=(b"megatron", b"tensor_model_parallel_size"),
-    config_keys=(b"pipe-parallel-size", b"model-parallel-size", b"pipe_parallel_size", b"tensor_model_parallel_size", b"tensor-model-parallel-size", b"pipeline_model_parallel_size"),
+    config_keys=(
+        b"pipe-parallel-size",
+        b"model-parallel-size",
+        b"pipe_parallel_size",
+        b"tensor_model_parallel_size",
+        b"tensor-model-parallel-size",
+        b"pipeline_model_parallel_size",
+    ),
     words=(r"parallel_size",),
     launchers=LAUNCHERS,
+    lazily_exported=(
+        ("megatron.core.model_parallel_config.ModelParallelConfig", "megatron.core.ModelParallelConfig"),
+        (
+            "megatron.core.transformer.transformer_config.TransformerConfig",
+            "megatron.core.transformer.TransformerConfig",
+        ),
+        (
+            "megatron.core.transformer.transformer_config.MLATransformerConfig",
+            "megatron.core.transformer.MLATransformerConfig",
+        ),
+    ),
 )

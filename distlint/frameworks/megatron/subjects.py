@@ -1,7 +1,200 @@
-"""What rules of this framework see beyond calls and launches."""
+"""What rules about Megatron see: a command line, a GPT-NeoX run or a configuration object, and the run around it."""
 
 from __future__ import annotations
 
-from distlint.model.subject import SubjectKind
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-KINDS: tuple[SubjectKind, ...] = ()
+from distlint.frameworks.general import launch_settings
+from distlint.frameworks.megatron.calls import INITIALIZE, call_settings, config_calls
+from distlint.frameworks.megatron.command_line import CommandSettings, is_megatron, read_command, strays_of
+from distlint.frameworks.megatron.neox import NeoxSettings, documents_of, looks_like_neox, read_neox
+from distlint.frameworks.megatron.settings import default, derived_names, known_path
+from distlint.frameworks.megatron.versions import versions_for
+from distlint.link.project import CallSite
+from distlint.model.document import Document, Mapping, find, node_value
+from distlint.model.launch import Launch, Run
+from distlint.model.span import whole_line
+from distlint.model.subject import Setting, Subject, SubjectKind
+from distlint.model.value import Confidence, Value, absent, known, unknown
+
+if TYPE_CHECKING:
+    from distlint.link.project import Project
+
+ARGV, NEOX, CONFIG, GROUPS = "argv", "neox", "config", "groups"
+"""The carriers: a command line, GPT-NeoX's files, a configuration object, the call that makes the process groups."""
+
+_DEEPSPEED_OPTIONS = frozenset({"deepspeed", "deepspeed_config", "zero_stage", "no_pipeline_parallel", "cpu_optimizer"})
+_FROM_CHECKPOINT = ("use_checkpoint_args", "yaml_cfg")
+"""Switches with which a checkpoint or a file says what the model is like."""
+
+
+def build(project: Project) -> Iterator[Subject]:
+    """One subject per Megatron command, per GPT-NeoX run or file that no run names, and per call in Python."""
+    named: set[str] = set()
+    for launch in project.launches:
+        if launch.launcher == "deepy":
+            documents, is_open = documents_of(project, launch)
+            documents = [document for document in documents if isinstance(document.root, Mapping)]
+            named.update(document.file for document in documents)
+            if documents:
+                yield _neox_subject(project, documents, launch, is_open=is_open)
+        elif is_megatron(project, launch):
+            yield _command_subject(project, launch)
+    for path, facts in project.configuration_files():
+        for document in facts.documents[:1]:
+            if path not in named and looks_like_neox(document):
+                yield _neox_subject(project, [document], None, is_open=True)
+    for found in (*config_calls(project), *project.calls_to({INITIALIZE})):
+        runs: list[Run | None] = list(project.runs_reaching(found.file)) or [None]
+        for run in runs:
+            yield _call_subject(project, found, run)
+
+
+# Command lines -------------------------------------------------------------------------------------------------------
+
+
+def _command_subject(project: Project, launch: Launch) -> Subject:
+    run = _run_of(project, launch)
+    read = read_command(launch)
+    settings = read.settings
+    _add_deepspeed(project, launch, settings)
+    is_deepspeed = bool(_DEEPSPEED_OPTIONS & settings.keys())
+    is_open = read.open or any(name in settings for name in _FROM_CHECKPOINT)
+    world = run.world_size
+    if launch.launcher == "python" and launch.outer is None:
+        # Nothing but the interpreter: a scheduler that we don't see may have started it many times.
+        world = world.at_most(Confidence.POSSIBLE)
+    names = {
+        "world_size": world,
+        "carrier": known(ARGV),
+        "flavour": known("megatron-deepspeed" if is_deepspeed else "megatron-lm"),
+        "stray": _stray(read),
+        "duplicate": absent(),
+        **derived_names(settings, world, is_open=is_open),
+    }
+    settings.update({path: one for path, one in launch_settings(launch).items() if path.startswith("env.")})
+    return Subject(
+        kind="megatron",
+        label=f"{launch.launcher} {launch.script.only or 'script'} ({launch.span.file}:{launch.span.line})",
+        span=launch.span,
+        settings=settings,
+        versions=versions_for(project, launch.script_file or launch.span.file),
+        names=names,
+        open_blocks=frozenset({""}) if is_open else frozenset(),
+        default=default,
+        run=run,
+        extra={"command": launch.span, "launch": launch},
+    )
+
+
+def _run_of(project: Project, launch: Launch) -> Run:
+    for run in project.runs:
+        if run.launch is launch:
+            return run
+    given = project.given_size()
+    return Run(launch.script_file, launch, world_size=launch.world_size if given.is_unknown else given)
+
+
+def _stray(read: CommandSettings) -> Value:
+    for flag, word, span in strays_of(read):
+        return known(f"{flag} {word}" if not word.startswith(flag) else word, span)
+    return absent()
+
+
+def _add_deepspeed(project: Project, launch: Launch, settings: dict[str, Setting]) -> None:
+    """What the DeepSpeed configuration of a command says: ``ds.zero_stage``, ``ds.offload_optimizer``, ``ds.optimizer``."""
+    given = settings.get("deepspeed_config")
+    if given is None or not given.certain:
+        return
+    words = {word.span: word.text for word in launch.arguments}
+    folders = [folder for folder in (launch.directory, launch.span.file.rpartition("/")[0]) if folder is not None]
+    near = launch.script_file or launch.span.file
+    document = project.document(given.value, near, folders, words.get(given.span, ""))
+    if document is None:
+        return
+    places = {
+        "ds.zero_stage": ("zero_optimization", "stage"),
+        "ds.offload_optimizer": ("zero_optimization", "offload_optimizer", "device"),
+        "ds.optimizer": ("optimizer", "type"),
+    }
+    for path, keys in places.items():
+        entry, _ = find(document.root, keys)
+        if entry is not None:
+            value = node_value(entry.node)
+            value = value if value.spans else value.at(entry.node.span)
+            settings[path] = Setting(path, value, entry.key_span, entry.node.span, certain=entry.certain)
+
+
+# GPT-NeoX ------------------------------------------------------------------------------------------------------------
+
+
+def _neox_subject(project: Project, documents: list[Document], launch: Launch | None, *, is_open: bool) -> Subject:
+    read = read_neox(documents, launch, is_open=is_open)
+    run = _run_of(project, launch) if launch is not None else None
+    given = project.given_size()
+    world = given if given.is_known else read.devices
+    place = documents[0].span if documents[0].carrier != "file" else whole_line(documents[0].file)
+    names = {
+        "world_size": world,
+        "carrier": known(NEOX),
+        "flavour": known("neox"),
+        "stray": absent(),
+        "duplicate": _duplicate(read),
+        **derived_names(read.settings, world, is_open=read.open),
+    }
+    return Subject(
+        kind="megatron",
+        label=f"deepy ({launch.span.file}:{launch.span.line})" if launch is not None else documents[0].file,
+        span=place,
+        settings=read.settings,
+        versions=project.environments.for_file(documents[0].file),
+        names=names,
+        open_blocks=frozenset({""}) if read.open else frozenset(),
+        default=_neox_default,
+        run=run,
+        extra={"root": documents[0].span},
+    )
+
+
+def _duplicate(read: NeoxSettings) -> Value:
+    if not read.duplicates:
+        return absent()
+    return known(", ".join(dict.fromkeys(key for key, _ in read.duplicates)), read.duplicates[0][1])
+
+
+def _neox_default(path: str) -> Value:
+    # megatron/neox_arguments/neox_args.py: no pipeline unless one is asked for
+    return known(0) if path == "pipeline_model_parallel_size" else default(path)
+
+
+# Calls ---------------------------------------------------------------------------------------------------------------
+
+
+def _call_subject(project: Project, found: CallSite, run: Run | None) -> Subject:
+    settings, is_open = call_settings(project, found, run)
+    world = run.world_size if run is not None else unknown("no launch is known")
+    is_groups = found.name == INITIALIZE
+    names = {
+        "world_size": world if is_groups else unknown("a configuration object does not start processes"),
+        "carrier": known(GROUPS if is_groups else CONFIG),
+        "flavour": known("megatron-lm"),
+        "stray": absent(),
+        "duplicate": absent(),
+        **derived_names(settings, world, is_open=is_open),
+    }
+    return Subject(
+        kind="megatron",
+        label=found.name,
+        span=found.span,
+        settings=settings,
+        versions=versions_for(project, found.file),
+        names=names,
+        open_blocks=frozenset({""}) if is_open else frozenset(),
+        default=default,
+        run=run,
+        extra={"root": found.span},
+    )
+
+
+KINDS: tuple[SubjectKind, ...] = (SubjectKind("megatron", "megatron", known_path, build),)

@@ -6,8 +6,7 @@ core 0.4 to 0.19, Megatron-DeepSpeed. What takes a value in one of them is left 
 
 from __future__ import annotations
 
-SWITCHES = frozenset(
-    """
+_WORDS = """
 account-for-embedding-in-pipeline-split account-for-loss-in-pipeline-split accumulate-allreduce-grads-in-fp32
 add-qkv-bias adlr-autoresume allow-ambiguous-pad-tokens apply-layernorm-1p apply-query-key-layer-scaling
 apply-residual-connection-post-layernorm apply-wd-to-qk-layernorm async-save attention-softmax-in-fp32
@@ -83,6 +82,7 @@ use-persistent-ckpt-worker use-pin-memory use-precision-aware-optimizer use-pyto
 use-rope-scaling use-rotary-position-embeddings use-same-sampling-seed-across-dp-ranks use-sharp
 use-te-activation-func use-torch-fsdp2 use-torch-optimizer-for-cpu-offload use-tp-pp-dp-mapping use-tutel
 vision-pretraining yarn-correction-range-round-to-int zero-contigious-gradients zero-reduce-scatter
-    """.split()
-)
+"""
+
+SWITCHES = frozenset(_WORDS.split())
 """The names without dashes in front, as written."""

@@ -1,0 +1,60 @@
+"""Megatron Core's configuration objects in Python: their arguments as settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from distlint.frameworks.general import argument_settings
+from distlint.link.modules import ClassRef
+from distlint.link.project import CallSite
+from distlint.model.launch import Run
+from distlint.model.subject import Setting
+
+if TYPE_CHECKING:
+    from distlint.link.project import Project
+
+PARALLEL_CONFIG = "megatron.core.ModelParallelConfig"
+TRANSFORMER_CONFIG = "megatron.core.transformer.TransformerConfig"
+CONFIGS = (
+    PARALLEL_CONFIG,
+    TRANSFORMER_CONFIG,
+    "megatron.core.transformer.MLATransformerConfig",
+)
+INITIALIZE = "megatron.core.parallel_state.initialize_model_parallel"
+
+_FIELDS = {
+    "num_moe_experts": "num_experts",
+    "num_layers_in_first_pipeline_stage": "decoder_first_pipeline_num_layers",
+    "num_layers_in_last_pipeline_stage": "decoder_last_pipeline_num_layers",
+}
+"""Fields that have another name than the option."""
+
+
+def config_calls(project: Project) -> Iterator[CallSite]:
+    """Every construction of a configuration, also of the project's own subclasses that don't define ``__init__``."""
+    yield from project.calls_to(CONFIGS)
+    for file in project.python_files:
+        for index, definition in enumerate(project.module(file).classes):
+            owner = ClassRef(file, index)
+            bases = project.modules.external_bases(owner) & set(CONFIGS) if definition.bases else set()
+            if not bases or project.modules.method(owner, "__init__") is not None:
+                continue
+            for found in project.sites(definition.name):
+                if project.modules.resolve(found.site.call.func, found.file) == owner:
+                    yield found._replace(name=min(bases))
+
+
+def call_settings(project: Project, found: CallSite, run: Run | None) -> tuple[dict[str, Setting], bool]:
+    """The arguments of a call by canonical name, and whether there may be others that we can't see."""
+    signature = ["tensor_model_parallel_size", "pipeline_model_parallel_size"] if found.name == INITIALIZE else []
+    given, is_open = argument_settings(project, found, signature, run)
+    settings = {}
+    for name, setting in given.items():
+        path = _FIELDS.get(name, name)
+        if setting.value.is_known and setting.value.only is None:
+            continue
+        settings[path] = Setting(
+            path, setting.value, setting.key_span, setting.span, setting.overrides, setting.certain, name
+        )
+    return settings, is_open or bool(not signature and found.site.call.args)
