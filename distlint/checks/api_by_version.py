@@ -1,11 +1,12 @@
 """Names and arguments that only some releases of a library have, judged for the releases that the project's pins allow.
 
-The rule file lists them; see ``Entry`` for the fields. A use counts where it is reached with a release that lacks the name (``link.version_guards``).
+The rule file lists them; see ``Entry`` for the fields. A use counts where it is reached with a release that lacks the
+name (``link.version_guards``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -33,12 +34,13 @@ MAX_PLACES = 8
 class Entry:
     """One row of the rule's ``symbols`` parameter.
 
-    ``names`` are dotted names: modules, functions, classes, or with ``keywords`` the callables that take these. ``package`` is the
-    distribution; the name exists from ``since`` up to, but not in, ``removed`` (both releases; ``""`` for always). ``position`` is that of the
-    argument where it may be given by position, and ``mapping`` says that only a dict there is surely meant. ``required`` turns it round: in
-    these releases the argument must be given. ``instead`` is the name that replaces it (since ``instead-since``), ``drop`` that it can go.
-    ``derived`` includes project classes that derive from the callable. ``subject`` is a kind of subject whose settings carry the same
-    keywords (command lines, configuration files). ``note`` says what to do.
+    ``names`` are dotted names: modules, functions, classes, or with ``keywords`` the callables that take these.
+    ``package`` is the distribution; the name exists from ``since`` up to, but not in, ``removed`` (both releases, ``""``
+    for always), or ``never``. ``position`` is that of the argument where it may be given by position, and ``mapping``
+    says that only a dict there is surely meant. ``required`` says that where the argument exists it has to be given.
+    ``instead`` is the name that replaces it (there since ``instead-since``), ``drop`` says that it can just go.
+    ``derived`` includes project classes that derive from the callable. ``subject`` is a kind of subject whose settings
+    carry the same keywords (command lines, configuration files). ``note`` says what to do.
     """
 
     names: tuple[str, ...]
@@ -60,7 +62,9 @@ class Entry:
     @classmethod
     def parse(cls, row: Mapping[str, Any]) -> Entry:
         """The entry that a row states. Raises ``TypeError`` for fields that don't exist."""
-        fields = {key.replace("-", "_"): tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+        fields: dict[str, Any] = {
+            key.replace("-", "_"): tuple(value) if isinstance(value, list) else value for key, value in row.items()
+        }
         return cls(**fields)
 
     def lacks(self, version: str) -> bool:
@@ -141,7 +145,9 @@ class _Judge:
             self._reaches[entry.package] = Reach(self.project, entry.package)
         return self._reaches[entry.package]
 
-    def finding(self, entry: Entry, fault: Fault, message: str, span: Span, related: list[Related], operations: list[Operation]) -> Finding:
+    def finding(
+        self, entry: Entry, fault: Fault, message: str, span: Span, related: list[Related], operations: list[Operation]
+    ) -> Finding:
         """The finding, graded by how the release comes to be in use."""
         if fault.pin is not None:
             related = [*related, Related(fault.pin, f"`{entry.package}` is required here")]
@@ -150,7 +156,14 @@ class _Judge:
         plan = self.context.plan(*operations, safety=self._safety(entry, span.file)) if operations else None
         words = [word for word in (self.context.rule.help, entry.note) if word]
         return self.context.finding(
-            message, span, related=related, confidence=confidence, severity=severity, plan=plan, help="; ".join(words), symbol=entry.names[0]
+            message,
+            span,
+            related=related,
+            confidence=confidence,
+            severity=severity,
+            plan=plan,
+            help="; ".join(words),
+            symbol=entry.names[0],
         )
 
     def _safety(self, entry: Entry, file: str) -> Safety | None:
@@ -186,21 +199,33 @@ class _Judge:
     def _calls(self, entry: Entry) -> Iterator[Finding]:
         for found in calls_of(self.project, entry.names, derived=entry.derived):
             use = Use(found.name, found.file, found.site.function, found.site.call.at)
-            given = list(self._given(entry, found))
-            for keyword, span in given:
+            given = dict(self._given(entry, found))
+            if given:
                 fault = self.fault(entry, use, frozenset({"TypeError"}))
                 if fault is not None:
-                    message = f"`{_short(found.name)}` {_refusal(entry, keyword, fault)}"
-                    yield self.finding(entry, fault, message, span, [], _argument_change(entry, found, keyword))
+                    yield self._refused(entry, found, fault, given)
             if entry.required and not given and self._surely_missing(entry, found):
                 fault = self.fault(entry, use, frozenset({"TypeError"}), given=False)
                 if fault is not None:
-                    message = f"`{_short(found.name)}` needs `{entry.keywords[0]}` in {entry.package} {fault.version}{fault.where}"
-                    ends = f": it does without since {entry.removed}" if entry.removed else ""
+                    place = f"{entry.package} {fault.version}{fault.where}"
+                    message = f"`{_short(found.name)}` needs `{entry.keywords[0]}` in {place}"
+                    ends = f" ({entry.removed} does without)" if entry.removed else ""
                     yield self.finding(entry, fault, message + ends, found.span, [], [])
 
+    def _refused(self, entry: Entry, found: CallSite, fault: Fault, given: Mapping[str, Span]) -> Finding:
+        first, *others = given.values()
+        changes = [_argument_change(entry, found, keyword) for keyword in given]
+        return self.finding(
+            entry,
+            fault,
+            f"`{_short(found.name)}` {_refusal(entry, tuple(given), fault)}",
+            first,
+            [Related(span, "and this one") for span in others],
+            [operation for change in changes for operation in change] if all(changes) else [],
+        )
+
     def _given(self, entry: Entry, found: CallSite) -> Iterator[tuple[str, Span]]:
-        if any(self._is_own_field(entry, found, keyword) for keyword in entry.keywords):
+        if any(self._is_own_field(found, keyword) for keyword in entry.keywords):
             return
         arguments = self.project.evaluator(None).keywords(found.site.call, found.file, found.site.function)
         for written in arguments.entries:
@@ -217,7 +242,7 @@ class _Judge:
         expr, certain = find_argument(found.site.call, entry.keywords[0], entry.position)
         return expr is None and certain
 
-    def _is_own_field(self, entry: Entry, found: CallSite, keyword: str) -> bool:
+    def _is_own_field(self, found: CallSite, keyword: str) -> bool:
         """Whether a derived class has a field of that name itself."""
         target = self.project.modules.resolve(found.site.call.func, found.file)
         seen: set[ClassRef] = set()
@@ -225,7 +250,9 @@ class _Judge:
             seen.add(target)
             definition = self.project.class_(target)
             for statement in definition.body:
-                if type(statement) is ir.Assign and any(type(t) is ir.Name and t.id == keyword for t in statement.targets):
+                if type(statement) is ir.Assign and any(
+                    type(t) is ir.Name and t.id == keyword for t in statement.targets
+                ):
                     return True
             parents = [self.project.modules.resolve(base, target.file) for base in definition.bases]
             target = next((parent for parent in parents if isinstance(parent, ClassRef)), None)
@@ -238,12 +265,19 @@ class _Judge:
                 setting = subject.settings.get(keyword)
                 if setting is None or not setting.certain or setting.key_span.file.endswith(".py"):
                     continue
-                use = Use(keyword, subject.span.file, -1, ir.pack(subject.span.line, subject.span.column, subject.span.end_line, subject.span.end_column))
+                use = Use(
+                    keyword,
+                    subject.span.file,
+                    -1,
+                    ir.pack(subject.span.line, subject.span.column, subject.span.end_line, subject.span.end_column),
+                )
                 fault = self.fault(entry, use, frozenset())
                 if fault is not None:
-                    message = f"`{_short(entry.names[0])}` {_refusal(entry, keyword, fault)}"
+                    message = f"`{_short(entry.names[0])}` {_refusal(entry, (keyword,), fault)}"
                     related = [Related(subject.span, "the arguments are read here")]
-                    yield self.finding(entry, fault, message, setting.key_span, related, _setting_change(entry, setting.key_span))
+                    yield self.finding(
+                        entry, fault, message, setting.key_span, related, _setting_change(entry, setting.key_span)
+                    )
 
 
 def _most_specific(entries: list[Entry], name: str) -> int:
@@ -255,31 +289,34 @@ def _most_specific(entries: list[Entry], name: str) -> int:
 
 def _errors(use: Use) -> frozenset[str]:
     """The exceptions by which a missing name shows."""
-    return frozenset({"ImportError", "ModuleNotFoundError"}) if use.item is not None else frozenset({"AttributeError", "ImportError"})
+    return (
+        frozenset({"ImportError", "ModuleNotFoundError"})
+        if use.item is not None
+        else frozenset({"AttributeError", "ImportError"})
+    )
 
 
 def _short(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def _is_early(entry: Entry, fault: Fault) -> bool:
-    return bool(entry.since) and _order(fault.version) < _order(entry.since)
+def _bound(entry: Entry, fault: Fault) -> str:
+    """The release that made the difference."""
+    if entry.since and _order(fault.version) < _order(entry.since):
+        return f"new in {entry.since}"
+    return f"removed in {entry.removed}"
 
 
 def _absence(entry: Entry, fault: Fault) -> str:
     place = f"{entry.package} {fault.version}{fault.where}"
-    if _is_early(entry, fault):
-        return f"is not in {place}: it came with {entry.since}"
-    return f"is not in {place}: it is gone since {entry.removed}"
+    return f"is not in {place} ({_bound(entry, fault)})"
 
 
-def _refusal(entry: Entry, keyword: str, fault: Fault) -> str:
-    place = f"{entry.package} {fault.version}{fault.where}"
+def _refusal(entry: Entry, keywords: Sequence[str], fault: Fault) -> str:
+    words = ", ".join(f"`{keyword}`" for keyword in keywords)
     if entry.never:
-        return f"takes no `{keyword}`"
-    if _is_early(entry, fault):
-        return f"takes no `{keyword}` in {place}: it came with {entry.since}"
-    return f"takes no `{keyword}` in {place}: it is gone since {entry.removed}"
+        return f"takes no {words}"
+    return f"takes no {words} in {entry.package} {fault.version}{fault.where} ({_bound(entry, fault)})"
 
 
 def _moved(entry: Entry, use: Use) -> Iterator[Operation]:

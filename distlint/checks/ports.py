@@ -1,8 +1,9 @@
 """Jobs that run side by side on one host and meet at the same port.
 
-Parameters: ``launchers`` (those that take a fixed port), ``free`` (options, by ``dest``, that make the launcher choose a
-free one), ``variables`` (prefixes of variables that may hold an address), ``fix`` (launcher to the option that a fix
-adds; one that needs a value gets the next port).
+Parameters: ``launchers`` (those that take a fixed port), ``free`` (options, by ``dest``, that make the launcher choose
+a free one), ``variables`` (prefixes of variables that may hold an address), ``fix`` (launcher to the option that a fix
+adds; one that needs a value gets the next port), ``free-since`` (launcher to the package and version since which it
+takes a free port when it is given none).
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import NamedTuple
 
 from distlint.checks.registry import CheckContext, check
 from distlint.link.project import Project
-from distlint.model.finding import Finding, FixPlan, Operation, Related
+from distlint.judge.versions import is_pinned, satisfies
+from distlint.model.finding import Finding, FixPlan, Operation, Related, Severity
 from distlint.model.launch import Launch, exclusive
 from distlint.model.shell import Command, ShellFacts
 from distlint.model.span import Span
@@ -25,6 +27,8 @@ class Meeting(NamedTuple):
     port: int
     span: Span
     written: bool
+    until: str = ""
+    """The version of the launcher from which on this is no fault, where older ones may be in use as well."""
 
 
 @check("ports")
@@ -46,9 +50,12 @@ def ports(context: CheckContext) -> Iterator[Finding]:
 
 def _finding(context: CheckContext, one: Meeting, second: Launch, other: Meeting) -> Finding:
     how = "" if other.written else "the default "
+    when = one.until or other.until
+    before = f" (before {when}, which picks a free one)" if when else ""
     return context.finding(
-        f"this job uses {how}port {other.port}, as the one that still runs in the background",
+        f"this job uses {how}port {other.port}, as the one that still runs in the background{before}",
         other.span if other.written else second.span,
+        severity=Severity.WARNING if when else None,
         related=[Related(one.span, f"started in the background with port {one.port}")],
         plan=_plan(context, second, other),
         symbol=second.script_file,
@@ -81,7 +88,13 @@ def _meeting(context: CheckContext, launch: Launch) -> Meeting | None:
         return Meeting(int(text), given.span, True) if usable else None
     specs = (launcher for spec in context.project.specs for launcher in spec.launchers)
     default = next((spec.default_port for spec in specs if spec.name == launch.launcher), None)
-    return Meeting(default, launch.span, False) if default is not None else None
+    if default is None:
+        return None
+    package, version = parameters.get("free-since", {}).get(launch.launcher, ("", ""))
+    versions = context.project.environments.for_file(launch.script_file or launch.file)
+    if package and satisfies(versions, package, f">={version}") is not False:
+        return None if is_pinned(versions, package) else Meeting(default, launch.span, False, f"{package} {version}")
+    return Meeting(default, launch.span, False)
 
 
 def _side_by_side(project: Project, file: str, first: Launch, second: Launch) -> bool:

@@ -71,3 +71,15 @@ def kind_by_content(head: bytes) -> SourceKind | None:
     if _SHELL_START.match(head) or (head.startswith(b"#!") and b"\n#SBATCH" in head):
         return SourceKind.SHELL
     return SourceKind.PYTHON if _PYTHON_START.match(head) else None
+
+
+_TEST_NAME = re.compile(r"(^|/)(test_[^/]*|[^/]*_test|conftest)\.py$|(^|/)(tests|unit_tests)/")
+_TEST_CONTENT = re.compile(rb"^[ \t]*(?:async[ \t]+)?def test_|^(?:import|from) (?:pytest|unittest)\b", re.MULTILINE)
+
+
+def is_test_module(path: str, data: bytes) -> bool:
+    """Whether a Python file holds tests: by its name or folder, and by what stands in it.
+
+    Tests start no job, and what is wrong in them is often wrong on purpose.
+    """
+    return _TEST_NAME.search(path) is not None and _TEST_CONTENT.search(data) is not None

@@ -24,9 +24,16 @@ class Triage:
         literals = sorted({literal for spec in specs for literal in spec.literals})
         keys = sorted({key for spec in specs for key in spec.config_keys})
         packages = sorted({package.encode() for spec in specs for package in spec.packages})
-        launchers = {words[0].encode() for spec in specs for launcher in spec.launchers for words in launcher.commands}
+        launchers = {
+            # ``deepy.py`` may stand there without the interpreter.
+            (words[1] if words[-1].endswith(".py") else words[0]).encode()
+            for spec in specs
+            for launcher in spec.launchers
+            for words in launcher.commands
+        }
         self._script = _alternation(literals)
-        self._config = _alternation(keys)
+        # The word must stand as a key: data sets and vocabularies hold any word in their prose.
+        self._config = re.compile(b"(?:" + _alternation(keys).pattern + rb")[\w-]*[\"']?[ \t]*[:=]")
         self._command = _alternation(sorted(launchers | set(_SHELL_WORDS)))
         self._lock = _alternation(packages)
 

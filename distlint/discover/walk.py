@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from distlint.discover.classify import kind_by_content, kind_by_name
+from distlint.discover.classify import is_test_module, kind_by_content, kind_by_name
 from distlint.discover.triage import Triage
 from distlint.model.finding import Note, ProjectError
 from distlint.model.source import MAX_BYTES, Source, SourceKind
@@ -161,7 +161,9 @@ class _Walk:
             if wanted:
                 self._found.errors.append(ProjectError(path, "is no kind of file that distlint reads"))
             return
-        if not wanted and not self._triage.matters(path, kind, data):
+        if not wanted and kind is SourceKind.PYTHON and is_test_module(path, data):
+            self._decide(path, kind, "not read: a test module")
+        elif not wanted and not self._triage.matters(path, kind, data):
             self._decide(path, kind, "not read: nothing in it names a framework, a launcher or a setting")
         elif reason := ("" if wanted else self._ignored(path, False, ignores)):
             self._found.paths.discard(path)

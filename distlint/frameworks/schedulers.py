@@ -156,4 +156,12 @@ SPEC = FrameworkSpec(
     modules=(),
     literals=(b"srun", b"mpirun", b"mpiexec", b".add_argument("),
     launchers=LAUNCHERS,
+    rank_sources=(
+        ("$SLURM_PROCID", "rank"),
+        ("$SLURM_LOCALID", "local-rank"),
+        ("$SLURM_NTASKS", "world"),
+        ("$OMPI_COMM_WORLD_RANK", "rank"),
+        ("$OMPI_COMM_WORLD_LOCAL_RANK", "local-rank"),
+        ("$OMPI_COMM_WORLD_SIZE", "world"),
+    ),
 )

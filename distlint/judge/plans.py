@@ -67,6 +67,12 @@ class _Site:
         return root, keys
 
     @property
+    def command(self) -> Span | None:
+        """The command whose options the settings are, where the subject is one."""
+        command = self.view.subject.extra.get("command")
+        return command if isinstance(command, Span) else None
+
+    @property
     def call(self) -> Span:
         span = self.view.subject.extra.get("call", self.view.subject.span)
         return span if isinstance(span, Span) else self.view.subject.span
@@ -77,6 +83,10 @@ def _set(argument: Mapping[str, Any], site: _Site) -> Iterator[Operation]:
         value = site.value(declared)
         if site.view.setting(path) is not None:
             yield Operation("set-value", site.setting(path).span, {"value": value})
+        elif site.command is not None:
+            # A switch is its flag alone.
+            arguments = {"flag": f"--{path.replace('_', '-')}"}
+            yield Operation("set-option", site.command, arguments if value is True else {**arguments, "value": value})
         else:
             span, keys = site.block_for(path)
             yield Operation("set-key", span, {"path": keys, "value": value})
@@ -84,8 +94,15 @@ def _set(argument: Mapping[str, Any], site: _Site) -> Iterator[Operation]:
 
 def _remove(argument: list[str], site: _Site) -> Iterator[Operation]:
     for path in argument:
-        if site.view.setting(path) is not None:
-            yield Operation("remove-key", site.setting(path).key_span, {})
+        if site.view.setting(path) is None:
+            continue
+        setting = site.setting(path)
+        if path.startswith("env."):
+            yield Operation("remove-assignment", setting.key_span, {})
+        elif site.command is not None and setting.span != setting.key_span:
+            yield Operation("remove-option", setting.key_span, {"value": setting.span})
+        else:
+            yield Operation("remove-key" if site.command is None else "remove-option", setting.key_span, {})
 
 
 def _rename(argument: Mapping[str, str], site: _Site) -> Iterator[Operation]:

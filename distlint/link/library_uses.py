@@ -1,12 +1,12 @@
 """Where a project uses a name of a library: imports, dotted expressions and calls.
 
-Names here are the library's own, as the file spells them: the table of canonical names that other rules go by says nothing of which
-module had a name in which release.
+Names here are the library's own, as the file spells them: the table of canonical names that other rules go by says
+nothing of which module had a name in which release.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.link.modules import MAX_HOPS, ClassRef, FunctionRef, ModuleFile
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Use(NamedTuple):
     """One mention of a library's name.
 
-    ``name`` is the dotted name as spelt, ``function`` the function around it (-1: module or class level), ``at`` the place. ``item`` is the import that
-    mentions it, ``None`` for an expression.
+    ``name`` is the dotted name as spelt, ``function`` the function around it (-1: module or class level), ``at`` the
+    place. ``item`` is the import that mentions it, ``None`` for an expression.
     """
 
     name: str
@@ -43,7 +43,10 @@ def is_below(name: str, owner: str) -> bool:
 
 
 def written_name(project: Project, expr: ir.Expr, file: str, function: int = -1) -> str:
-    """The dotted library name that an expression spells, or ``""``: for names of the project, variables, and names that several imports bind."""
+    """The dotted library name that an expression spells.
+
+    ``""`` for names of the project, variables, and names that several imports bind.
+    """
     if type(expr) is ir.Name:
         return "" if _is_local(project, expr.id, file, function) else _bound_name(project, expr.id, file, 0)
     if type(expr) is not ir.Attribute:
@@ -90,7 +93,7 @@ def _is_local(project: Project, name: str, file: str, function: int) -> bool:
 
 
 def uses_of(project: Project, names: Collection[str]) -> Iterator[Use]:
-    """Every import and every dotted expression that mentions one of the names or something inside it, by file and place."""
+    """Every import and dotted expression that mentions one of the names or something inside it, by file and place."""
     lasts = {name.rpartition(".")[2] for name in names}
     for file in project.python_files:
         module = project.module(file)
@@ -134,7 +137,7 @@ def _mentions(expr: ir.Attribute, lasts: set[str]) -> bool:
     return False
 
 
-def bodies(module: ir.Module) -> Iterator[tuple[int, Sequence[ir.Stmt]]]:
+def bodies(module: ir.Module) -> Iterator[tuple[int, tuple[ir.Stmt, ...]]]:
     """The bodies of a file with the function that they belong to: the module's, the functions', the classes'."""
     yield -1, module.body
     for index, function in enumerate(module.functions):
@@ -155,8 +158,8 @@ def function_around(module: ir.Module, at: ir.Position) -> int:
 def calls_of(project: Project, names: Collection[str], *, derived: bool = False) -> Iterator[CallSite]:
     """The calls of library functions or classes by the names that files use for them.
 
-    With ``derived`` also those of project classes that derive from them and leave ``__init__`` to them, and the ``super().__init__`` of those
-    that don't.
+    With ``derived`` also those of project classes that derive from them and leave ``__init__`` to them, and the
+    ``super().__init__`` of those that don't.
     """
     lasts = {name.rpartition(".")[2] for name in names}
     aliases = {

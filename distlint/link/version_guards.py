@@ -1,7 +1,7 @@
 """For which releases of a package a place in the program is reached.
 
-Programs that support several releases ask for the version, or try and catch. Such tests are evaluated for a release where they can be;
-where they can't, the place is *guarded* and nothing may be said about it.
+Programs that support several releases ask for the version, or try and catch. Such tests are evaluated for a release
+where they can be; where they can't, the place is *guarded* and nothing may be said about it.
 """
 
 from __future__ import annotations
@@ -22,9 +22,32 @@ MAX_LEVELS = 2
 """Callers of callers are asked, not more."""
 
 _CATCH_ALL = frozenset({"Exception", "BaseException"})
-_CATCH_NOTHING_OF_OURS = frozenset(
-    """ValueError KeyError IndexError LookupError OSError IOError FileNotFoundError PermissionError KeyboardInterrupt StopIteration
-    ZeroDivisionError ArithmeticError AssertionError TimeoutError ConnectionError UnicodeDecodeError EOFError""".split()
+_KNOWN_EXCEPTIONS = frozenset(
+    {
+        "ArithmeticError",
+        "AssertionError",
+        "AttributeError",
+        "ConnectionError",
+        "EOFError",
+        "FileNotFoundError",
+        "IOError",
+        "ImportError",
+        "IndexError",
+        "KeyError",
+        "KeyboardInterrupt",
+        "LookupError",
+        "ModuleNotFoundError",
+        "NameError",
+        "OSError",
+        "PermissionError",
+        "RuntimeError",
+        "StopIteration",
+        "TimeoutError",
+        "TypeError",
+        "UnicodeDecodeError",
+        "ValueError",
+        "ZeroDivisionError",
+    }
 )
 
 
@@ -37,9 +60,9 @@ class Reach:
         self._known: dict[tuple[str, ir.Position, str], bool | None] = {}
 
     def reached(self, file: str, at: ir.Position, version: str, errors: frozenset[str]) -> bool | None:
-        """Whether a release gets to a place, and a failure there with one of ``errors`` (names of exceptions) is not caught.
+        """Whether a release gets to a place and a failure there is not caught; ``None`` where a test can't be evaluated.
 
-        ``None`` where a test on the way can't be evaluated.
+        ``errors`` are the names of the exceptions that the failure may raise.
         """
         if self._is_caught(file, at, errors):
             return False
@@ -61,7 +84,7 @@ class Reach:
         """By the tests of the file itself, from the innermost body outwards."""
         module = self._project.module(file)
         for body, place, function in _bodies_around(module, at):
-            for guard in guards_of(tuple(body), place) or ():
+            for guard in guards_of(body, place) or ():
                 if guard.kind in ("except", "match"):
                     return None
                 if guard.test is None or guard.kind == "for":
@@ -75,7 +98,7 @@ class Reach:
                 return None
         for function in _functions_around(module, at):
             for decorator in module.functions[function].decorators:
-                if self._tests.mentions_version(decorator, file, function):
+                if self._tests.mentions_version(decorator):
                     return None
         return True
 
@@ -121,7 +144,7 @@ def _functions_around(module: ir.Module, at: ir.Position) -> Iterator[int]:
         function = module.functions[function].parent
 
 
-def _bodies_around(module: ir.Module, at: ir.Position) -> Iterator[tuple[Sequence[ir.Stmt], ir.Position, int]]:
+def _bodies_around(module: ir.Module, at: ir.Position) -> Iterator[tuple[tuple[ir.Stmt, ...], ir.Position, int]]:
     """The bodies that hold a place, inner ones first: (body, the place or the definition that holds it, function)."""
     place = at
     for function in _functions_around(module, at):
@@ -160,12 +183,13 @@ def _around(body: Sequence[ir.Stmt], at: ir.Position) -> Iterator[tuple[ir.Stmt,
 def _catches(body: Sequence[ir.Stmt], at: ir.Position, errors: frozenset[str]) -> bool:
     for statement, block in _around(body, at):
         if type(statement) is ir.Try and block is statement.body:
-            if any(_handles(caught, errors) and not _gives_up(handler) for caught, _, handler in statement.handlers):
-                return True
-        if type(statement) is ir.With:
-            for context, _ in statement.items:
-                if type(context) is ir.Call and _last_name(context.func) in ("suppress", "raises"):
-                    return True
+            caught = any(_handles(kind, errors) and not _gives_up(body) for kind, _, body in statement.handlers)
+        elif type(statement) is ir.With:
+            caught = any(_last_name(context) in ("suppress", "raises") for context, _ in statement.items)
+        else:
+            caught = False
+        if caught:
+            return True
     return False
 
 
@@ -178,26 +202,17 @@ def _handles(caught: ir.Expr | None, errors: frozenset[str]) -> bool:
     if caught is None:
         return True
     names = [_last_name(item) for item in caught.items] if type(caught) is ir.ListDisplay else [_last_name(caught)]
-    return any(name in errors or name in _CATCH_ALL or not _is_other(name) for name in names)
-
-
-def _is_other(name: str) -> bool:
-    """Whether an exception is known to be of another kind; a name that we don't know may stand for any."""
-    return name in _CATCH_NOTHING_OF_OURS or name in (
-        "ImportError",
-        "ModuleNotFoundError",
-        "AttributeError",
-        "TypeError",
-        "RuntimeError",
-        "NameError",
-    )
+    # A name that we don't know may stand for any exception.
+    return any(name in errors or name in _CATCH_ALL or name not in _KNOWN_EXCEPTIONS for name in names)
 
 
 def _gives_up(handler: Sequence[ir.Stmt]) -> bool:
     last = handler[-1] if handler else None
     if type(last) is ir.Jump:
         return last.kind == "raise"
-    return type(last) is ir.Evaluate and type(last.value) is ir.Call and _last_name(last.value.func) in ("exit", "_exit")
+    return (
+        type(last) is ir.Evaluate and type(last.value) is ir.Call and _last_name(last.value.func) in ("exit", "_exit")
+    )
 
 
 def _last_name(expr: ir.Expr) -> str:

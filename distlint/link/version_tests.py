@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from distlint.link.library_uses import written_name
 from distlint.link.modules import FunctionRef, GlobalRef
-from distlint.link.walking import below, expressions_of, statements
+from distlint.link.walking import below, blocks_of, expressions_of, statements
 from distlint.model import python as ir
 
 if TYPE_CHECKING:
@@ -29,9 +29,12 @@ OTHER = _Unknown()
 
 MAX_DEPTH = 12
 
-_PROBING_CALLS = frozenset({"hasattr", "find_spec", "signature", "getfullargspec", "getattr", "get_distribution", "find_loader"})
+_PROBING_CALLS = frozenset(
+    {"hasattr", "find_spec", "signature", "getfullargspec", "getattr", "get_distribution", "find_loader"}
+)
 _PROBING_NAMES = re.compile(
-    r"version|availab|support|compat|installed|legacy|greater|less_than|^has_|_has_|TYPE_CHECKING|_(?:ge|gt|le|lt)_|(?:\D\d+_\d+)", re.IGNORECASE
+    r"version|availab|support|compat|installed|legacy|greater|less_than|^has_|_has_|TYPE_CHECKING|_(?:ge|gt|le|lt)_|(?:\D\d+_\d+)",
+    re.IGNORECASE,
 )
 _PARSERS = frozenset({"parse", "Version", "LooseVersion", "StrictVersion", "parse_version", "TorchVersion"})
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
@@ -44,11 +47,13 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "in": lambda a, b: a in b,
     "not in": lambda a, b: a not in b,
 }
-_METHODS = frozenset({"split", "startswith", "replace", "strip", "join", "partition", "rpartition", "removesuffix", "index"})
+_METHODS = frozenset(
+    {"split", "startswith", "replace", "strip", "join", "partition", "rpartition", "removesuffix", "index"}
+)
 
 
 class VersionTests:
-    """Evaluates expressions for a release of one package. ``package`` is the name of the distribution and of its top module."""
+    """Evaluates expressions for a release of one package; ``package`` names the distribution and its top module."""
 
     def __init__(self, project: Project, package: str) -> None:
         self._project = project
@@ -63,7 +68,8 @@ class VersionTests:
         """Whether a value was computed."""
         return value is not PROBE and value is not OTHER
 
-    def mentions_version(self, expr: ir.Expr, file: str, function: int) -> bool:
+    @staticmethod
+    def mentions_version(expr: ir.Expr) -> bool:
         """Whether an expression asks for a version or a feature, as far as its own words tell."""
         return any(_is_probe(part) for part in below(expr))
 
@@ -188,7 +194,13 @@ class _Evaluation:
             base = self.value(func.base, file, function, depth + 1)
             return self._combined([base, *arguments], lambda values: getattr(str(values[0]), last)(*_texts(values[1:])))
         if last in ("int", "float", "str", "tuple", "list") and len(arguments) == 1:
-            kinds: dict[str, Callable[[Any], Any]] = {"int": int, "float": float, "str": str, "tuple": tuple, "list": tuple}
+            kinds: dict[str, Callable[[Any], Any]] = {
+                "int": int,
+                "float": float,
+                "str": str,
+                "tuple": tuple,
+                "list": tuple,
+            }
             return self._combined(arguments, lambda values: kinds[last](values[0]))
         if last == "map" and len(call.args) == 2 and type(call.args[0]) is ir.Name and call.args[0].id == "int":
             return self._combined(arguments[1:], lambda values: tuple(int(one) for one in values[0]))
@@ -231,7 +243,7 @@ class _Evaluation:
         return PROBE if any(answer is PROBE for answer in answers) else all(answers)
 
     def _compare(self, operator: str, left: Any, right: Any) -> Any:
-        """A comparison as Python makes it. Texts may be compared as texts or as versions: only what both agree on is known."""
+        """A comparison as Python makes it; of two texts, what comparing as texts and as versions agrees on."""
         compare = _COMPARISONS.get(operator)
         if compare is None:
             return PROBE
@@ -240,7 +252,11 @@ class _Evaluation:
                 return compare(left, right)
             if isinstance(left, str) and isinstance(right, str):
                 as_versions = compare(_parsed(left), _parsed(right))
-                return as_versions if left == self._version and operator[0] in "<>" else _agreed(as_versions, compare(left, right))
+                return (
+                    as_versions
+                    if left == self._version and operator[0] in "<>"
+                    else _agreed(as_versions, compare(left, right))
+                )
             if not isinstance(left, (int, float, tuple)) and not isinstance(right, (int, float, tuple)):
                 return compare(_parsed(left), _parsed(right))
             return compare(left, right)
@@ -295,29 +311,26 @@ def _parsed(value: Any) -> Version:
 
 
 def _assignments(body: Sequence[ir.Stmt], name: str, tried: bool = False) -> Iterator[ir.Expr | None]:
-    """What a body assigns to a name, however deep; ``None`` for one that depends on an exception."""
+    """What a body assigns to a name, however deep; ``None`` for what depends on an exception or is a part of something."""
     for statement in body:
-        kind = type(statement)
-        if kind is ir.Assign:
-            if any(type(target) is ir.Name and target.id == name for target in statement.targets):  # type: ignore[union-attr]
-                yield None if tried else statement.value  # type: ignore[union-attr]
-            elif any(type(t) is ir.ListDisplay and any(type(i) is ir.Name and i.id == name for i in t.items) for t in statement.targets):  # type: ignore[union-attr]
+        if isinstance(statement, ir.Assign):
+            if any(_binds(target, name) for target in statement.targets):
+                yield None if tried else statement.value
+            elif any(type(t) is ir.ListDisplay and any(_binds(i, name) for i in t.items) for t in statement.targets):
                 yield None
-        elif kind is ir.Try:
-            handlers = [handler for _, _, handler in statement.handlers]  # type: ignore[union-attr]
-            for block in (statement.body, *handlers, statement.orelse, statement.final):  # type: ignore[union-attr]
-                yield from _assignments(block, name, True)
-        elif kind in (ir.If, ir.For, ir.While):
-            for block in (statement.body, statement.orelse):  # type: ignore[union-attr]
-                yield from _assignments(block, name, tried)
-        elif kind is ir.With:
-            yield from _assignments(statement.body, name, tried)  # type: ignore[union-attr]
+        else:
+            for block in blocks_of(statement):
+                yield from _assignments(block, name, tried or isinstance(statement, ir.Try))
+
+
+def _binds(target: ir.Expr, name: str) -> bool:
+    return type(target) is ir.Name and target.id == name
 
 
 def _is_probe(expr: ir.Expr) -> bool:
-    kind = type(expr)
-    if kind is ir.Name:
-        return _PROBING_NAMES.search(expr.id) is not None or expr.id in _PROBING_CALLS  # type: ignore[union-attr]
-    if kind is ir.Attribute:
-        return expr.name == "__version__" or expr.name in _PROBING_CALLS or _PROBING_NAMES.search(expr.name) is not None  # type: ignore[union-attr]
+    if isinstance(expr, ir.Name):
+        return _PROBING_NAMES.search(expr.id) is not None or expr.id in _PROBING_CALLS
+    if isinstance(expr, ir.Attribute):
+        is_named = expr.name in _PROBING_CALLS or expr.name == "__version__"
+        return is_named or _PROBING_NAMES.search(expr.name) is not None
     return False

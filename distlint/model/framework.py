@@ -93,11 +93,15 @@ class FrameworkSpec:
     config_keys: tuple[bytes, ...] = ()
     """Byte strings that make a JSON, YAML or TOML file worth parsing."""
     words: tuple[str, ...] = ()
-    """Regular expressions over program text: a function whose body matches none of them (nor a literal) is not
-    looked into."""
+    """Plain texts: a function whose body holds none of them (nor a literal) is not looked into."""
     launchers: tuple[LauncherSpec, ...] = ()
     parsers: tuple[ParserSpec, ...] = ()
     open_dataclasses: tuple[str, ...] = ()
     """Framework dataclasses that scripts hand to a dataclass parser: they accept options that we do not list."""
     lazily_exported: tuple[tuple[str, str], ...] = field(default=())
     """(public name, canonical name) for objects that are reachable under several names; rules use the canonical one."""
+    rank_sources: tuple[tuple[str, str], ...] = ()
+    """(name, kind) for what tells a process its place in the job: a library function, an attribute or method of an
+    object by what made it (``pkg.Class().name``), or ``$NAME`` for an environment variable. Kinds are ``rank``,
+    ``local-rank``, ``main`` (whether the rank is 0), ``local-main``, ``world`` (processes in all, more than one),
+    ``devices`` (of a node) and ``initialized`` (true in a job)."""

@@ -83,6 +83,13 @@ class LineIndex:
         end = self._starts[line] if line < len(self._starts) else len(self.text)
         return self.text[self._starts[line - 1] : end].rstrip("\r\n")
 
+    def wide_lines(self) -> frozenset[int]:
+        """The lines that hold other characters than ASCII, in which byte columns differ from ours."""
+        if self._ascii:
+            return frozenset()
+        ends = [*self._starts[1:], len(self.text)]
+        return frozenset(n for n, (a, b) in enumerate(zip(self._starts, ends, strict=True), 1) if not self.text[a:b].isascii())
+
     def column_of_byte(self, line: int, byte_column: int) -> int:
         """1-based code-point column of a 0-based UTF-8 byte column (what ``ast`` and tree-sitter report)."""
         if self._ascii:

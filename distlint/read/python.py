@@ -8,7 +8,6 @@ the file imports from a framework; short functions always are, since values flow
 from __future__ import annotations
 
 import ast
-import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -28,10 +27,13 @@ MAX_DEPTH = 120
 
 @dataclass(frozen=True, slots=True)
 class PythonInterests:
-    """What makes a function body worth lowering: ``modules`` are imports whose bound names count, ``words`` a pattern over the text."""
+    """What makes a function body worth lowering: ``modules`` are imports whose bound names count, ``words`` plain texts to look for.
+
+    Plain texts rather than a pattern: looking for thirty of them one by one is four times faster than one alternation.
+    """
 
     modules: frozenset[str]
-    words: re.Pattern[str]
+    words: tuple[str, ...]
 
     def names_from(self, imports: list[ir.Import]) -> set[str]:
         """The names that the file binds to something of an interesting module."""
@@ -44,18 +46,18 @@ class PythonInterests:
 
 
 _GENERAL_WORDS = (
-    r"\brank|_rank\b|world_size|environ|getenv|argparse|add_argument|set_defaults|parse_args|parse_known|json\.load|yaml\."
-    r"|subprocess|process_group|is_main|is_master"
-)
+    "rank", "world_size", "environ", "getenv", "argparse", "add_argument", "set_defaults", "parse_args", "parse_known", "json.load",
+    "yaml.", "subprocess", "process_group", "is_main", "is_master",
+)  # fmt: skip
 """What launch contracts and rank tests are made of, in any framework."""
 
 
 def interests_of(specs: Sequence[FrameworkSpec]) -> PythonInterests:
     """The interests that some frameworks' descriptions add up to."""
-    literals = {re.escape(literal.decode("ascii")) for spec in specs for literal in spec.literals}
-    words = sorted(literals | {word for spec in specs for word in spec.words})
-    modules = frozenset(module for spec in specs for module in spec.modules)
-    return PythonInterests(modules, re.compile("|".join([_GENERAL_WORDS, *words])))
+    words = {literal.decode("ascii") for spec in specs for literal in spec.literals}
+    words |= {word for spec in specs for word in spec.words}.union(_GENERAL_WORDS)
+    needed = sorted(word for word in words if not any(other != word and other in word for other in words))
+    return PythonInterests(frozenset(module for spec in specs for module in spec.modules), tuple(needed))
 
 
 def read_python(text: str, file: str, interests: PythonInterests) -> tuple[ir.Module | None, tuple[ReadError, ...]]:
@@ -110,16 +112,35 @@ _OPERATORS: dict[type[ast.AST], str] = {
 }
 
 
+_BLOCKS: dict[type[ast.AST], tuple[str, ...]] = {
+    ast.FunctionDef: ("body",),
+    ast.AsyncFunctionDef: ("body",),
+    ast.ClassDef: ("body",),
+    ast.If: ("body", "orelse"),
+    ast.For: ("body", "orelse"),
+    ast.AsyncFor: ("body", "orelse"),
+    ast.While: ("body", "orelse"),
+    ast.With: ("body",),
+    ast.AsyncWith: ("body",),
+    ast.Try: ("body", "handlers", "orelse", "finalbody"),
+    ast.ExceptHandler: ("body",),
+    ast.Match: ("cases",),
+    ast.match_case: ("body",),
+}
+"""The statement lists inside each compound statement."""
+
+
 class _Lowering:
     """One file's lowering. Methods are named after the node that they take; each gives the lowered form."""
 
     def __init__(self, text: str, interests: PythonInterests) -> None:
         self._index = None if text.isascii() else LineIndex(text)
-        self._lines = text.splitlines(keepends=True) if self._index is None else None
+        # Byte columns differ from ours only in lines with other characters than ASCII.
+        self._wide = frozenset() if self._index is None else self._index.wide_lines()
+        self._lines: list[str] | None = None
         self._text = text
         self._interests = interests
-        self._interesting: set[str] = set()
-        self._name_pattern: re.Pattern[str] | None = None
+        self._names: tuple[str, ...] = ()
         self._functions: list[ir.Function] = []
         self._classes: list[ir.Class] = []
         self._imports: list[ir.Import] = []
@@ -148,22 +169,15 @@ class _Lowering:
     def _collect_imported_names(self, tree: ast.Module) -> None:
         """Imports may stand anywhere, so names are gathered before the first body is judged."""
         imports: list[ir.Import] = []
-        stack: list[list[ast.stmt]] = [tree.body]
+        stack: list[list[Any]] = [tree.body]
         while stack:
             for node in stack.pop():
-                if isinstance(node, (ast.Import, ast.ImportFrom)):
+                kind = type(node)
+                if kind is ast.Import or kind is ast.ImportFrom:
                     imports.extend(self._import_items(node))
                 else:
-                    for field in ("body", "orelse", "finalbody", "handlers"):
-                        inner = getattr(node, field, None)
-                        if isinstance(inner, list):
-                            if field == "handlers":
-                                stack.extend(handler.body for handler in inner)
-                            else:
-                                stack.append(inner)
-        names = sorted(self._interests.names_from(imports))
-        if names:
-            self._name_pattern = re.compile(r"\b(?:" + "|".join(map(re.escape, names)) + r")\b")
+                    stack.extend(getattr(node, field) for field in _BLOCKS.get(kind, ()))
+        self._names = tuple(sorted(self._interests.names_from(imports)))
 
     def _is_interesting(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
         last = node.end_lineno or node.lineno
@@ -172,28 +186,24 @@ class _Lowering:
         if self._lines is None:
             self._lines = self._text.splitlines(keepends=True)
         segment = "".join(self._lines[node.lineno - 1 : last])
-        if self._interests.words.search(segment):
-            return True
-        return self._name_pattern is not None and self._name_pattern.search(segment) is not None
+        for word in self._interests.words:
+            if word in segment:
+                return True
+        return any(name in segment for name in self._names)
 
     # Positions ---------------------------------------------------------------------------------------------------
 
     def at(self, node: Any) -> ir.Position:
-        index = self._index
-        if index is None:
-            packed: int = (
-                (node.lineno << 64)
-                | ((node.col_offset + 1 if node.col_offset < 0xFFFFE else 0xFFFFF) << 44)
-                | (node.end_lineno << 20)
-                | (node.end_col_offset + 1 if node.end_col_offset < 0xFFFFE else 0xFFFFF)
-            )
-            return packed
-        return ir.pack(
-            node.lineno,
-            index.column_of_byte(node.lineno, node.col_offset),
-            node.end_lineno,
-            index.column_of_byte(node.end_lineno, node.end_col_offset),
-        )
+        line, end_line = node.lineno, node.end_lineno
+        if self._wide and (line in self._wide or end_line in self._wide) and self._index is not None:
+            column = self._index.column_of_byte(line, node.col_offset)
+            end_column = self._index.column_of_byte(end_line, node.end_col_offset)
+            return ir.pack(line, column, end_line, end_column)
+        column, end_column = node.col_offset + 1, node.end_col_offset + 1
+        if column > 0xFFFFF or end_column > 0xFFFFF:
+            return ir.pack(line, column, end_line, end_column)
+        packed: int = (line << 64) | (column << 44) | (end_line << 20) | end_column
+        return packed
 
     # Expressions -------------------------------------------------------------------------------------------------
 

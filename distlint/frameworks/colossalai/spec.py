@@ -12,6 +12,6 @@ SPEC = FrameworkSpec(
     modules=("colossalai",),
     literals=(b"colossalai",),
     config_keys=(b"colossalai",),
-    words=(r"booster|plugin",),
+    words=("booster", "plugin"),
     launchers=LAUNCHERS,
 )

@@ -12,7 +12,7 @@ SPEC = FrameworkSpec(
     modules=("deepspeed",),
     literals=(b"deepspeed", b"zero_optimization"),
     config_keys=(b"zero_optimization", b"train_micro_batch_size_per_gpu", b"train_batch_size", b"deepspeed"),
-    words=(r"backward\(", r"\.step\(", r"save_checkpoint", r"generate\("),
+    words=("backward(", ".step(", "save_checkpoint", "generate("),
     launchers=LAUNCHERS,
     parsers=(
         # deepspeed/__init__.py, _add_core_arguments: the deepscale spellings are still accepted
@@ -27,5 +27,12 @@ SPEC = FrameworkSpec(
         ("deepspeed.runtime.pipe.module.PipelineModule", "deepspeed.PipelineModule"),
         ("deepspeed.runtime.zero.Init", "deepspeed.zero.Init"),
         ("deepspeed.runtime.zero.partition_parameters.Init", "deepspeed.zero.Init"),
+    ),
+    rank_sources=(
+        ("deepspeed.comm.get_rank", "rank"),
+        ("deepspeed.comm.get_local_rank", "local-rank"),
+        ("deepspeed.comm.get_world_size", "world"),
+        ("deepspeed.comm.is_initialized", "initialized"),
+        ("deepspeed.comm.is_available", "initialized"),
     ),
 )

@@ -34,7 +34,7 @@ DEFAULTS: Mapping[str, object] = {
 """Sizes that are 1 where nothing is written (``_add_distributed_args`` of all releases; ``ModelParallelConfig``)."""
 
 _VALUED = """
-attention_config batch_size ckpt_format cp_comm_type data_path decoder_first_pipeline_num_layers
+persistent_save_interval attention_config batch_size ckpt_format cp_comm_type data_path decoder_first_pipeline_num_layers
 decoder_last_pipeline_num_layers decoder_num_layers decoder_seq_length deepspeed deepspeed_config encoder_num_layers
 encoder_pipeline_model_parallel_size encoder_seq_length encoder_tensor_model_parallel_size expert_tensor_parallel_size
 ffn_hidden_size global_batch_size gradient_accumulation_steps heterogeneous_layers_config_encoded_json
@@ -61,6 +61,7 @@ NAMES = frozenset(
         "flavour",
         "stray",
         "duplicate",
+        "script",
     }
 )
 """What a subject adds to its settings."""

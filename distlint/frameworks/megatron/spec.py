@@ -10,7 +10,7 @@ SPEC = FrameworkSpec(
     prefix="MG",
     packages=("megatron-core",),
     modules=("megatron",),
-    literals=(b"megatron", b"tensor_model_parallel_size"),
+    literals=(b"megatron", b"tensor_model_parallel_size", b"--max-position-embeddings"),
     config_keys=(
         b"pipe-parallel-size",
         b"model-parallel-size",
@@ -19,7 +19,7 @@ SPEC = FrameworkSpec(
         b"tensor-model-parallel-size",
         b"pipeline_model_parallel_size",
     ),
-    words=(r"parallel_size",),
+    words=("parallel_size",),
     launchers=LAUNCHERS,
     lazily_exported=(
         ("megatron.core.model_parallel_config.ModelParallelConfig", "megatron.core.ModelParallelConfig"),

@@ -71,6 +71,7 @@ def _command_subject(project: Project, launch: Launch) -> Subject:
         "flavour": known("megatron-deepspeed" if is_deepspeed else "megatron-lm"),
         "stray": _stray(read),
         "duplicate": absent(),
+        "script": _script(launch),
         **derived_names(settings, world, is_open=is_open),
     }
     settings.update({path: one for path, one in launch_settings(launch).items() if path.startswith("env.")})
@@ -96,6 +97,11 @@ def _run_of(project: Project, launch: Launch) -> Run:
     return Run(launch.script_file, launch, world_size=launch.world_size if given.is_unknown else given)
 
 
+def _script(launch: Launch) -> Value:
+    """The file name of the script."""
+    return launch.script.map(lambda text: str(text).rpartition("/")[2])
+
+
 def _stray(read: CommandSettings) -> Value:
     for flag, word, span in strays_of(read):
         return known(f"{flag} {word}" if not word.startswith(flag) else word, span)
@@ -103,7 +109,7 @@ def _stray(read: CommandSettings) -> Value:
 
 
 def _add_deepspeed(project: Project, launch: Launch, settings: dict[str, Setting]) -> None:
-    """What the DeepSpeed configuration of a command says: ``ds.zero_stage``, ``ds.offload_optimizer``, ``ds.optimizer``."""
+    """What the DeepSpeed configuration of a command says, below ``ds``."""
     given = settings.get("deepspeed_config")
     if given is None or not given.certain:
         return
@@ -117,6 +123,7 @@ def _add_deepspeed(project: Project, launch: Launch, settings: dict[str, Setting
         "ds.zero_stage": ("zero_optimization", "stage"),
         "ds.offload_optimizer": ("zero_optimization", "offload_optimizer", "device"),
         "ds.optimizer": ("optimizer", "type"),
+        "ds.force_cpu_optimizer": ("zero_force_ds_cpu_optimizer",),
     }
     for path, keys in places.items():
         entry, _ = find(document.root, keys)
@@ -141,6 +148,7 @@ def _neox_subject(project: Project, documents: list[Document], launch: Launch | 
         "flavour": known("neox"),
         "stray": absent(),
         "duplicate": _duplicate(read),
+        "script": absent(),
         **derived_names(read.settings, world, is_open=read.open),
     }
     return Subject(
@@ -181,6 +189,7 @@ def _call_subject(project: Project, found: CallSite, run: Run | None) -> Subject
         "flavour": known("megatron-lm"),
         "stray": absent(),
         "duplicate": absent(),
+        "script": absent(),
         **derived_names(settings, world, is_open=is_open),
     }
     return Subject(

@@ -12,7 +12,7 @@ SPEC = FrameworkSpec(
     modules=("torch.distributed", "torch.nn.parallel", "torch.multiprocessing"),
     literals=(b"torch.distributed", b"torch import distributed", b"DistributedDataParallel", b"DistributedSampler", b"init_process_group", b"FullyShardedDataParallel", b"fully_shard", b"torch._six", b"torch.load(", b"LOCAL_RANK", b"torch.nn.parallel", b"SyncBatchNorm"),
     config_keys=(),
-    words=(r"backward\(", r"DataLoader", r"[sS]ampler", r"barrier", r"set_device", r"\.cuda\(", r"\bDDP\b|\bFSDP\b", r"all_reduce|all_gather|broadcast", r"optim\."),
+    words=("backward(", "DataLoader", "ampler", "barrier", "set_device", ".cuda(", "DDP(", "FSDP(", "all_reduce", "all_gather", "broadcast", "optim."),
     launchers=LAUNCHERS,
     lazily_exported=(
         ("torch.nn.parallel.distributed.DistributedDataParallel", "torch.nn.parallel.DistributedDataParallel"),
@@ -22,5 +22,18 @@ SPEC = FrameworkSpec(
         ("torch.distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel", "torch.distributed.fsdp.FullyShardedDataParallel"),
         ("torch.distributed._composable.fsdp.fully_shard", "torch.distributed.fsdp.fully_shard"),
         ("torch.multiprocessing.spawn.spawn", "torch.multiprocessing.spawn"),
+    ),
+    rank_sources=(
+        ("torch.distributed.get_rank", "rank"),
+        ("torch.distributed.get_node_local_rank", "local-rank"),
+        ("torch.distributed.get_world_size", "world"),
+        ("torch.distributed.is_initialized", "initialized"),
+        ("torch.distributed.is_available", "initialized"),
+        ("torch.distributed.is_torchelastic_launched", "initialized"),
+        ("torch.cuda.device_count", "devices"),
+        ("$RANK", "rank"),
+        ("$LOCAL_RANK", "local-rank"),
+        ("$WORLD_SIZE", "world"),
+        ("$LOCAL_WORLD_SIZE", "devices"),
     ),
 )
