@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from distlint.discover.reading import read_one
 from distlint.discover.triage import Triage
-from distlint.discover.walk import Discovery, discover, read_one, sources_of
+from distlint.discover.walk import Discovery, discover, sources_of
 from distlint.facts_cache import FactsCache
 from distlint.model.facts import FileFacts
 from distlint.model.finding import Finding, Note, ProjectError
@@ -82,6 +83,7 @@ class _Analysis:
         self._interests = interests_of(self._specs)
         self._scopes = [_scope(path, self._root) for path in request.paths]
         self._sources: dict[str, Source] = {}
+        self._late: dict[str, FileFacts] = {}
         self._discovery = Discovery()
 
     def run(self) -> Report:
@@ -104,15 +106,38 @@ class _Analysis:
     def discover(self, *, explain: bool = False) -> Discovery:
         """The files of the project that matter, with the overlays in place of what is on disk."""
         self._progress("looking for files", 0, 1)
-        files = {scope for scope in self._scopes if os.path.isfile(os.path.join(self._root, scope))}
-        exclude = [pattern.pattern if not pattern.folder else f"/{pattern.folder}/**/{pattern.pattern}" for pattern in self._settings.exclude]
+        overlays = dict(self._request.overlays)
         found = discover(
-            self._root, Triage(self._specs), exclude=exclude, explain=explain, wanted=files.__contains__ if files else None
+            self._root,
+            Triage(self._specs),
+            exclude=[(pattern.folder, pattern.pattern) for pattern in self._settings.exclude],
+            explain=explain,
+            named=self._scopes,
+            starts=self._starts(),
         )
-        overlaid = list(sources_of(dict(self._request.overlays)))
-        kept = [source for source in found.sources if source.path not in self._request.overlays]
+        overlaid = list(sources_of(overlays))
+        kept = [source for source in found.sources if source.path not in overlays]
         found.sources = sorted([*kept, *overlaid], key=lambda source: source.path)
+        found.errors = [error for error in found.errors if error.file not in overlays]
+        found.errors += [
+            ProjectError(path, "is no kind of file that distlint reads")
+            for path in sorted(overlays.keys() - {source.path for source in overlaid})
+            if path in self._scopes
+        ]
         return found
+
+    def _starts(self) -> tuple[str, ...]:
+        """The folders to walk: the root; but where paths of different projects have only a foreign folder above them, each project."""
+        if (
+            len(self._scopes) < 2
+            or self._settings.file is not None
+            or os.path.lexists(os.path.join(self._root, ".git"))
+        ):
+            return ("",)
+        from distlint.settings import find_root
+
+        paths = (path if path.is_dir() else path.parent for path in self._request.paths)
+        return tuple(sorted({_scope(find_root(path), self._root) for path in paths}))
 
     # Reading -----------------------------------------------------------------------------------------------------
 
@@ -154,7 +179,8 @@ class _Analysis:
         if source is None:
             return None
         self._sources[path] = source
-        return read_source(source, self._interests)
+        self._late[path] = read_source(source, self._interests)
+        return self._late[path]
 
     # Judging -----------------------------------------------------------------------------------------------------
 
@@ -166,30 +192,23 @@ class _Analysis:
         rulebook = Rulebook.load(self._settings.rule_folders, installed=self._settings.installed_rules)
         present = self._frameworks_present()
         judgement = judge(project, rulebook, self._settings, subject_kinds().values(), present)
-        findings = tuple(finding for finding in judgement.findings if self._in_scope(finding))
-        errors = [
-            *self._discovery.errors,
-            *(
-                ProjectError(path, error.message, error.span.line)
-                for path, one in project.facts.items()
-                for error in one.errors
-            ),
-            *judgement.errors,
-        ]
+        own: list[ProjectError] = []
+        statistics = {
+            "files": len(self._discovery.paths),
+            "launches": _counted(lambda: project.launches, "launches", own),
+            "runs": _counted(lambda: project.runs, "runs", own),
+        }
+        facts = {**self._late, **project.facts}
+        errors = {*self._discovery.errors, *_reading_errors(facts), *judgement.errors, *own}
         return Report(
             root=self._root,
-            findings=findings,
+            findings=tuple(finding for finding in judgement.findings if self._in_scope(finding)),
             rules={rule.code: rule for rule in rulebook.for_frameworks(present)},
             text=self._text,
-            suppressed=judgement.suppressed,
+            suppressed=tuple(one for one in judgement.suppressed if self._in_scope(one.finding)),
             errors=tuple(sorted(errors, key=lambda error: (error.file, error.line, error.message))),
             notes=tuple(sorted([*self._discovery.notes, *project.notes, *judgement.notes], key=_note_key)),
-            statistics={
-                "files": len(self._discovery.paths),
-                "files_read": len(project.facts),
-                "launches": len(project.launches),
-                "runs": len(project.runs),
-            },
+            statistics={**statistics, "files_read": len(facts)},
             project=project,
         )
 
@@ -198,7 +217,12 @@ class _Analysis:
         present = set()
         for spec in self._specs:
             words = [*spec.literals, *spec.config_keys, *(p.encode() for p in spec.packages)]
-            words += [command[0].encode() for launcher in spec.launchers for command in launcher.commands if command[0] != "python"]
+            words += [
+                command[0].encode()
+                for launcher in spec.launchers
+                for command in launcher.commands
+                if command[0] != "python"
+            ]
             if any(word in source.data for source in self._sources.values() for word in words):
                 present.add(spec.name)
         return frozenset(present)
@@ -208,7 +232,9 @@ class _Analysis:
         if not self._scopes or "" in self._scopes:
             return True
         places = [finding.span, *(related.span for related in finding.related)]
-        return any(place.file == scope or place.file.startswith(scope + "/") for place in places for scope in self._scopes)
+        return any(
+            place.file == scope or place.file.startswith(scope + "/") for place in places for scope in self._scopes
+        )
 
     def _text(self, path: str) -> str:
         """The text of a file as it was analysed."""
@@ -229,9 +255,31 @@ class _Analysis:
 
 
 def _scope(path: Path, root: str) -> str:
-    """A path as it stands in spans: relative to the root, ``""`` for the root or for what holds it."""
-    relative = os.path.relpath(os.path.realpath(path), os.path.realpath(root)).replace(os.sep, "/")
-    return "" if relative == "." or relative.startswith("..") else relative
+    """A path as it stands in spans: relative to the root, ``""`` for the root or for what holds it.
+
+    A link to a file stays the link, since that is what was named.
+    """
+    full = os.path.realpath(path)
+    if not os.path.isdir(full):
+        full = os.path.join(os.path.realpath(path.parent), path.name)
+    relative = os.path.relpath(full, os.path.realpath(root)).replace(os.sep, "/")
+    return "" if relative in (".", "..") or relative.startswith("../") else relative
+
+
+def _reading_errors(facts: Mapping[str, FileFacts]) -> Iterator[ProjectError]:
+    for path, one in facts.items():
+        for error in one.errors:
+            yield ProjectError(path, error.message, error.span.line, error.internal)
+
+
+def _counted(things: Callable[[], Sized], what: str, errors: list[ProjectError]) -> int:
+    """How many there are; a failure of ours to find them is one more error, and the findings so far stay."""
+    try:
+        return len(things())
+    except Exception as error:
+        message = f"the {what} could not be found: {type(error).__name__}: {error}"
+        errors.append(ProjectError("", message, internal=True))
+        return 0
 
 
 def _note_key(note: Note) -> tuple[object, ...]:

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 from click.testing import CliRunner
@@ -59,3 +60,17 @@ def test_what_is_generated_is_up_to_date(tool: str) -> None:
         [sys.executable, ROOT / "tools" / tool, "--check"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_picture_is_an_image_with_nothing_of_this_machine_in_it() -> None:
+    picture = (ROOT / "docs" / "images" / "showcase.svg").read_text(encoding="utf-8")
+    drawn = "".join(ET.fromstring(picture).itertext())  # noqa: S314 - it is our own
+    assert "fixtures/showcase/" in drawn
+    assert str(ROOT) not in drawn
+
+
+def test_the_findings_in_the_readme_are_real() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    quoted = re.findall(r"^\S+:[0-9]+:[0-9]+: (?:error|warning) .*$", readme, re.MULTILINE)
+    assert quoted
+    assert not set(quoted) - set(EXPECTED.read_text(encoding="utf-8").splitlines())

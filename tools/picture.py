@@ -23,7 +23,7 @@ from distlint.report.formats import RenderOptions, render  # noqa: E402
 SHOWCASE = "fixtures/showcase"
 PICTURE = ROOT / "docs" / "images" / "showcase.svg"
 
-SHOWN = ("RUN103", "RUN501")
+SHOWN = ("PT501", "RUN103", "RUN401", "MG101")
 """Codes of the findings in the picture: of each the first, in the order of the report."""
 
 COLUMNS = 112
@@ -38,7 +38,7 @@ text{fill:#c9d1d9;font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu
 .b{font-weight:bold}.d{fill:#8b949e}.c31{fill:#ff7b72}.c32{fill:#7ee787}.c33{fill:#e3b341}.c34{fill:#6e9bd8}.c36{fill:#76e3ea}
 """
 
-_LINK = re.compile(r"\x1b\]8;;.*?\x1b\\\\")
+_LINK = re.compile(r"\x1b\]8;;.*?\x1b\\")
 _COLOR = re.compile(r"\x1b\[([0-9;]*)m")
 
 

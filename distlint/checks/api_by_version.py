@@ -35,8 +35,8 @@ class Entry:
     """One row of the rule's ``symbols`` parameter.
 
     ``names`` are dotted names: modules, functions, classes, or with ``keywords`` the callables that take these.
-    ``package`` is the distribution; the name exists from ``since`` up to, but not in, ``removed`` (both releases, ``""``
-    for always), or ``never``. ``position`` is that of the argument where it may be given by position, and ``mapping``
+    ``package`` is the distribution; the name exists from ``since`` up to, but not in, ``removed`` (releases, ``""`` for
+    always), or ``never``. ``position`` is that of the argument where it may be given by position, and ``mapping``
     says that only a dict there is surely meant. ``required`` says that where the argument exists it has to be given.
     ``instead`` is the name that replaces it (there since ``instead-since``), ``drop`` says that it can just go.
     ``derived`` includes project classes that derive from the callable. ``subject`` is a kind of subject whose settings
@@ -83,12 +83,13 @@ def _order(version: str) -> Any:
 
 @dataclass(frozen=True)
 class Fault:
-    """The release for which something is wrong, and how it comes to be in use."""
+    """The release for which something is wrong, how it comes to be in use, and whether it shows on import."""
 
     version: str
     is_newest: bool
     is_pinned: bool
     pin: Span | None
+    is_at_import: bool = True
 
     @property
     def where(self) -> str:
@@ -137,7 +138,7 @@ class _Judge:
             if _order(version).is_prerelease or (index and not pinned):
                 continue
             if entry.lacks(version) is given and self._reach(entry).reached(use.file, use.at, version, errors):
-                return Fault(version, index == 0, pinned, versions.span(entry.package))
+                return Fault(version, index == 0, pinned, versions.span(entry.package), use.function < 0)
         return None
 
     def _reach(self, entry: Entry) -> Reach:
@@ -152,7 +153,7 @@ class _Judge:
         if fault.pin is not None:
             related = [*related, Related(fault.pin, f"`{entry.package}` is required here")]
         severity = self.context.rule.severity if fault.is_newest else min(self.context.rule.severity, Severity.WARNING)
-        confidence = Confidence.CERTAIN if fault.is_pinned else Confidence.LIKELY
+        confidence = _confidence(fault)
         plan = self.context.plan(*operations, safety=self._safety(entry, span.file)) if operations else None
         words = [word for word in (self.context.rule.help, entry.note) if word]
         return self.context.finding(
@@ -182,7 +183,8 @@ class _Judge:
             number = _most_specific(entries, use.name)
             fault = self.fault(entries[number], use, _errors(use))
             if fault is not None:
-                groups.setdefault((use.file, number), []).append((use, fault))
+                group = number if use.item is not None and use.item.name else _least_specific(entries, use.name)
+                groups.setdefault((use.file, group), []).append((use, fault))
         for (_, number), found in groups.items():
             yield self._symbol(entries[number], found)
 
@@ -263,7 +265,7 @@ class _Judge:
         for subject in self.context.subjects(entry.subject):
             for keyword in entry.keywords:
                 setting = subject.settings.get(keyword)
-                if setting is None or not setting.certain or setting.key_span.file.endswith(".py"):
+                if setting is None or not setting.certain or setting.written or setting.key_span.file.endswith(".py"):
                     continue
                 use = Use(
                     keyword,
@@ -280,11 +282,26 @@ class _Judge:
                     )
 
 
+def _confidence(fault: Fault) -> Confidence:
+    """Inside a function that only some users of an old release reach, a low bound may be meant as it is."""
+    if not fault.is_newest and not fault.is_at_import:
+        return Confidence.POSSIBLE
+    return Confidence.CERTAIN if fault.is_pinned else Confidence.LIKELY
+
+
 def _most_specific(entries: list[Entry], name: str) -> int:
     fitting = [
         (len(known), -index) for index, entry in enumerate(entries) for known in entry.names if is_below(name, known)
     ]
     return -max(fitting)[1]
+
+
+def _least_specific(entries: list[Entry], name: str) -> int:
+    """The entry for the outermost module: one finding for its import and for all that is taken from it."""
+    fitting = [
+        (len(known), index) for index, entry in enumerate(entries) for known in entry.names if is_below(name, known)
+    ]
+    return min(fitting)[1]
 
 
 def _errors(use: Use) -> frozenset[str]:

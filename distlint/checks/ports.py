@@ -13,8 +13,8 @@ from itertools import combinations
 from typing import NamedTuple
 
 from distlint.checks.registry import CheckContext, check
-from distlint.link.project import Project
 from distlint.judge.versions import is_pinned, satisfies
+from distlint.link.project import Project
 from distlint.model.finding import Finding, FixPlan, Operation, Related, Severity
 from distlint.model.launch import Launch, exclusive
 from distlint.model.shell import Command, ShellFacts

@@ -89,7 +89,7 @@ SECOND_NODE = Process(8, 0, 8)
 
 
 class RankView:
-    """Evaluates expressions for one process. ``guess`` says whether names such as ``rank`` count where nothing is known.
+    """Evaluates expressions for one process. ``guess``: names such as ``rank`` count where nothing is known.
 
     ``counters`` maps attributes of library objects (by what made them) to the argument that switches them off; such a
     counter stays at 0 on a process where it is off, and ``off`` is set when one was met.
@@ -169,12 +169,12 @@ class RankView:
         if len(values) != 2:
             return UNKNOWN
         if first in ("in", "not in") and self._is_environment(expr.operands[1], file):
-            known = isinstance(values[0], str) and values[0] in self._sources
+            known = f"${values[0]}" in self._sources
             return (first == "in") if known else UNKNOWN
         return _binary(first, values[0], values[1])
 
     def _logic(self, symbol: str, operands: tuple[ir.Expr, ...], file: str, function: int, state: Env) -> Any:
-        """A short circuit: the operand that decides, or unknown where one that is not known comes first and none does."""
+        """A short circuit: the operand that decides, else unknown if one of them is."""
         stops = symbol == "or"
         decided = [_truth(self._value(operand, file, function, state)) for operand in operands]
         if stops in decided:

@@ -40,8 +40,10 @@ _BY_NAME = {
     "gnumakefile": SourceKind.MAKEFILE,
 }
 
-_REQUIREMENTS = re.compile(r"(^|[-_./])(requirements?|constraints?|reqs)([-_.][^/]*)?\.(txt|in|pip)$|(^|/)requirements/[^/]+\.(txt|in)$")
-_HOSTFILE = re.compile(r"(^|[-_])(hostfile|hosts?_?list|machinefile)([-_.]\w+)?$")
+_REQUIREMENTS = re.compile(
+    r"(^|[-_./])(requirements?|constraints?|reqs)([-_.][^/]*)?\.(txt|in|pip)\Z|(^|/)requirements/[^/]+\.(txt|in)\Z"
+)
+_HOSTFILE = re.compile(r"(^|[-_])(hostfile|hosts?_?list|machinefile)([-_.]\w+)?\Z")
 _SHELL_START = re.compile(rb"#![ \t]*\S*(?:/|env[ \t]+)(?:ba|da|k|z)?sh\b|#SBATCH\b")
 _PYTHON_START = re.compile(rb"#![ \t]*\S*(?:/|env[ \t]+)python[\d.]*\b")
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import heapq
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from itertools import chain, islice
 
-from distlint.discover.classify import is_test_module, kind_by_content, kind_by_name
+from distlint.discover.classify import kind_by_content, kind_by_name
+from distlint.discover.ignores import MAX_PATTERNS, IgnoreChain, IgnoreList, ignore_list, read_ignore_file, why_ignored
+from distlint.discover.reading import HEAD_BYTES, TooLarge, read_regular
 from distlint.discover.triage import Triage
 from distlint.model.finding import Note, ProjectError
 from distlint.model.source import MAX_BYTES, Source, SourceKind
 from distlint.model.span import whole_line
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
 
 SKIPPED_FOLDERS = frozenset(
     {
@@ -28,6 +28,9 @@ SKIPPED_FOLDERS = frozenset(
 
 MAX_FILES = 200_000
 """The walk stops after so many directory entries, with a note."""
+
+MAX_TOTAL_BYTES = 128 * 1024 * 1024
+"""So much text is read; a file that matters beyond that is an error. The largest known repositories have a fifth of it."""
 
 
 @dataclass(slots=True)
@@ -43,97 +46,121 @@ class Discovery:
 
 
 def discover(
-    root: str, triage: Triage, *, exclude: Sequence[str] = (), explain: bool = False, wanted: Callable[[str], bool] | None = None
+    root: str,
+    triage: Triage,
+    *,
+    exclude: Sequence[tuple[str, str]] = (),
+    explain: bool = False,
+    named: Sequence[str] = (),
+    starts: Sequence[str] = ("",),
 ) -> Discovery:
-    """Walks ``root``.
+    """Walks the folders ``starts`` of ``root``.
 
-    ``exclude`` are gitignore patterns of the user's settings, relative to the root. ``wanted`` names files that were given on the
-    command line: they are read even if they look irrelevant, and it is an error when they can't be.
+    ``exclude`` are the patterns of the user's settings, each a folder and a gitignore pattern that counts from there. ``named`` are
+    the files and folders of the command line: they are read even if they are ignored, vendored or look irrelevant, and it is
+    an error when such a file can't be. All paths are relative to the root.
     """
-    return _Walk(root, triage, exclude, explain, wanted).run()
+    walk = _Walk(root, triage, exclude, explain, named)
+    for start in starts:
+        walk.folder(start)
+    return walk.finish()
 
 
 class _Walk:
     def __init__(
-        self, root: str, triage: Triage, exclude: Sequence[str], explain: bool, wanted: Callable[[str], bool] | None
+        self, root: str, triage: Triage, exclude: Sequence[tuple[str, str]], explain: bool, named: Sequence[str]
     ) -> None:
         self._root = root
         self._real_root = os.path.realpath(root)
         self._triage = triage
         self._explain = explain
-        self._wanted = wanted
+        self._named = named
+        self._unmet = {path for path in named if os.path.isfile(os.path.join(root, path))}
         self._found = Discovery()
+        self._walked: set[str] = set()
+        self._links: dict[str, str] = {}
+        self._bytes = 0
+        self._room = MAX_PATTERNS
         self._in_repository = os.path.lexists(os.path.join(root, ".git"))
-        self._exclude = _compile(exclude) if exclude else None
+        self._exclude = _excluding(exclude)
 
-    def run(self) -> Discovery:
+    def folder(self, start: str) -> None:
+        """Walks a folder and all below it, in the order of names."""
         seen = 0
-        stack: list[tuple[str, tuple[tuple[str, GitIgnoreSpec], ...]]] = [("", self._ignore_files_above())]
+        everywhere = read_ignore_file(self._root, os.path.join(".git", "info", "exclude"), "")
+        stack: list[tuple[str, IgnoreChain]] = [(start, (everywhere,) if everywhere is not None else ())]
         while stack:
             folder, ignores = stack.pop()
-            entries = self._scan(folder)
+            if folder in self._walked:
+                continue
+            self._walked.add(folder)
+            entries, complete = self._scan(folder, MAX_FILES - seen)
             seen += len(entries)
-            if seen > MAX_FILES:
-                self._found.notes.append(Note(whole_line(folder or "."), f"more than {MAX_FILES} files: the rest was not looked at"))
-                break
             ignores = self._with_own_ignores(folder, entries, ignores)
+            below = []
             for entry in entries:
                 path = f"{folder}/{entry.name}" if folder else entry.name
-                if entry.is_dir(follow_symlinks=False):
-                    reason = self._why_skip_folder(path, entry, ignores)
-                    if reason:
-                        self._skip(path, None, reason)
-                    else:
-                        stack.append((path, ignores))
+                if not entry.is_dir(follow_symlinks=False):
+                    self._file(path, entry.is_symlink(), ignores)
+                elif reason := self._why_skip_folder(path, entry.name, ignores):
+                    self._skip(path, None, reason)
                 else:
-                    self._file(path, entry, ignores)
-        self._found.sources.sort(key=lambda source: source.path)
-        self._found.decisions.sort(key=lambda decision: decision[0])
-        return self._found
+                    below.append((path, ignores))
+            if not complete:
+                message = f"more than {MAX_FILES} files: the rest was not looked at"
+                self._found.notes.append(Note(whole_line(folder or "."), message))
+                break
+            stack.extend(reversed(below))
 
-    def _scan(self, folder: str) -> list[os.DirEntry[str]]:
+    def finish(self) -> Discovery:
+        """What was found, with the named paths that the walk did not come by."""
+        self._exclude = ()
+        for path in self._named:
+            if os.path.isdir(os.path.join(self._root, path)):
+                self.folder(path)
+            elif path in self._unmet:
+                self._file(path, os.path.islink(os.path.join(self._root, path)), ())
+        found = self._found
+        read = {source.path for source in found.sources}
+        doubles = {path for path, target in self._links.items() if target in read and path not in self._named}
+        found.sources = sorted(
+            (source for source in found.sources if source.path not in doubles), key=lambda source: source.path
+        )
+        for path in sorted(doubles):
+            self._skip(path, None, f"a link to {self._links[path]}")
+        found.decisions.sort(key=lambda decision: decision[0])
+        return found
+
+    def _scan(self, folder: str, room: int) -> tuple[list[os.DirEntry[str]], bool]:
+        """The entries of a folder in the order of their names, and whether they are all of them: at most ``room`` are given."""
         try:
             with os.scandir(os.path.join(self._root, folder)) as entries:
-                return list(entries)
+                some = list(islice(entries, room + 1))
+                if len(some) > room:
+                    return heapq.nsmallest(room, chain(some, entries), key=_name), False
+                return sorted(some, key=_name), True
         except OSError as error:
             self._found.errors.append(ProjectError(folder or ".", f"folder can't be read: {error.strerror}"))
-            return []
+            return [], True
 
-    def _ignore_files_above(self) -> tuple[tuple[str, GitIgnoreSpec], ...]:
-        """The repository's own exclude file counts as well as the ``.gitignore`` files."""
-        path = os.path.join(self._root, ".git", "info", "exclude")
-        try:
-            with open(path, encoding="utf-8", errors="replace") as file:
-                lines = [line for line in file.read(MAX_BYTES).splitlines() if line and not line.startswith("#")]
-        except OSError:
-            return ()
-        return (("", _compile(lines)),) if lines else ()
-
-    def _with_own_ignores(
-        self, folder: str, entries: list[os.DirEntry[str]], ignores: tuple[tuple[str, GitIgnoreSpec], ...]
-    ) -> tuple[tuple[str, GitIgnoreSpec], ...]:
+    def _with_own_ignores(self, folder: str, entries: list[os.DirEntry[str]], ignores: IgnoreChain) -> IgnoreChain:
         if not any(entry.name == ".gitignore" for entry in entries):
             return ignores
-        try:
-            with open(os.path.join(self._root, folder, ".gitignore"), encoding="utf-8", errors="replace") as file:
-                lines = file.read(MAX_BYTES).splitlines()
-        except OSError:
+        base = f"{folder}/" if folder else ""
+        own = read_ignore_file(self._root, f"{base}.gitignore", base, self._room)
+        if own is None:
             return ignores
-        return (*ignores, (f"{folder}/" if folder else "", _compile(lines)))
+        self._room -= len(own.patterns)
+        if not self._room:
+            message = f"more than {MAX_PATTERNS} ignore patterns in all: the rest is not honoured"
+            self._found.notes.append(Note(whole_line(f"{base}.gitignore"), message))
+        return (*ignores, own)
 
-    def _ignored(self, path: str, is_folder: bool, ignores: tuple[tuple[str, GitIgnoreSpec], ...]) -> str:
-        """Why a path is ignored, or ``""``: the deepest ignore file that says anything decides, as git does it."""
-        suffix = "/" if is_folder else ""
-        if self._exclude is not None and self._exclude.match_file(path + suffix):
-            return "excluded by the settings"
-        for base, spec in reversed(ignores):
-            verdict = spec.check_file(path[len(base) :] + suffix).include
-            if verdict is not None:
-                return f"ignored by {base}.gitignore" if verdict else ""
-        return ""
+    def _ignored(self, path: str, is_folder: bool, ignores: IgnoreChain) -> str:
+        return why_ignored(path, is_folder, self._exclude) or why_ignored(path, is_folder, ignores)
 
-    def _why_skip_folder(self, path: str, entry: os.DirEntry[str], ignores: tuple[tuple[str, GitIgnoreSpec], ...]) -> str:
-        if entry.name in SKIPPED_FOLDERS or entry.name.endswith((".egg-info", ".dist-info")):
+    def _why_skip_folder(self, path: str, name: str, ignores: IgnoreChain) -> str:
+        if name in SKIPPED_FOLDERS or name.endswith((".egg-info", ".dist-info")):
             return "vendored, generated or an environment"
         if reason := self._ignored(path, True, ignores):
             return reason
@@ -144,67 +171,69 @@ class _Walk:
             return "another repository (a submodule or a nested checkout)"
         return ""
 
-    def _file(self, path: str, entry: os.DirEntry[str], ignores: tuple[tuple[str, GitIgnoreSpec], ...]) -> None:
-        wanted = self._wanted is not None and self._wanted(path)
-        if entry.is_symlink() and not self._stays_inside(path):
-            self._skip(path, None, "a link out of the project, or a broken one")
+    def _file(self, path: str, is_link: bool, ignores: IgnoreChain) -> None:
+        named = path in self._unmet
+        self._unmet.discard(path)
+        if is_link and not self._stays_inside(path):
+            if named:
+                self._found.errors.append(ProjectError(path, "not read: a link that leads out of the project"))
+            self._skip(path, None, "a link out of the project, to a folder, or to nothing")
             return
         kind = kind_by_name(path)
-        self._found.paths.add(path)
-        if kind is None and "." in entry.name and not wanted:
+        if kind is not None and not named and (reason := self._ignored(path, False, ignores)):
+            self._skip(path, kind, reason)
             return
-        data = self._read(path, kind, wanted)
+        self._found.paths.add(path)
+        if kind is None and "." in path.rpartition("/")[2] and not named:
+            return
+        data = self._read(path, kind, named)
         if data is None:
             return
-        kind = kind or kind_by_content(data[:2048])
         if kind is None:
-            if wanted:
-                self._found.errors.append(ProjectError(path, "is no kind of file that distlint reads"))
-            return
-        if not wanted and kind is SourceKind.PYTHON and is_test_module(path, data):
-            self._decide(path, kind, "not read: a test module")
-        elif not wanted and not self._triage.matters(path, kind, data):
-            self._decide(path, kind, "not read: nothing in it names a framework, a launcher or a setting")
-        elif reason := ("" if wanted else self._ignored(path, False, ignores)):
-            self._found.paths.discard(path)
-            self._skip(path, kind, reason)
+            kind = kind_by_content(data[:HEAD_BYTES])
+            if kind is None:
+                if named:
+                    self._found.errors.append(ProjectError(path, "is no kind of file that distlint reads"))
+                return
+            if not named and (reason := self._ignored(path, False, ignores)):
+                self._found.paths.discard(path)
+                self._skip(path, kind, reason)
+                return
+        if named or self._triage.matters(path, kind, data):
+            self._keep(Source(path, kind, data))
         else:
-            self._found.sources.append(Source(path, kind, data))
-            self._decide(path, kind, "read")
+            self._decide(path, kind, "not read: nothing in it names a framework, a launcher or a setting")
+
+    def _keep(self, source: Source) -> None:
+        if self._bytes + len(source.data) > MAX_TOTAL_BYTES:
+            message = f"not read: the project holds more than {MAX_TOTAL_BYTES} bytes of files that matter"
+            self._found.errors.append(ProjectError(source.path, message))
+            return
+        self._bytes += len(source.data)
+        self._found.sources.append(source)
+        self._decide(source.path, source.kind, "read")
 
     def _stays_inside(self, path: str) -> bool:
-        full = os.path.join(self._root, path)
-        target = os.path.realpath(full)
-        return target.startswith(self._real_root + os.sep) and os.path.isfile(target)
+        """Whether a link leads to a file of the project; remembers to which."""
+        target = os.path.realpath(os.path.join(self._root, path))
+        if not target.startswith(os.path.join(self._real_root, "")) or not os.path.isfile(target):
+            return False
+        self._links[path] = os.path.relpath(target, self._real_root).replace(os.sep, "/")
+        return True
 
-    def _read(self, path: str, kind: SourceKind | None, wanted: bool) -> bytes | None:
-        full = os.path.join(self._root, path)
+    def _read(self, path: str, kind: SourceKind | None, named: bool) -> bytes | None:
+        """The bytes of a file that may matter; ``None`` for one that does not, is no regular file, or can't be read."""
+        accept = None if kind is not None or named else kind_by_content
         try:
-            # Opening a pipe or a device would block, so only regular files are opened.
-            descriptor = os.open(full, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-            try:
-                status = os.fstat(descriptor)
-                if not stat.S_ISREG(status.st_mode):
-                    return None
-                if status.st_size > MAX_BYTES:
-                    if kind is not None and (wanted or self._triage.matters(path, kind, os.read(descriptor, 65536))):
-                        self._found.errors.append(
-                            ProjectError(path, f"not read: {status.st_size} bytes, more than the limit of {MAX_BYTES}")
-                        )
-                    self._decide(path, kind, f"not read: larger than {MAX_BYTES} bytes")
-                    return None
-                if kind is None and not wanted:
-                    head = os.read(descriptor, 2048)
-                    if kind_by_content(head) is None:
-                        return None
-                    return head + _read_all(descriptor, status.st_size)
-                return _read_all(descriptor, status.st_size)
-            finally:
-                os.close(descriptor)
+            return read_regular(os.path.join(self._root, path), accept)
+        except TooLarge as error:
+            if kind is not None and (named or self._triage.matters(path, kind, error.head)):
+                self._found.errors.append(ProjectError(path, f"not read: {error}"))
+            self._decide(path, kind, f"not read: larger than {MAX_BYTES} bytes")
         except OSError as error:
-            if kind is not None or wanted:
+            if kind is not None or named:
                 self._found.errors.append(ProjectError(path, f"can't be read: {error.strerror}"))
-            return None
+        return None
 
     def _skip(self, path: str, kind: SourceKind | None, reason: str) -> None:
         self._found.notes.append(Note(whole_line(path), f"skipped: {reason}"))
@@ -215,55 +244,22 @@ class _Walk:
             self._found.decisions.append((path, kind, why))
 
 
-def _read_all(descriptor: int, size: int) -> bytes:
-    chunks: list[bytes] = []
-    total = 0
-    while total <= MAX_BYTES and (chunk := os.read(descriptor, max(size + 1, 65536))):
-        chunks.append(chunk)
-        total += len(chunk)
-        if total >= size:
-            break
-    return b"".join(chunks)
+def _name(entry: os.DirEntry[str]) -> str:
+    return entry.name
 
 
-def _compile(lines: Sequence[str]) -> GitIgnoreSpec:
-    from pathspec import GitIgnoreSpec
-
-    good: list[str] = []
-    for line in lines:
-        try:
-            GitIgnoreSpec.from_lines([line])
-        except ValueError:
-            continue  # git ignores a pattern that it can't use
-        good.append(line)
-    return GitIgnoreSpec.from_lines(good)
-
-
-def read_one(root: str, path: str) -> Source | None:
-    """Reads one more file of the project, for a value that leads there; ``None`` if it is no regular, readable, small file inside."""
-    kind = kind_by_name(path)
-    full = os.path.join(root, path)
-    real = os.path.realpath(full)
-    if kind is None or not real.startswith(os.path.realpath(root) + os.sep):
-        return None
-    try:
-        descriptor = os.open(real, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    except OSError:
-        return None
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
-            return None
-        return Source(path, kind, _read_all(descriptor, status.st_size))
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
+def _excluding(patterns: Sequence[tuple[str, str]]) -> IgnoreChain:
+    """The patterns of the settings, those of one folder together, so that a later one can take back what an earlier one excludes."""
+    lines: dict[str, list[bytes]] = {}
+    for folder, pattern in patterns:
+        lines.setdefault(f"{folder}/" if folder else "", []).append(os.fsencode(pattern))
+    lists: list[IgnoreList] = [ignore_list(lines[base], base, "excluded by the settings") for base in sorted(lines)]
+    return tuple(lists)
 
 
 def sources_of(texts: dict[str, str]) -> Iterator[Source]:
     """Sources made from texts (editor buffers, tests) whose names tell their kind."""
     for path, text in sorted(texts.items()):
-        kind = kind_by_name(path) or kind_by_content(text[:2048].encode("utf-8", "replace"))
+        kind = kind_by_name(path) or kind_by_content(text[:HEAD_BYTES].encode("utf-8", "replace"))
         if kind is not None:
             yield Source(path, kind, text.encode("utf-8", "surrogatepass"))

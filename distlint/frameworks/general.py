@@ -36,7 +36,7 @@ def argument_settings(
         value = node_value(entry.node)
         value = value if value.spans else value.at(entry.node.span)
         if value.is_unknown and entry.key in written:
-            value = _inferred(project, written[entry.key], file, value)
+            value = argument_value(project, written[entry.key], found, run)
         settings[entry.key] = Setting(entry.key, value, entry.key_span, entry.node.span, certain=entry.certain)
     for position, name in enumerate(signature):
         expr, _ = find_argument(call, name, position)

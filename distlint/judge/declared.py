@@ -54,6 +54,11 @@ def judge_with_reason(rule: Rule, view: View) -> tuple[Finding | None, Verdict]:
     """As ``judge_declared``, with the verdict, which tells why the rule was silent."""
     condition = compile_condition(rule.check.when)
     verdict = Verdict(False)
+    if not condition.packages:
+        # Which versions are allowed costs far more to find out than a condition that does not ask for them.
+        verdict = condition.judge(view, {})
+        if not verdict.holds:
+            return None, verdict
     for scenario in _scenarios(rule, view):
         verdict = condition.judge(view, scenario.versions)
         if verdict.holds:

@@ -22,16 +22,30 @@ class Frame:
     """Where an expression is evaluated: a file, the function around it (-1: module level), and what its parameters are, if known.
 
     ``bindings`` maps parameters to what the caller gave; a parameter that is not in it is looked up at all callers. ``depth`` counts the
-    calls that led here. ``instance`` is what ``self`` is.
+    calls that led here. ``instance`` is what ``self`` (or ``cls``) is.
     """
 
     file: str
     function: int
-    bindings: dict[str, Abstract] = field(default_factory=dict)
+    bindings: dict[str, Delayed] = field(default_factory=dict)
     depth: int = 0
-    instance: Instance | None = None
+    instance: Instance | Reference | None = None
     bound: bool = False
     """Whether the call is known, so that a parameter that it does not give has its default."""
+    outer: Frame | None = None
+    """The frame of the enclosing function, where it is known: a closure sees that one's variables."""
+    local: dict[str, Delayed] = field(default_factory=dict)
+    """Variables of the comprehensions and lambdas around the expression; they hide all others."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Delayed:
+    """An argument that is evaluated when somebody asks: an expression with where it stands, or a value that is already there."""
+
+    expr: ir.Expr | None = None
+    frame: Frame | None = None
+    state: Env | None = None
+    value: Abstract | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -64,7 +78,9 @@ class Reference:
 
     target: Target
     span: Span
-    receiver: Instance | None = None
+    receiver: Instance | Reference | None = None
+    scope: Frame | None = None
+    """For a function that is defined inside another: the frame of that one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +89,24 @@ class LambdaValue:
 
     lambda_: ir.Lambda
     frame: Frame
+    state: Env
+
+
+@dataclass(frozen=True, slots=True)
+class PartialValue:
+    """``partial(callee, ...)``: a callable with some of its arguments; ``call`` is the call of ``partial``."""
+
+    callee: Abstract
+    call: ir.Call
+    frame: Frame
+    state: Env
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectLeaf(Leaf):
+    """An object inside a tree of values: an unknown leaf for whoever wants values, the object itself for us."""
+
+    object: Abstract | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +116,7 @@ class Several:
     options: tuple[Abstract, ...]
 
 
-Abstract = Leaf | Mapping | Sequence | Instance | Reference | LambdaValue | Several
+Abstract = Leaf | Mapping | Sequence | Instance | Reference | LambdaValue | PartialValue | Several
 
 
 NOTHING = Leaf(unknown("no value reaches here"), Span("", 1, 1, 1, 1))
@@ -94,8 +128,15 @@ def node_of(value: Abstract, span: Span) -> Node:
     if isinstance(value, (Leaf, Mapping, Sequence)):
         return value
     if isinstance(value, Several):
+        if any(not isinstance(option, (Leaf, Mapping, Sequence)) for option in value.options):
+            return ObjectLeaf(unknown("differs by path", span), span, value)
         return alternatives([node_of(option, span) for option in value.options])
-    return Leaf(unknown("an object", span), span)
+    return ObjectLeaf(unknown("an object", span), span, value)
+
+
+def lifted(value: Abstract) -> Abstract:
+    """What was put into a tree: an object that stands there for itself."""
+    return value.object if isinstance(value, ObjectLeaf) and value.object is not None else value
 
 
 def options_of(value: Abstract) -> tuple[Abstract, ...]:
@@ -119,9 +160,23 @@ def several(values: Iterable[Abstract], span: Span) -> Abstract:
         return unique[0]
     if len(unique) > MAX_OPTIONS:
         return Leaf(unknown("too many possibilities", span), span)
+    if all(isinstance(option, Sequence) for option in unique):
+        return _any_sequence([option for option in unique if isinstance(option, Sequence)])
+    if any(isinstance(option, ObjectLeaf) for option in unique):
+        return several([lifted(option) for option in unique], span)
     if all(isinstance(option, (Leaf, Mapping, Sequence)) for option in unique):
         return alternatives([option for option in unique if isinstance(option, (Leaf, Mapping, Sequence))])
     return Several(tuple(unique))
+
+
+def _any_sequence(options: list[Sequence]) -> Abstract:
+    """One of several lists: item by item where they are equally long, else a list of which only the kind is known."""
+    length = len(options[0].items)
+    if any(option.open for option in options) or any(len(option.items) != length for option in options):
+        joined = alternatives(list(options))
+        known_ones = isinstance(joined, Leaf) and not joined.value.is_unknown
+        return joined if known_ones else Sequence((), options[0].span, open=True)
+    return alternatives(list(options))
 
 
 def separate(values: Sequence_[Abstract], span: Span) -> Abstract:

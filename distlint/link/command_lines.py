@@ -1,6 +1,4 @@
-"""Reading the command line of a launcher: wrappers in front of it, its own options, the script, the script's
-arguments.
-"""
+"""Command lines of launchers: wrappers in front of them, their own options, the script, the script's arguments."""
 
 from __future__ import annotations
 
@@ -97,8 +95,9 @@ class Layer(NamedTuple):
 
 @dataclass(slots=True)
 class CommandLine:
-    """A command line taken apart: schedulers from the outside in, the innermost launcher last; ``environment`` set
-    by ``env A=1``.
+    """A command line taken apart: schedulers from the outside in, the innermost launcher last.
+
+    ``environment`` is what words like ``env A=1`` set; ``inner`` the index of the first word that no launcher took.
     """
 
     layers: list[Layer] = field(default_factory=list)

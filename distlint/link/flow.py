@@ -9,7 +9,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
+from distlint.link.aliases import Aliases
+from distlint.link.walking import access_path, effects_in, literal_items
 from distlint.model import python as ir
+
+__all__ = ["Assume", "Bind", "Env", "Flow", "Join", "Store", "access_path", "flow_of"]
+
+MAX_UNROLLED = 120
+"""Statements that a body gains at most by loops over literals, which are walked once per item."""
 
 
 class Env:
@@ -25,7 +32,8 @@ class Bind(Env):
     """``name`` gets a value: ``expr`` evaluated before the step, then ``part``.
 
     ``part`` is empty for the value itself, ``(index,)`` for an unpacked item, ``"*"`` for an element of an iterable, ``"enter"`` for what
-    a context manager gives, ``"+"`` and so on for an augmented assignment, ``"?"`` for something that we don't follow.
+    a context manager gives, ``"+"`` and so on for an augmented assignment, ``(start, stop)`` behind ``":"`` for the rest of an unpacking,
+    ``"?"`` for something that we don't follow. ``expr`` is the statement for a nested ``def`` or ``class``.
     """
 
     __slots__ = ("expr", "name", "part")
@@ -40,8 +48,9 @@ class Bind(Env):
 class Store(Env):
     """Something inside the object behind ``name`` changes.
 
-    ``path`` are the steps from the name to the changed place (subscripts as expressions, attributes as ``.name``); ``action`` is ``set``,
-    ``update``, ``setdefault``, ``delete`` or ``call`` (the object was handed to a function, ``expr`` is the call).
+    ``path`` are the steps from the name to the changed place (subscripts as expressions, attributes as ``.name``); ``action`` is ``set``, a
+    mutating method's name, ``delete``, an augmented operator (``+=``), ``call`` (the object was handed to a function, ``expr`` is the
+    call), ``alias`` (something that may be the same object changed) or ``unknown``.
     """
 
     __slots__ = ("action", "expr", "name", "path")
@@ -57,26 +66,47 @@ class Store(Env):
 class Join(Env):
     """Paths meet: ``branches`` are the states at their ends, ``prev`` the state before they parted, ``touched`` the names that differ.
 
-    ``test`` is the condition that chooses between the first branch and the second, where there is one.
+    ``test`` is the condition that chooses between the first branch and the second, where there is one. ``anywhere`` marks the start of
+    an exception handler: the branches after the first are single steps of the guarded body, any of which may have been the last.
     """
 
-    __slots__ = ("branches", "test", "touched")
+    __slots__ = ("anywhere", "branches", "test", "touched")
 
-    def __init__(self, prev: Env, branches: list[Env], touched: set[str], test: ir.Expr | None = None) -> None:
+    def __init__(
+        self, prev: Env, branches: list[Env], touched: set[str], test: ir.Expr | None = None, *, anywhere: bool = False
+    ) -> None:
         self.prev = prev
         self.branches = branches
         self.touched = touched
         self.test = test
+        self.anywhere = anywhere
+
+
+class Assume(Env):
+    """From here on a test is known to have gone one way; it is evaluated in the state before."""
+
+    __slots__ = ("holds", "test")
+
+    def __init__(self, prev: Env, test: ir.Expr, holds: bool) -> None:  # noqa: FBT001 - positional in a hot place
+        self.prev = prev
+        self.test = test
+        self.holds = holds
 
 
 @dataclass(slots=True)
 class Flow:
-    """The chain of one body: ``entry``, ``exit`` (``None`` if the end is never reached), and every ``return`` with its state."""
+    """The chain of one body: ``entry``, ``exit`` (``None`` if the end is never reached), and every ``return`` with its state.
+
+    ``assigned`` are the names that the body binds or changes, ``bound`` those that are its own variables, ``outer`` those that it declares
+    ``global`` or ``nonlocal``.
+    """
 
     entry: Env
     exit: Env | None
     returns: list[tuple[ir.Return, Env]] = field(default_factory=list)
     assigned: set[str] = field(default_factory=set)
+    bound: set[str] = field(default_factory=set)
+    outer: set[str] = field(default_factory=set)
     has_yield: bool = False
     _starts: list[int] = field(default_factory=list)
     _states: list[Env] = field(default_factory=list)
@@ -91,40 +121,74 @@ class Flow:
         self._starts.append(at >> 44)
         self._states.append(state)
 
+    def ends(self) -> list[Env]:
+        """The states in which the body is left, exceptions apart."""
+        return [state for state in (self.exit, *(state for _, state in self.returns)) if state is not None]
 
-def flow_of(body: tuple[ir.Stmt, ...]) -> Flow:
-    """The flow of a function's or module's body."""
-    entry = Env(None)
-    flow = Flow(entry, None)
-    walker = _Walker(flow)
-    flow.exit = walker.block(body, entry)
+
+def flow_of(body: tuple[ir.Stmt, ...], module: ir.Module | None = None, *, nested: bool = False) -> Flow:
+    """The flow of a function's or module's body; ``module`` names the definitions inside it, ``nested`` says that it is a function's."""
+    flow = Flow(Env(None), None)
+    flow.exit = _Walker(flow, module, nested=nested).block(body, flow.entry)
+    flow.bound -= flow.outer
     return flow
 
 
 class _Walker:
-    def __init__(self, flow: Flow) -> None:
+    def __init__(self, flow: Flow, module: ir.Module | None, *, nested: bool) -> None:
         self._flow = flow
+        self._module = module
+        self._nested = nested
         self._touched: list[set[str]] = [flow.assigned]
         self._breaks: list[list[Env]] = []
+        self._continues: list[list[Env]] = []
+        self._trails: list[list[Env]] = []
+        self._aliases = Aliases()
+        self._marking = True
+        self._unrolled = 0
+
+    # Steps -------------------------------------------------------------------------------------------------------
+
+    def bind(self, state: Env, name: str, expr: ir.Expr | ir.Stmt | None, part: tuple[int | str, ...] = ()) -> Env:
+        for touched in self._touched:
+            touched.add(name)
+        self._flow.bound.add(name)
+        return self._step(Bind(state, name, expr, part))
+
+    def store(self, state: Env, name: str, path: tuple[ir.Expr | str, ...], action: str, expr: ir.Expr) -> Env:
+        """A change of the object behind a name, and of what other names may mean the same object."""
+        state = self._store(state, name, path, action, expr)
+        if action != "call":
+            for change in self._aliases.changes(name, path, action, expr):
+                state = self._store(state, *change)
+        return state
+
+    def _store(self, state: Env, name: str, path: tuple[ir.Expr | str, ...], action: str, expr: ir.Expr) -> Env:
+        for touched in self._touched:
+            touched.add(name)
+        return self._step(Store(state, name, path, action, expr))
+
+    def _step(self, step: Env) -> Env:
+        for trail in self._trails:
+            trail.append(step)
+        return step
+
+    # Statements --------------------------------------------------------------------------------------------------
 
     def block(self, body: tuple[ir.Stmt, ...], state: Env | None) -> Env | None:
         for statement in body:
             if state is None:
                 return None
-            self._flow.mark(statement.at, state)
+            if self._marking:
+                self._flow.mark(statement.at, state)
             state = self.statement(statement, state)
         return state
-
-    def bind(self, state: Env, name: str, expr: ir.Expr | ir.Stmt | None, part: tuple[int | str, ...] = ()) -> Env:
-        for touched in self._touched:
-            touched.add(name)
-        return Bind(state, name, expr, part)
 
     def statement(self, statement: ir.Stmt, state: Env) -> Env | None:
         if isinstance(statement, ir.Assign):
             return self._assign(statement, state)
         if isinstance(statement, ir.Evaluate):
-            return self._evaluate(statement.value, state)
+            return self._effects(statement.value, state)
         if isinstance(statement, ir.If):
             return self._if(statement, state)
         if isinstance(statement, ir.For | ir.While):
@@ -132,176 +196,289 @@ class _Walker:
         if isinstance(statement, ir.With):
             return self._with(statement, state)
         if isinstance(statement, ir.Try):
-            return self._try(statement, state)
+            return self._try(statement.body, statement.handlers, statement.orelse, statement.final, state)
         if isinstance(statement, ir.Match):
             return self._match(statement, state)
         if isinstance(statement, ir.AugAssign):
             return self._augmented(statement, state)
         if isinstance(statement, ir.Return):
+            if statement.value is not None:
+                state = self._effects(statement.value, state)
             self._flow.returns.append((statement, state))
             return None
         if isinstance(statement, ir.Jump):
             return self._jump(statement, state)
+        if isinstance(statement, ir.Define):
+            return self._define(statement, state)
         return state
+
+    def _define(self, statement: ir.Define, state: Env) -> Env:
+        """A definition at module level is found by its name alone, unless it may be one of several."""
+        if self._module is None or not (self._nested or len(self._touched) > 1):
+            return state
+        table = self._module.functions if statement.kind == "function" else self._module.classes
+        return self.bind(state, table[statement.index].name, statement)
 
     def _assign(self, statement: ir.Assign, state: Env) -> Env:
-        if statement.value is None:
+        value = statement.value
+        if value is None:
             return state
+        before = state
+        state = self._effects(value, state)
         for target in statement.targets:
-            state = self._target(target, statement.value, (), state)
+            state = self._target(target, value, (), state, before)
         return state
 
-    def _target(self, target: ir.Expr, value: ir.Expr, part: tuple[int | str, ...], state: Env) -> Env:
+    def _target(self, target: ir.Expr, value: ir.Expr, part: tuple[int | str, ...], state: Env, before: Env | None = None) -> Env:
         if type(target) is ir.Name:
+            self._aliases.bound(target.id, value, part)
             return self.bind(state, target.id, value, part)
         if type(target) is ir.ListDisplay:
-            starred = any(type(item) is ir.Starred for item in target.items)
+            count = len(target.items)
+            rest = next((i for i, item in enumerate(target.items) if type(item) is ir.Starred), count)
             for index, item in enumerate(target.items):
                 if type(item) is ir.Starred:
-                    state = self._target(item.value, value, (*part, "?"), state)
-                elif starred and any(type(before) is ir.Starred for before in target.items[:index]):
-                    state = self._target(item, value, (*part, index - len(target.items)), state)
+                    state = self._target(item.value, value, (*part, f":{index}:{index - count + 1}"), state)
                 else:
-                    state = self._target(item, value, (*part, index), state)
+                    state = self._target(item, value, (*part, index if index < rest else index - count), state)
             return state
         root, path = access_path(target)
         if root and path:
-            for touched in self._touched:
-                touched.add(root)
-            action = "set" if not part else "unknown"
-            return Store(state, root, path, action, value)
+            self._aliases.stored(root, value)
+            return self.store(state, root, path, "set" if not part else "unknown", value)
         return state
 
     def _augmented(self, statement: ir.AugAssign, state: Env) -> Env:
+        state = self._effects(statement.value, state)
         if type(statement.target) is ir.Name:
             return self.bind(state, statement.target.id, statement, (statement.operator + "=",))
         root, path = access_path(statement.target)
         if root and path:
-            for touched in self._touched:
-                touched.add(root)
-            return Store(state, root, path, "unknown", statement.value)
+            # What the place held before is read, so the change is the assignment of an operation.
+            made = ir.Operation((statement.operator,), (statement.target, statement.value), statement.at)
+            return self.store(state, root, path, "set", made)
         return state
 
-    def _evaluate(self, value: ir.Expr, state: Env) -> Env:
-        if type(value) is ir.Wrapped and value.kind.startswith("yield"):
-            self._flow.has_yield = True
-            return state
-        if type(value) is not ir.Call:
-            return state
-        func = value.func
-        if type(func) is ir.Attribute and func.name in _MUTATORS:
+    # Expressions -------------------------------------------------------------------------------------------------
+
+    def _effects(self, value: ir.Expr, state: Env) -> Env:
+        """The names that an expression binds and the objects that it changes, in the order of evaluation."""
+        for part in effects_in(value):
+            if type(part) is ir.Wrapped:
+                if part.kind == ":=" and part.value is not None:
+                    state = self.bind(state, part.target, part.value)
+                elif part.kind.startswith("yield"):
+                    self._flow.has_yield = True
+            elif type(part) is ir.Call:
+                state = self._call(part, state)
+        return state
+
+    def _call(self, call: ir.Call, state: Env) -> Env:
+        func = call.func
+        if type(func) is ir.Name:
+            if func.id in _HARMLESS:
+                return state
+            if func.id == "setattr" and len(call.args) == 3:
+                return self._setattr(call, state)
+        elif type(func) is ir.Attribute and func.name in _MUTATORS:
             root, path = access_path(func.base)
             if root:
-                for touched in self._touched:
-                    touched.add(root)
-                return Store(state, root, path, func.name, value)
-        if type(func) is ir.Name and func.id == "setattr" and len(value.args) == 3:
-            root, path = access_path(value.args[0])
-            name = value.args[1]
-            if root and type(name) is ir.Constant and isinstance(name.value, str):
-                for touched in self._touched:
-                    touched.add(root)
-                return Store(state, root, (*path, "." + name.value), "set", value.args[2])
-        for argument in (*value.args, *(keyword.value for keyword in value.keywords)):
-            if type(argument) is ir.Name:
-                for touched in self._touched:
-                    touched.add(argument.id)
-                state = Store(state, argument.id, (), "call", value)
+                return self.store(state, root, path, func.name, call)
+        for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
+            root, path = access_path(argument.value if type(argument) is ir.Starred else argument)
+            if root and len(path) <= 2:
+                state = self.store(state, root, path, "call", call)
         return state
 
-    def _branches(self, state: Env, bodies: list[tuple[ir.Stmt, ...]]) -> tuple[list[Env | None], set[str]]:
-        touched: set[str] = set()
-        self._touched.append(touched)
-        ends = [self.block(body, state) for body in bodies]
-        self._touched.pop()
-        return ends, touched
+    def _setattr(self, call: ir.Call, state: Env) -> Env:
+        root, path = access_path(call.args[0])
+        name = call.args[1]
+        if not root:
+            return state
+        if type(name) is ir.Constant and isinstance(name.value, str):
+            return self.store(state, root, (*path, "." + name.value), "set", call.args[2])
+        return self.store(state, root, (*path, ".*"), "set", call.args[2])
+
+    # Branches ----------------------------------------------------------------------------------------------------
+
+    def _arm(self, body: tuple[ir.Stmt, ...], state: Env) -> Env | None:
+        self._aliases.enter()
+        end = self.block(body, state)
+        self._aliases.leave()
+        return end
 
     def _if(self, statement: ir.If, state: Env) -> Env | None:
-        ends, touched = self._branches(state, [statement.body, statement.orelse])
-        alive = [end for end in ends if end is not None]
-        if not alive:
-            return None
-        if len(alive) == 1:
-            return alive[0]
-        return Join(state, alive, touched, statement.test)
+        state = self._effects(statement.test, state)
+        touched: set[str] = set()
+        self._touched.append(touched)
+        taken = self._arm(statement.body, Assume(state, statement.test, True))
+        other = self._arm(statement.orelse, Assume(state, statement.test, False))
+        self._touched.pop()
+        if taken is None or other is None:
+            return taken or other
+        return Join(state, [taken, other], touched, statement.test)
 
     def _match(self, statement: ir.Match, state: Env) -> Env | None:
-        ends, touched = self._branches(state, [body for _, _, body in statement.cases] + [()])
-        alive = [end for end in ends if end is not None]
-        return Join(state, alive, touched) if alive else None
+        """The cases as a chain of tests; a pattern that is no plain value may match or not."""
+        state = self._effects(statement.subject, state)
+        tests: list[tuple[ir.Expr | None, tuple[ir.Stmt, ...]]] = []
+        rest: tuple[ir.Stmt, ...] = ()
+        for pattern, guard, body in statement.cases:
+            if type(pattern) is ir.Name and guard is None:
+                rest = body
+                break
+            tests.append((_case_test(statement.subject, pattern, guard), body))
+        touched: set[str] = set()
+        self._touched.append(touched)
+        states: list[Env] = [state]
+        arms: list[Env | None] = []
+        for test, body in tests:
+            arms.append(self._arm(body, Assume(states[-1], test, True) if test is not None else states[-1]))
+            states.append(Assume(states[-1], test, False) if test is not None else states[-1])
+        end = self._arm(rest, states[-1])
+        self._touched.pop()
+        for (test, _), arm, before in reversed(list(zip(tests, arms, states, strict=False))):
+            if arm is None or end is None:
+                end = arm or end
+            else:
+                end = Join(before, [arm, end], touched, test)
+        return end
 
-    def _loop(self, statement: ir.For | ir.While, state: Env) -> Env:
+    def _loop(self, statement: ir.For | ir.While, state: Env) -> Env | None:
+        state = self._effects(statement.iterable if isinstance(statement, ir.For) else statement.test, state)
+        items = literal_items(statement) if isinstance(statement, ir.For) else None
         touched: set[str] = set()
         self._touched.append(touched)
         self._breaks.append([])
+        self._continues.append([])
+        self._aliases.enter()
         # The loop's head is a join of the way in and the way back; the latter is filled in after the body was walked.
         head = Join(state, [state], touched)
         inner: Env = head
         if isinstance(statement, ir.For):
             inner = self._target(statement.target, statement.iterable, ("*",), head)
+        else:
+            inner = Assume(head, statement.test, True)
         end = self.block(statement.body, inner)
+        self._aliases.leave()
         ends = self._breaks.pop()
-        if end is not None:
-            head.branches.append(end)
-        after = self.block(statement.orelse, head)
+        again = self._continues.pop()
+        head.branches += again if end is None else [end, *again]
+        unrolled = self._unroll(statement, items, state) if items is not None and not ends and not again else None
+        after = self.block(statement.orelse, unrolled or head)
         self._touched.pop()
-        exits = ends + ([after] if after is not None else [])
-        return Join(state, exits, touched) if len(exits) > 1 or (exits and exits[0] is not head) else head
+        exits = ends + ([after] if after is not None and not _endless(statement) else [])
+        if not exits:
+            return None
+        return exits[0] if len(exits) == 1 else Join(state, exits, touched)
+
+    def _unroll(self, statement: ir.For | ir.While, items: list[ir.Expr], state: Env) -> Env | None:
+        """The state after a loop over a literal, its body walked once per item; ``None`` if that is too much or the body leaves early."""
+        size = len(items) * len(statement.body)
+        if not isinstance(statement, ir.For) or self._unrolled + size > MAX_UNROLLED or not self._marking:
+            return None
+        self._unrolled += size
+        self._marking = False
+        returns = len(self._flow.returns)
+        walked: Env | None = state
+        for item in items:
+            if walked is not None:
+                walked = self.block(statement.body, self._target(statement.target, item, (), walked))
+        self._marking = True
+        del self._flow.returns[returns:]
+        return walked
 
     def _with(self, statement: ir.With, state: Env) -> Env | None:
         for context, bound in statement.items:
+            state = self._effects(context, state)
             if bound is not None:
                 state = self._target(bound, context, ("enter",), state)
+        if any(_suppresses(context) for context, _ in statement.items):
+            return self._try(statement.body, ((None, "", ()),), (), (), state)
         return self.block(statement.body, state)
 
-    def _try(self, statement: ir.Try, state: Env) -> Env | None:
+    def _try(
+        self,
+        body: tuple[ir.Stmt, ...],
+        handlers: tuple[tuple[ir.Expr | None, str, tuple[ir.Stmt, ...]], ...],
+        orelse: tuple[ir.Stmt, ...],
+        final: tuple[ir.Stmt, ...],
+        state: Env,
+    ) -> Env | None:
         touched: set[str] = set()
         self._touched.append(touched)
-        end = self.block(statement.body, state)
-        # A handler starts somewhere inside the body: before it or after it are the two states that we distinguish.
-        middle = Join(state, [state, end], touched) if end is not None else state
+        trail: list[Env] = []
+        self._trails.append(trail)
+        end = self._arm(body, state)
+        self._trails.pop()
+        # A handler starts after any of the body's steps, or before all of them.
+        middle = Join(state, [state, *trail], touched, anywhere=True) if trail else state
         ends = []
-        for _, name, handler in statement.handlers:
-            inner = self.bind(middle, name, None, ("?",)) if name else middle
-            ends.append(self.block(handler, inner))
-        ends.append(self.block(statement.orelse, end))
+        for _, name, handler in handlers:
+            ends.append(self._arm(handler, self.bind(middle, name, None, ("?",)) if name else middle))
+        ends.append(self.block(orelse, end))
         self._touched.pop()
         alive = [one for one in ends if one is not None]
         if not alive:
-            return self.block(statement.final, middle) and None
+            self.block(final, middle)
+            return None
         joined = alive[0] if len(alive) == 1 else Join(state, alive, touched)
-        return self.block(statement.final, joined)
+        return self.block(final, joined)
 
     def _jump(self, statement: ir.Jump, state: Env) -> Env | None:
         if statement.kind == "del":
             for target in statement.values:
                 root, path = access_path(target)
                 if root and path:
-                    for touched in self._touched:
-                        touched.add(root)
-                    state = Store(state, root, path, "delete", target)
+                    state = self.store(state, root, path, "delete", target)
+                elif root:
+                    state = self.bind(state, root, None, ("?",))
             return state
-        if statement.kind in ("break", "continue"):
+        if statement.kind == "break":
             if self._breaks:
                 self._breaks[-1].append(state)
             return None
+        if statement.kind == "continue":
+            if self._continues:
+                self._continues[-1].append(state)
+            return None
+        if statement.kind in ("global", "nonlocal"):
+            self._flow.outer.update(name.id for name in statement.values if type(name) is ir.Name)
         return None if statement.kind == "raise" else state
 
 
-_MUTATORS = frozenset({"update", "setdefault", "pop", "clear", "popitem"})
+def _case_test(subject: ir.Expr, pattern: ir.Expr | None, guard: ir.Expr | None) -> ir.Expr | None:
+    """The condition of a case as an expression; ``None`` for a pattern that takes the subject apart."""
+    if pattern is None or type(pattern) is ir.Name or guard is not None:
+        return None
+    operator = "in" if type(pattern) is ir.ListDisplay else "is" if _is_singleton(pattern) else "=="
+    return ir.Operation((operator,), (subject, pattern), pattern.at)
 
 
-def access_path(expr: ir.Expr) -> tuple[str, tuple[ir.Expr | str, ...]]:
-    """The root name of ``a.b["c"].d`` and the steps from it; ``("", ())`` if it does not start at a name."""
-    steps: list[ir.Expr | str] = []
-    while True:
-        if type(expr) is ir.Attribute:
-            steps.append("." + expr.name)
-            expr = expr.base
-        elif type(expr) is ir.Subscript:
-            steps.append(expr.index)
-            expr = expr.base
-        elif type(expr) is ir.Name:
-            return expr.id, tuple(reversed(steps))
-        else:
-            return "", ()
+def _is_singleton(pattern: ir.Expr) -> bool:
+    return type(pattern) is ir.Constant and (pattern.value is None or isinstance(pattern.value, bool))
+
+
+def _endless(statement: ir.For | ir.While) -> bool:
+    test = statement.test if isinstance(statement, ir.While) else None
+    return type(test) is ir.Constant and bool(test.value)
+
+
+def _suppresses(context: ir.Expr) -> bool:
+    """Whether a context manager swallows exceptions, so that its body may be left anywhere."""
+    if type(context) is not ir.Call:
+        return False
+    func = context.func
+    return (func.name if type(func) is ir.Attribute else func.id if type(func) is ir.Name else "") == "suppress"
+
+
+_MUTATORS = frozenset(
+    "update setdefault pop clear popitem append extend insert remove sort reverse add discard __setitem__".split()
+)
+
+_HARMLESS = frozenset(
+    "print len range int str float bool isinstance issubclass type max min sorted list tuple dict set frozenset enumerate zip getattr "
+    "hasattr any all sum abs repr round open super iter next id map filter format vars callable hash reversed ValueError RuntimeError "
+    "TypeError KeyError Exception AssertionError NotImplementedError".split()
+)
+"""Built-in functions that change nothing of what they are given."""

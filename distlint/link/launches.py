@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from distlint.link.command_lines import CommandLine, CommandReader, Layer, given
 from distlint.link.process_counts import Counts, count_processes
 from distlint.link.shell import evaluate_script
-from distlint.link.shell_commands import EvaluatedCommand, EvaluatedWord, Evaluation, ScriptCall
+from distlint.link.shell_commands import EvaluatedCommand, EvaluatedWord, Evaluation
 from distlint.link.shell_paths import candidates, find_file
 from distlint.link.shell_state import Directory
 from distlint.link.shell_values import Chunk, Hole, Text, known_prefix
@@ -16,36 +16,24 @@ from distlint.model.document import Document, lookup
 from distlint.model.facts import FileFacts
 from distlint.model.finding import Note
 from distlint.model.framework import LauncherSpec
-from distlint.model.launch import Argument, Launch, LaunchOption, WrittenFile
+from distlint.model.launch import Argument, Launch, LaunchIndex, LaunchOption, WrittenFile
 from distlint.model.span import Span
 from distlint.model.value import Value, absent, known, unknown
 
 _FILE_ENDINGS = (".json", ".yaml", ".yml", ".toml", ".py", ".txt", ".cfg", ".hjson", ".ini", ".sh", ".jsonl")
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchIndex:
-    """All launches of a project in the order of its files, the configurations that scripts write, the calls between
-    scripts, and notes on what was not followed.
-    """
-
-    launches: tuple[Launch, ...] = ()
-    written: tuple[WrittenFile, ...] = ()
-    calls: tuple[ScriptCall, ...] = ()
-    notes: tuple[Note, ...] = ()
-
-
 def find_launches(
     files: Mapping[str, FileFacts],
     specs: Sequence[LauncherSpec],
     project_files: Collection[str],
-    read_text: Callable[[str], str | None] = lambda path: None,
+    read_text: Callable[[str], str | None] = lambda _: None,
 ) -> LaunchIndex:
     """Evaluates all shell scripts among ``files`` and gives the launches in them.
 
     ``specs`` describe the launchers; ``project_files`` are the paths of all files of the project, read or not.
-    ``read_text`` gives the text of a project file that has no facts (a host file). A script that another one calls
-    is evaluated as it is called there, and by itself only if nobody calls it.
+    ``read_text`` gives the text of a project file that has no facts (a host file). A script that another one calls is
+    evaluated as it is called there, and by itself only if nobody calls it.
     """
     linker = _Linker(files, specs, frozenset(project_files), read_text)
     evaluations = _evaluate_all({path: f.shell for path, f in files.items() if f.shell is not None}, linker)
@@ -73,12 +61,10 @@ def launch_from_words(
     directory: str | None = None,
     environment: Mapping[str, Value] | None = None,
 ) -> Launch | None:
-    """The launch that a list of known words means: a Dockerfile's ``CMD``, a step of a workflow, a list given to
-    ``subprocess``.
+    """The launch that a list of known words means: a ``CMD`` line, a workflow step, a list given to ``subprocess``.
 
-    ``span`` is the place of the whole, ``spans`` those of the words where they are known. ``directory`` is the
-    working directory below the project's root, ``None`` when unknown. ``None`` when the words start nothing that we
-    know.
+    ``span`` is the place of the whole, ``spans`` those of the words where they are known. ``directory`` is the working
+    directory below the project's root, ``None`` when unknown. ``None`` when the words start nothing that we know.
     """
     places = spans if len(spans) == len(words) else [span] * len(words)
     evaluated = tuple(
@@ -87,7 +73,7 @@ def launch_from_words(
     )
     where = Directory(directory, "root") if directory is not None else Directory()
     command = EvaluatedCommand(evaluated, span, span.file, {}, where)
-    linker = _Linker({}, specs, frozenset(project_files), lambda path: None)
+    linker = _Linker({}, specs, frozenset(project_files), lambda _: None)
     launch = linker.launch_of(command)
     if launch is None or not environment:
         return launch
@@ -133,9 +119,7 @@ class _Linker:
     # Launches
 
     def launch_of(self, command: EvaluatedCommand) -> Launch | None:
-        """The launch that a command is, with the schedulers around it as ``outer``; ``None`` if it starts no
-        processes of its own.
-        """
+        """The launch that a command is, schedulers around it as ``outer``; ``None`` if it starts no processes."""
         line = self.reader.read(command.words) if command.words else None
         if line is None or self._continues(command, line):
             return None
@@ -150,9 +134,7 @@ class _Linker:
         return launch
 
     def _continues(self, command: EvaluatedCommand, line: CommandLine) -> bool:
-        """Whether all that a command starts is a shell or a script that was followed: its commands are launches, it
-        is none.
-        """
+        """Whether a command only starts a shell or a script that was followed: the launches are the commands in it."""
         last = line.layers[-1]
         if not last.spec.prefix:
             return False
@@ -192,7 +174,11 @@ class _Linker:
         script, file, rest, is_module = self._script(command, layer)
         if not last or spec.prefix:
             script, file, rest = absent(command.span), "", end
-        elif "command" in layer.options or (is_module and not file and not spec.appends and spec.name == "python") or script.is_absent:
+        elif (
+            "command" in layer.options
+            or (is_module and not file and not spec.appends and spec.name == "python")
+            or script.is_absent
+        ):
             return None
         words = command.words[rest:]
         options, config = self._with_config(command, layer)
@@ -202,7 +188,7 @@ class _Linker:
             span=command.span,
             script=script,
             script_file=file,
-            arguments=tuple(self._arguments(words, command)),
+            arguments=tuple(self._arguments(words, command)) if last else (),
             options=options,
             nodes=counts.nodes,
             processes_per_node=counts.per_node,
@@ -309,24 +295,24 @@ class _Linker:
 
     def _arguments(self, words: Sequence[EvaluatedWord], command: EvaluatedCommand) -> Iterable[Argument]:
         for word in words:
-            value = word.value
-            flag, equals, _ = word.prefix.partition("=")
-            if not value.is_known and equals and flag.startswith("-"):
+            whole = word.literal
+            flag, equals, _ = ("", "", "") if whole is not None else word.prefix.partition("=")
+            if equals and flag.startswith("-"):
                 rest = tuple(_after_equals(text) for text in word.texts)
                 tail = EvaluatedWord(rest, word.span)
                 yield Argument(known(flag, word.span), word.span, flag)
-                yield Argument(tail.value, word.span, tail.text, self._file_of(tail, command))
+                yield Argument(tail.value, word.span, tail.text, self._file_of(tail, tail.text, command))
             else:
-                yield Argument(value, word.span, word.text, self._file_of(word, command))
+                shown = whole if whole is not None else word.text
+                yield Argument(word.value, word.span, shown, self._file_of(word, shown, command))
 
-    def _file_of(self, word: EvaluatedWord, command: EvaluatedCommand) -> str:
-        if len(word.texts) != 1:
+    def _file_of(self, word: EvaluatedWord, shown: str, command: EvaluatedCommand) -> str:
+        if len(word.texts) != 1 or not shown.endswith(_FILE_ENDINGS):
             return ""
         text = word.texts[0]
-        shown = word.text
         if shown.startswith("-") and "=" in shown:
-            text, shown = _after_equals(text), shown.partition("=")[2]
-        return self._existing(text, command) if shown.endswith(_FILE_ENDINGS) else ""
+            text = _after_equals(text)
+        return self._existing(text, command)
 
     # Written files
 

@@ -67,16 +67,19 @@ def _bound_name(project: Project, name: str, file: str, hops: int) -> str:
 
 
 def _imported_name(project: Project, item: ir.Import, file: str, hops: int) -> str:
-    modules = project.modules
-    source = modules.find(item.module, file, item.level)
-    if not item.name:
-        whole = item.module if item.alias != item.module.split(".")[0] else item.alias
-        return "" if source is not None or modules.find(whole, file) is not None else whole
-    if source is not None:
+    source = project.modules.find(item.module, file, item.level)
+    if item.name and source is not None:
         return _bound_name(project, item.name, source, hops + 1) if source != file else ""
-    if item.level or modules.find(f"{item.module}.{item.name}", file) is not None:
+    if item.level or _is_own(project, item.module, file):
         return ""
-    return f"{item.module}.{item.name}"
+    if item.name:
+        return f"{item.module}.{item.name}"
+    return item.module if item.alias != item.module.partition(".")[0] else item.alias
+
+
+def _is_own(project: Project, module: str, file: str) -> bool:
+    """Whether a module belongs to a package of the project, as in the library's own repository."""
+    return project.modules.find(module.partition(".")[0], file) is not None
 
 
 def _is_local(project: Project, name: str, file: str, function: int) -> bool:
@@ -108,7 +111,7 @@ def _imports_of(project: Project, file: str, module: ir.Module, names: Collectio
         if item.level or item.name == "*":
             continue
         full = f"{item.module}.{item.name}" if item.name else item.module
-        if any(is_below(full, name) for name in names) and project.modules.find(item.module, file) is None:
+        if any(is_below(full, name) for name in names) and not _is_own(project, item.module, file):
             yield Use(full, file, function_around(module, item.at), item.at, item)
 
 

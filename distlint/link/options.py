@@ -62,12 +62,17 @@ class Parser:
     allow_abbreviations: bool = True
     parsed_at: list[Span] = field(default_factory=list)
     from_dataclasses: bool = False
+    _by_flag: dict[str, Option] = field(default_factory=dict, repr=False)
+    _indexed: int = 0
 
     def find(self, flag: str) -> Option | None:
         """The option that a word such as ``--flag`` means, by exact spelling or unique prefix."""
-        for option in self.options:
-            if flag in option.flags:
-                return option
+        for option in self.options[self._indexed :]:
+            for spelling in option.flags:
+                self._by_flag.setdefault(spelling, option)
+        self._indexed = len(self.options)
+        if flag in self._by_flag:
+            return self._by_flag[flag]
         if not self.allow_abbreviations or not flag.startswith("--"):
             return None
         matches = [option for option in self.options if any(f.startswith(flag) for f in option.flags)]

@@ -36,16 +36,19 @@ def count_processes(
     options: Mapping[str, LaunchOption],
     environment: Mapping[str, Value],
     span: Span,
-    read: Read = lambda path: None,
+    read: Read = lambda _: None,
     *,
     complete: bool = True,
 ) -> Counts:
     """The counts that a launcher's options and environment mean.
 
-    ``read`` gives the text of a host file. ``complete`` is false when the launcher may get options that we don't
-    see: defaults then don't count.
+    ``read`` gives the text of a host file. ``complete`` is false when the launcher may get options that we don't see:
+    defaults then don't count.
     """
     lookup = _Lookup(spec, options, environment, span, complete)
+    single = _single(lookup)
+    if single is not None:
+        return Counts(single, single, single)
     if spec.counting == "tasks":
         return _tasks(lookup)
     if spec.counting == "slots":
@@ -71,9 +74,7 @@ class _Lookup:
         return given(self.options, dest)
 
     def option(self, dest: str) -> Value:
-        """The value of an option, from the command line or from the environment variable that stands in for it; or
-        absent.
-        """
+        """The value of an option or of the environment variable that stands in for it; absent if there is neither."""
         value = self.written(dest)
         if not value.is_absent:
             return value
@@ -141,6 +142,17 @@ def quotient(total: Value, parts: Value) -> Value:
         return unknown("the processes of a node are not known", *total.spans)
     spans = tuple(dict.fromkeys((*total.spans, *parts.spans)))
     return known(total.only // parts.only, *spans, confidence=min(total.confidence, parts.confidence))
+
+
+def _single(lookup: _Lookup) -> Value | None:
+    """One process, where an option says so; ``None`` where the counts decide."""
+    if not lookup.complete or any(dest in lookup.options for dest in lookup.spec.single_unless):
+        return None
+    for dest, value in lookup.spec.single_when:
+        found = lookup.written(dest)
+        if found.is_known and found.only == value:
+            return replace(found, options=(1,))
+    return None
 
 
 def _flags(lookup: _Lookup) -> Counts:

@@ -119,6 +119,10 @@ class Project:
 
         return Inference(self)
 
+    def text(self, path: str) -> str | None:
+        """The text of a project file; ``None`` if it can't be read."""
+        return self._text_of(path)
+
     @cached_property
     def python_files(self) -> tuple[str, ...]:
         """The Python files that were read, sorted."""
@@ -171,7 +175,8 @@ class Project:
         key = (file, function)
         if key not in self._flows:
             module = self.module(file)
-            self._flows[key] = flow_of(module.body if function < 0 else module.functions[function].body)
+            body = module.body if function < 0 else module.functions[function].body
+            self._flows[key] = flow_of(body, module, nested=function >= 0)
         return self._flows[key]
 
     def attribute_stores(self, owner: ClassRef) -> dict[str, list[tuple[FunctionRef, ir.Expr | None, tuple[Any, ...]]]]:

@@ -41,8 +41,9 @@ _VARIABLES = {
 
 
 def header_variables(header: ShellFacts | Sequence[EvaluatedWord], given: Iterable[str]) -> dict[str, Variable]:
-    """The variables that a batch header implies, except those already ``given``; *likely*, as the command line may
-    overrule it.
+    """The variables that a batch header implies, except those already ``given``.
+
+    They are only *likely*: the command line of the submission may overrule the header.
     """
     words = _header_words(header) if isinstance(header, ShellFacts) else [(word.literal, word.span) for word in header]
     counts = _counts(words)

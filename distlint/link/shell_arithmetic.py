@@ -25,15 +25,15 @@ MAX_TOKENS = 400
 MAX_DEPTH = 30
 
 
-class ArithmeticFailure(ValueError):
+class UnknownNumberError(ValueError):
     """The expression has no value that we can know: bad syntax, division by zero, an operator with effects."""
 
 
 def evaluate(expression: str, lookup: Callable[[str], int]) -> int:
     """The value of an arithmetic expression, wrapped to 64 bits as the shell does.
 
-    ``lookup`` gives a variable's integer value and may raise ``ArithmeticFailure``, as this function does for what
-    it can't compute.
+    ``lookup`` gives a variable's integer value and may raise ``UnknownNumberError``, as this function does for what it
+    can't compute.
     """
     tokens = _tokens(expression)
     if not tokens:
@@ -41,7 +41,7 @@ def evaluate(expression: str, lookup: Callable[[str], int]) -> int:
     parser = _Parser(tokens, lookup)
     value = parser.ternary(0)
     if parser.at != len(tokens):
-        raise ArithmeticFailure("not understood")
+        raise UnknownNumberError("not understood")
     return value
 
 
@@ -52,7 +52,7 @@ def _tokens(expression: str) -> list[str]:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None or len(tokens) >= MAX_TOKENS:
-            raise ArithmeticFailure("not understood")
+            raise UnknownNumberError("not understood")
         tokens.append(match.group().strip())
         at = match.end()
     return tokens
@@ -73,12 +73,12 @@ class _Parser:
 
     def _take(self, token: str) -> None:
         if self._peek() != token:
-            raise ArithmeticFailure("not understood")
+            raise UnknownNumberError("not understood")
         self.at += 1
 
     def ternary(self, depth: int) -> int:
         if depth > MAX_DEPTH:
-            raise ArithmeticFailure("nested too deep")
+            raise UnknownNumberError("nested too deep")
         condition = self._binary(0, depth)
         if self._peek() != "?":
             return condition
@@ -103,31 +103,31 @@ class _Parser:
             return base
         self.at += 1
         if depth > MAX_DEPTH:
-            raise ArithmeticFailure("nested too deep")
+            raise UnknownNumberError("nested too deep")
         exponent = self._power(depth + 1)
         if not 0 <= exponent <= 64:
-            raise ArithmeticFailure("exponent out of range")
+            raise UnknownNumberError("exponent out of range")
         return _wrap(base**exponent)
 
     def _unary(self, depth: int) -> int:
-        token = self._peek()
-        if depth > MAX_DEPTH or not token:
-            raise ArithmeticFailure("not understood")
+        symbol = self._peek()
+        if depth > MAX_DEPTH or not symbol:
+            raise UnknownNumberError("not understood")
         self.at += 1
-        if token in ("-", "+", "!", "~"):
-            if self._peek() == token and token in "+-":
-                raise ArithmeticFailure("has an effect")
+        if symbol in ("-", "+", "!", "~"):
+            if self._peek() == symbol and symbol in "+-":
+                raise UnknownNumberError("has an effect")
             value = self._unary(depth + 1)
-            return {"-": -value, "+": value, "!": int(not value), "~": ~value}[token]
-        if token == "(":  # noqa: S105
+            return {"-": -value, "+": value, "!": int(not value), "~": ~value}[symbol]
+        if symbol == "(":
             value = self.ternary(depth + 1)
             self._take(")")
             return value
-        if token[0].isdigit():
-            return _number(token)
-        if token[0].isalpha() or token[0] == "_":
-            return self.lookup(token)
-        raise ArithmeticFailure("not understood")
+        if symbol[0].isdigit():
+            return _number(symbol)
+        if symbol[0].isalpha() or symbol[0] == "_":
+            return self.lookup(symbol)
+        raise UnknownNumberError("not understood")
 
 
 def _number(token: str) -> int:
@@ -136,18 +136,18 @@ def _number(token: str) -> int:
             return _wrap(int(token, 16))
         return _wrap(int(token, 8 if token.startswith("0") else 10))
     except ValueError:
-        raise ArithmeticFailure("not a number") from None
+        raise UnknownNumberError("not a number") from None
 
 
 def _apply(operator: str, left: int, right: int) -> int:
     if operator in ("/", "%"):
         if right == 0:
-            raise ArithmeticFailure("division by zero")
+            raise UnknownNumberError("division by zero")
         quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
         return quotient if operator == "/" else left - right * quotient
     if operator in ("<<", ">>"):
         if not 0 <= right < 64:
-            raise ArithmeticFailure("shift out of range")
+            raise UnknownNumberError("shift out of range")
         return left << right if operator == "<<" else left >> right
     return int(_SIMPLE[operator](left, right))
 

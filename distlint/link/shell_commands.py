@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from distlint.link.shell_paths import find_file
 from distlint.link.shell_state import Directory, Variable, environment_of
 from distlint.link.shell_values import Chunk, Hole, Text, known_prefix, plain, shown, value_of
+from distlint.model.launch import ScriptCall
 from distlint.model.span import Span
 from distlint.model.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class EvaluatedWord:
+class EvaluatedWord(NamedTuple):
     """One word of a command after expansion: its possible texts, and where to edit it."""
 
     texts: tuple[Text, ...]
@@ -45,8 +45,9 @@ class EvaluatedWord:
 
     @property
     def is_open(self) -> bool:
-        """Whether it may stand for any number of words; one that has known text around the unknown part is taken for
-        one word.
+        """Whether it may stand for any number of words.
+
+        One that has known text around the unknown part is taken for one word.
         """
         return any(_is_any_number(text) for text in self.texts)
 
@@ -67,12 +68,11 @@ def _is_any_number(text: Text) -> bool:
     return many
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(NamedTuple):
     """Text that a command writes to a file: a here-document, ``path`` being where it goes.
 
-    ``text`` has known variables replaced and ``${NAME}`` for the others; ``original`` is what the script says;
-    ``span`` its place there.
+    ``text`` has known variables replaced and ``${NAME}`` for the others; ``original`` is what the script says; ``span``
+    its place there.
     """
 
     path: EvaluatedWord
@@ -82,13 +82,12 @@ class Output:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class EvaluatedCommand:
+class EvaluatedCommand(NamedTuple):
     """A simple command about to run.
 
-    ``variables`` is the shell's whole state, ``environment`` what the command inherits. ``script`` is the file that
-    it stands in;
-    ``wrapped`` the command that runs it (``srun bash -c '...'``). ``branch`` names the branches around it as ``decision * 100 + arm``.
+    ``variables`` is the shell's whole state, ``environment`` what the command inherits. ``script`` is the file that it
+    stands in; ``wrapped`` the command that runs it (``srun bash -c '...'``). ``branch`` names the branches around it as
+    ``decision * 100 + arm``.
     """
 
     words: tuple[EvaluatedWord, ...]
@@ -112,18 +111,7 @@ class EvaluatedCommand:
         return find_file(word.texts[0], self.directory, self.script, files.__contains__) if len(word.texts) == 1 else ""
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptCall:
-    """One script that starts another of the project: where, and whether it only reads it in (``source``)."""
-
-    caller: str
-    callee: str
-    span: Span
-    sourced: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluation:
+class Evaluation(NamedTuple):
     """The commands that a script runs, in order; the scripts that it starts; and why it was cut short, if it was."""
 
     script: str

@@ -23,9 +23,10 @@ MAX_WORDS = 60
 
 
 class Decision(NamedTuple):
-    """The outcome of a condition: true, false or unknown (``None``). ``if_empty`` is what it would be if a value
-    that comes from outside
-    were empty; ``None`` where the condition asks for something else.
+    """The outcome of a condition: true, false or unknown (``None``).
+
+    ``if_empty`` is what it would be if a value that comes from outside were empty; ``None`` where the condition asks
+    for something else.
     """
 
     status: bool | None
@@ -35,8 +36,20 @@ class Decision(NamedTuple):
         """The opposite."""
         return Decision(_not(self.status), _not(self.if_empty))
 
+    def joined(self, yes: Decision, no: Decision) -> Decision:
+        """The outcome of what follows this condition: ``yes`` where it holds, else ``no``."""
+        if yes.status is not None and yes.status == no.status:
+            return Decision(yes.status)
+        if self.if_empty is not None and yes.status is True and no.status is False:
+            return self
+        if self.if_empty is not None and yes.status is False and no.status is True:
+            return self.negated()
+        return UNDECIDED
+
 
 UNDECIDED = Decision(None)
+TRUE = Decision(True)
+FALSE = Decision(False)
 
 
 def _not(status: bool | None) -> bool | None:
@@ -46,9 +59,9 @@ def _not(status: bool | None) -> bool | None:
 def both(first: Decision, second: Decision) -> Decision:
     """Three-valued *and*."""
     if first.status is False or second.status is False:
-        return Decision(False)
+        return FALSE
     if first.status and second.status:
-        return Decision(True)
+        return TRUE
     if first.status:
         return second
     return first if second.status else UNDECIDED

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from fnmatch import translate
 
 from distlint.link import shell_arithmetic
 from distlint.link.shell_paths import directory_text, root_text
-from distlint.link.shell_state import Content, State, Variable, given_from_outside, outside, scalar
+from distlint.link.shell_state import Content, State, given_from_outside, outside, scalar
 from distlint.link.shell_values import (
     EMPTY,
     Break,
     Chunk,
     Hole,
+    Piece,
     Text,
     assigned,
     combine,
@@ -28,12 +30,12 @@ from distlint.link.shell_values import (
     used,
     weakened,
 )
-from distlint.model.shell import Arithmetic, Expansion, Literal, Part, Substitution, Word
+from distlint.model.shell import Arithmetic, Expansion, Literal, Substitution, Word
 from distlint.model.span import Span
 from distlint.model.value import Confidence
 
-Substitute = Callable[[Substitution, State], Text]
-"""Gives the output of a command substitution."""
+Locate = Callable[[Span], Span]
+"""Maps a place in a string that is run to a place in the file."""
 
 _SELF = {"BASH_SOURCE", "0"}
 _NAMED_DEFAULT = re.compile(r"\$\{(\w+):?-(-?\d+)\}", re.ASCII)
@@ -44,47 +46,71 @@ _INTEGER = re.compile(r"[-+]?\d{1,18}")
 
 
 class Expander:
-    """Expands words in a state. ``substitute`` is asked for command substitutions; ``file`` is the script that the
-    words stand in.
-    """
+    """Expands words in a state; ``substitute`` gives the output of a command substitution."""
 
-    def __init__(self, substitute: Substitute) -> None:
+    def __init__(self, substitute: Callable[[Substitution, State, Expander], Text]) -> None:
         self._substitute = substitute
-        self.locate: Callable[[Span], Span] = lambda span: span
+        self._locate: Locate | None = None
+
+    @contextmanager
+    def located(self, locate: Locate | None) -> Iterator[None]:
+        """While words come from a string whose places are found by ``locate``; from a file without it."""
+        before, self._locate = self._locate, locate
+        yield
+        self._locate = before
+
+    def locate(self, span: Span) -> Span:
+        """Where a place that a statement names lies in its file."""
+        return self._locate(span) if self._locate is not None else span
 
     def texts(self, word: Word, state: State) -> tuple[Text, ...]:
         """The possible texts of a word before it is split: what a quoted word or the right side of an assignment is."""
-        return combine([self._part(part, state, word) for part in word.parts]) if word.parts else (EMPTY,)
+        choices: list[tuple[Text, ...]] = []
+        pieces: list[Piece] = []
+        for part in word.parts:
+            if isinstance(part, Literal):
+                pieces.append(self._chunk(part, word))
+                continue
+            found = self._part(part, state, word)
+            if len(found) == 1:
+                pieces += found[0]
+            else:
+                choices += [(tuple(pieces),), found]
+                pieces = []
+        if not choices:
+            return (tuple(pieces),)
+        return combine([*choices, (tuple(pieces),)])
 
     def arguments(self, word: Word, state: State) -> list[tuple[tuple[Text, ...], Span]]:
         """The words that a word of a command becomes: (possible texts, place) for each.
 
         Where the possibilities differ in their number of words, what they have in common at both ends is kept, and a
-        hole for any
-        number of words stands between.
+        hole for any number of words stands between.
         """
         span = self.locate(word.span)
-        options = [
-            fields(text) or ([EMPTY] if word.quoted and not _may_vanish(word) else [])
-            for text in self.texts(word, state)
-        ]
+        texts = self.texts(word, state)
+        if len(texts) == 1 and _is_one_word(texts[0]):
+            return [(texts, span)]
+        options = [fields(text) or ([EMPTY] if word.quoted and not _may_vanish(word) else []) for text in texts]
         options = [[_globbed(text, span) for text in option] for option in options]
         return aligned(options, span)
 
-    def _part(self, part: Part, state: State, word: Word) -> tuple[Text, ...]:
-        if isinstance(part, Literal):
-            at = (
-                self.locate(Span(word.span.file, part.line, part.column, part.line, part.column)) if part.line else None
-            )
-            place = (at.file, at.line, at.column) if at is not None else None
-            return ((Chunk(part.text, place, pattern=not part.quoted),),)
+    def _part(self, part: Expansion | Arithmetic | Substitution, state: State, word: Word) -> tuple[Text, ...]:
         span = self.locate(part.span or word.span)
         if isinstance(part, Arithmetic):
             return (self.arithmetic(part.expression, state, span),)
         if isinstance(part, Substitution):
-            return (used(self._substitute(part, state), span, split=not part.quoted),)
+            return (used(self._substitute(part, state, self), span, split=not part.quoted),)
         keep = part.operator in ("-", ":-", "+", ":+") and not part.quoted
         return tuple(used(text, span, split=not part.quoted, keep_quoted=keep) for text in self._expansion(part, state))
+
+    def _chunk(self, part: Literal, word: Word) -> Chunk:
+        at: tuple[str, int, int] | None = (word.span.file, part.line, part.column)
+        if not part.line:
+            at = None
+        elif self._locate is not None:
+            at = self._locate(Span(word.span.file, part.line, part.column, part.line, part.column))[:3]
+        return Chunk(part.text, at, (), (), Confidence.CERTAIN, False, not part.quoted)
 
     # Parameters
 
@@ -184,13 +210,13 @@ class Expander:
             places.extend(places_of(text))
             sure.append(confidence_of(text))
             if whole is None or (whole and not _INTEGER.fullmatch(whole)):
-                raise shell_arithmetic.ArithmeticFailure(f"${name} is not known")
+                raise shell_arithmetic.UnknownNumberError(f"${name} is not known")
             return int(whole or 0)
 
         try:
             plainer = self._without_dollars(expression, state, sure)
             number = shell_arithmetic.evaluate(plainer, lookup)
-        except shell_arithmetic.ArithmeticFailure as failure:
+        except shell_arithmetic.UnknownNumberError as failure:
             return (Hole("", f"arithmetic: {failure}", (span,), tuple(dict.fromkeys(places))[:6]),)
         return (Chunk(str(number), None, (span,), tuple(dict.fromkeys(places))[:6], min(sure)),)
 
@@ -212,7 +238,7 @@ class Expander:
             options = self._options(Expansion(match.group(1), index=match.group(2)), state)
             whole = plain(_joined(options[0], Expansion(match.group(1)))) if len(options) == 1 else None
             if whole is None or not _INTEGER.fullmatch(whole):
-                raise shell_arithmetic.ArithmeticFailure("an element is not known")
+                raise shell_arithmetic.UnknownNumberError("an element is not known")
             return whole
 
         def length(match: re.Match[str]) -> str:
@@ -220,7 +246,7 @@ class Expander:
             texts = self._expansion(part, state)
             whole = plain(texts[0]) if len(texts) == 1 else None
             if whole is None:
-                raise shell_arithmetic.ArithmeticFailure("a length is not known")
+                raise shell_arithmetic.UnknownNumberError("a length is not known")
             return whole
 
         text = _LENGTH.sub(length, _NAMED_DEFAULT.sub(default, expression.replace("\\\n", " ").replace('"', "")))
@@ -231,15 +257,16 @@ class Expander:
                 return match.group(1)
             whole = plain(self._number_text(match.group(1), state))
             if whole is None or not _INTEGER.fullmatch(whole):
-                raise shell_arithmetic.ArithmeticFailure("an argument is not known")
+                raise shell_arithmetic.UnknownNumberError("an argument is not known")
             return whole
 
         return _DOLLAR_NAME.sub(name, text)
 
 
 def aligned(options: Sequence[Sequence[Text]], span: Span) -> list[tuple[tuple[Text, ...], Span]]:
-    """Lists of words as one list: words at the same place are alternatives, a hole stands for what differs in
-    number.
+    """Lists of words as one list.
+
+    Words at the same place are alternatives, a hole stands for what differs in number.
     """
     if len(options) == 1:
         words = options[0]
@@ -263,6 +290,14 @@ def _common(options: Sequence[Sequence[Text]], limit: int) -> int:
     while count < limit and len({plain(option[count]) or id(option[count]) for option in options}) == 1:
         count += 1
     return count
+
+
+def _is_one_word(text: Text) -> bool:
+    """Whether a text is a single known piece that is neither split nor a pattern: the usual case."""
+    if len(text) != 1:
+        return False
+    piece = text[0]
+    return isinstance(piece, Chunk) and not piece.split and not (piece.pattern and is_pattern(text))
 
 
 def _may_vanish(word: Word) -> bool:
@@ -388,8 +423,3 @@ def _trimmed(operator: str, whole: str, pattern: str) -> str | None:
         return next((whole[at:] for at in order if matcher.match(whole[:at])), whole)
     order = reversed(cuts) if operator == "%" else cuts
     return next((whole[:at] for at in order if matcher.match(whole[at:])), whole)
-
-
-def variable_from(options: Sequence[tuple[Text, ...]], span: Span, *, exported: bool) -> Variable:
-    """A variable assigned at ``span`` whose possible texts are given."""
-    return scalar(*(assigned(text, span) for texts in options for text in texts), exported=exported, span=span)

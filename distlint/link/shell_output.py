@@ -1,17 +1,24 @@
-"""What common commands print, where that follows from their arguments: ``echo``, ``dirname``, ``pwd``, ``expr``,
-``seq`` …
-"""
+"""What ``echo``, ``dirname``, ``expr``, ``seq`` and their like print, where that follows from their arguments."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from distlint.link import shell_arithmetic
 from distlint.link.shell_paths import basename, directory_at, directory_text, dirname, split_path
 from distlint.link.shell_state import Directory
-from distlint.link.shell_values import Chunk, Hole, Text, confidence_of, literal, places_of, plain, shown
+from distlint.link.shell_values import Chunk, Hole, Text, confidence_of, literal, places_of, plain
 
 MAX_SEQUENCE = 64
+
+
+class _Call(NamedTuple):
+    """A command about to print: its words without its name, the working directory, what is piped into it."""
+
+    words: Sequence[Text]
+    directory: Directory
+    stdin: Text | None
 
 
 def output_of(words: Sequence[Text], directory: Directory, stdin: Text | None = None) -> Text | None:
@@ -21,11 +28,7 @@ def output_of(words: Sequence[Text], directory: Directory, stdin: Text | None = 
     """
     name = plain(words[0]) if words else None
     printer = _PRINTERS.get(name.rsplit("/", 1)[-1]) if name else None
-    if printer is None or any(
-        isinstance(piece, Hole) and piece.many for word in words for piece in word if name == "expr"
-    ):
-        return None
-    return printer(words[1:], directory, stdin)
+    return printer(_Call(words[1:], directory, stdin)) if printer is not None else None
 
 
 def _spaced(words: Sequence[Text]) -> Text:
@@ -37,38 +40,39 @@ def _spaced(words: Sequence[Text]) -> Text:
     return tuple(pieces)
 
 
-def _echo(words: Sequence[Text], directory: Directory, stdin: Text | None) -> Text | None:
-    while words and plain(words[0]) in ("-n", "-e", "-E", "-ne"):
-        words = words[1:]
-    return _spaced(words)
+def _echo(call: _Call) -> Text | None:
+    first = 0
+    while first < len(call.words) and plain(call.words[first]) in ("-n", "-e", "-E", "-ne"):
+        first += 1
+    return _spaced(call.words[first:])
 
 
-def _printf(words: Sequence[Text], directory: Directory, stdin: Text | None) -> Text | None:
-    form = plain(words[0]) if words else None
+def _printf(call: _Call) -> Text | None:
+    form = plain(call.words[0]) if call.words else None
     if form is None:
         return None
     form = form.removesuffix("\\n")
-    if form == "%s" and len(words) == 2:
-        return words[1]
-    return literal(form) if "%" not in form and "\\" not in form and len(words) == 1 else None
+    if form == "%s" and len(call.words) == 2:
+        return call.words[1]
+    return literal(form) if "%" not in form and "\\" not in form and len(call.words) == 1 else None
 
 
-def _pwd(words: Sequence[Text], directory: Directory, stdin: Text | None) -> Text | None:
-    return directory_text(directory)
+def _pwd(call: _Call) -> Text | None:
+    return directory_text(call.directory)
 
 
 def _operands(words: Sequence[Text]) -> list[Text]:
     return [word for word in words if not (plain(word) or "").startswith("-")]
 
 
-def _dirname(words: Sequence[Text], directory: Directory, stdin: Text | None) -> Text | None:
-    operands = _operands(words)
+def _dirname(call: _Call) -> Text | None:
+    operands = _operands(call.words)
     return dirname(operands[0]) if len(operands) == 1 else None
 
 
-def _basename(words: Sequence[Text], directory: Directory, stdin: Text | None) -> Text | None:
-    operands = _operands(words)
-    if not operands or len(operands) > 2 or len(operands) != len(words):
+def _basename(call: _Call) -> Text | None:
+    operands = _operands(call.words)
+    if not operands or len(operands) > 2 or len(operands) != len(call.words):
         return None
     name = basename(operands[0])
     suffix = plain(operands[1]) if len(operands) == 2 else ""
@@ -78,39 +82,39 @@ def _basename(words: Sequence[Text], directory: Directory, stdin: Text | None) -
     return literal(whole.removesuffix(suffix) or whole, *places_of(operands[0]), sure=confidence_of(operands[0]))
 
 
-def _realpath(words: Sequence[Text], directory: Directory, stdin: Text | None) -> Text | None:
-    operands = _operands(words)
+def _realpath(call: _Call) -> Text | None:
+    operands = _operands(call.words)
     if len(operands) != 1 or split_path(operands[0]) is None:
         return None
-    return directory_text(directory_at(operands[0], directory))
+    return directory_text(directory_at(operands[0], call.directory))
 
 
-def _expr(words: Sequence[Text], directory: Directory, stdin: Text | None) -> Text | None:
-    parts = [plain(word) for word in words]
+def _expr(call: _Call) -> Text | None:
+    parts = [plain(word) for word in call.words]
     if any(part is None for part in parts):
         return None
 
     def refuse(name: str) -> int:
-        raise shell_arithmetic.ArithmeticFailure(f"{name} is no number")
+        raise shell_arithmetic.UnknownNumberError(f"{name} is no number")
 
     try:
         number = shell_arithmetic.evaluate(" ".join(part for part in parts if part is not None), refuse)
-    except shell_arithmetic.ArithmeticFailure:
+    except shell_arithmetic.UnknownNumberError:
         return None
     return literal(
         str(number),
-        *dict.fromkeys(span for word in words for span in places_of(word)),
-        sure=min(confidence_of(word) for word in words),
+        *dict.fromkeys(span for word in call.words for span in places_of(word)),
+        sure=min(confidence_of(word) for word in call.words),
     )
 
 
-def _which(words: Sequence[Text], directory: Directory, stdin: Text | None) -> Text | None:
-    operands = _operands(words)
+def _which(call: _Call) -> Text | None:
+    operands = _operands(call.words)
     return operands[0] if len(operands) == 1 else None
 
 
-def _seq(words: Sequence[Text], directory: Directory, stdin: Text | None) -> Text | None:
-    parts = [plain(word) or "" for word in words]
+def _seq(call: _Call) -> Text | None:
+    parts = [plain(word) or "" for word in call.words]
     if not 1 <= len(parts) <= 3 or not all(part.lstrip("-").isdecimal() and len(part) < 10 for part in parts):
         return None
     numbers = [int(part) for part in parts]
@@ -120,13 +124,13 @@ def _seq(words: Sequence[Text], directory: Directory, stdin: Text | None) -> Tex
     if step == 0:
         return None
     found = range(first, last + (1 if step > 0 else -1), step)
-    return literal("\n".join(map(str, found)), *places_of(words[-1])) if len(found) <= MAX_SEQUENCE else None
+    return literal("\n".join(map(str, found)), *places_of(call.words[-1])) if len(found) <= MAX_SEQUENCE else None
 
 
-def _tr(words: Sequence[Text], directory: Directory, stdin: Text | None) -> Text | None:
-    given = plain(stdin) if stdin is not None else None
-    parts = [plain(word) for word in words]
-    if given is None or stdin is None or not parts or None in parts:
+def _tr(call: _Call) -> Text | None:
+    given = plain(call.stdin) if call.stdin is not None else None
+    parts = [plain(word) for word in call.words]
+    if given is None or call.stdin is None or not parts or None in parts:
         return None
     known = [part.replace("\\n", "\n").replace("\\t", "\t") for part in parts if part is not None]
     if known[0] == "-d" and len(known) == 2 and len(known[1]) == 1:
@@ -135,36 +139,34 @@ def _tr(words: Sequence[Text], directory: Directory, stdin: Text | None) -> Text
         result = given.replace(known[0], known[1])
     else:
         return None
-    return literal(result, *places_of(stdin), sure=confidence_of(stdin))
+    return literal(result, *places_of(call.stdin), sure=confidence_of(call.stdin))
 
 
-def _wc(words: Sequence[Text], directory: Directory, stdin: Text | None) -> Text | None:
-    given = plain(stdin) if stdin is not None else None
-    option = plain(words[0]) if len(words) == 1 else None
-    if given is None or stdin is None or option not in ("-l", "-w"):
+def _wc(call: _Call) -> Text | None:
+    given = plain(call.stdin) if call.stdin is not None else None
+    option = plain(call.words[0]) if len(call.words) == 1 else None
+    if given is None or call.stdin is None or option not in ("-l", "-w"):
         return None
     count = len(given.split()) if option == "-w" else given.count("\n") + 1
-    return literal(str(count), *places_of(stdin), sure=confidence_of(stdin))
+    return literal(str(count), *places_of(call.stdin), sure=confidence_of(call.stdin))
 
 
-def _awk(words: Sequence[Text], directory: Directory, stdin: Text | None) -> Text | None:
+def _awk(call: _Call) -> Text | None:
     """Only ``awk -F, '{print NF}'``, by which scripts count the devices in a list."""
-    given = plain(stdin) if stdin is not None else None
-    shape = [(plain(word) or "").replace(" ", "") for word in words]
+    given = plain(call.stdin) if call.stdin is not None else None
+    shape = [(plain(word) or "").replace(" ", "") for word in call.words]
     joined = "".join(shape)
     if (
         given is None
-        or stdin is None
+        or call.stdin is None
         or joined not in ("-F,{printNF}", "-F','{printNF}", '-F","{printNF}')
         or "\n" in given
     ):
         return None
-    return literal(str(given.count(",") + 1 if given else 0), *places_of(stdin), sure=confidence_of(stdin))
+    return literal(str(given.count(",") + 1 if given else 0), *places_of(call.stdin), sure=confidence_of(call.stdin))
 
 
-Printer = Callable[[Sequence[Text], Directory, "Text | None"], "Text | None"]
-
-_PRINTERS: dict[str, Printer] = {
+_PRINTERS: dict[str, Callable[[_Call], Text | None]] = {
     "echo": _echo,
     "printf": _printf,
     "pwd": _pwd,
@@ -179,8 +181,3 @@ _PRINTERS: dict[str, Printer] = {
     "wc": _wc,
     "awk": _awk,
 }
-
-
-def described(words: Sequence[Text]) -> str:
-    """A short name of a command for a reason."""
-    return shown(words[0])[:40] if words else "a command"

@@ -26,8 +26,9 @@ def directory_text(directory: Directory) -> Text:
 
 
 def split_path(text: Text) -> tuple[str, str] | None:
-    """(base, rest) of a path: ``root`` or ``start`` with what follows, or ``relative`` with all of it; ``None`` when
-    unknown.
+    """(base, rest) of a path: ``root`` or ``start`` with what follows, or ``relative`` with all of it.
+
+    ``None`` when unknown.
     """
     whole = plain(text)
     if whole is not None:
@@ -69,9 +70,8 @@ def normal(path: str) -> str | None:
 def candidates(text: Text, directory: Directory, script: str) -> list[str]:
     """Project paths that a path in a script may mean, the likeliest first.
 
-    A script may be started from its own folder, the project's root, or any folder between; what is known of the
-    working directory
-    comes first.
+    A script may be started from its own folder, the project's root, or any folder between; what is known of the working
+    directory comes first.
     """
     found = split_path(text)
     if found is None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from distlint.link.shell_values import EMPTY, Hole, Text, literal, merged, places_of, plain, value_of, weakened
+from distlint.link.shell_values import EMPTY, Hole, Text, merged, places_of, plain, value_of, weakened
 from distlint.model.shell import Function
 from distlint.model.span import Span
 from distlint.model.value import MAX_OPTIONS, Confidence, Value, absent, unknown
@@ -21,8 +20,7 @@ class Content(NamedTuple):
     unset: bool = False
 
 
-@dataclass(frozen=True)
-class Variable:
+class Variable(NamedTuple):
     """A variable: what it may hold, whether commands inherit it, and the last place that set it."""
 
     options: tuple[Content, ...]
@@ -34,7 +32,7 @@ class Variable:
         """The possible texts as a scalar (an array's first element); an unset one is empty."""
         return tuple(option.items[0] if option.items else EMPTY for option in self.options)
 
-    @cached_property
+    @property
     def value(self) -> Value:
         """What commands would see in their environment."""
         spans = (self.span,) if self.span is not None else ()
@@ -50,8 +48,7 @@ def scalar(*texts: Text, exported: bool = False, span: Span | None = None) -> Va
     return Variable(tuple(Content((text,)) for text in texts), exported, span)
 
 
-@dataclass(slots=True)
-class Directory:
+class Directory(NamedTuple):
     """A working directory: ``path`` below the project's root, or below the folder that the script was started from."""
 
     path: str = ""
@@ -63,19 +60,26 @@ class Directory:
         return self.path if self.base == "root" else None
 
 
+START = Directory()
+"""The folder that the script is started from."""
+
+
 @dataclass(slots=True)
 class State:
-    """Everything that commands may read and change. ``arguments`` is ``None`` when the positional parameters are not
-    known.
+    """Everything that commands may read and change.
+
+    ``arguments`` is ``None`` when the positional parameters are not known.
     """
 
     script: str
     variables: dict[str, Variable] = field(default_factory=dict)
     functions: dict[str, Function] = field(default_factory=dict)
     arguments: tuple[Text, ...] | None = None
-    directory: Directory = field(default_factory=Directory)
+    directory: Directory = START
     alive: bool = True
     export_all: bool = False
+    hidden: dict[str, Variable | None] | None = None
+    """Inside a function: what its local variables hide, ``None`` for those that were not set."""
 
     def copy(self) -> State:
         """An independent copy, for a branch or a subshell."""
@@ -84,9 +88,10 @@ class State:
             dict(self.variables),
             dict(self.functions),
             self.arguments,
-            replace(self.directory),
+            self.directory,
             self.alive,
             self.export_all,
+            self.hidden,
         )
 
     def replace_by(self, other: State) -> None:
@@ -94,6 +99,15 @@ class State:
         self.variables, self.functions = other.variables, other.functions
         self.arguments, self.directory = other.arguments, other.directory
         self.alive, self.export_all = other.alive, other.export_all
+
+    def leave_function(self, hidden: dict[str, Variable | None] | None) -> None:
+        """Ends the local variables of a function; ``hidden`` is what those of its caller hide."""
+        for name, variable in (self.hidden or {}).items():
+            if variable is None:
+                self.variables.pop(name, None)
+            else:
+                self.variables[name] = variable
+        self.hidden = hidden
 
     def exported(self) -> dict[str, Variable]:
         """The variables that a child process inherits."""
@@ -119,10 +133,11 @@ def given_from_outside(text: Text) -> bool:
     return len(text) == 1 and isinstance(text[0], Hole) and text[0].outside
 
 
-def join_states(first: State, second: State, *, defaults_in: State | None = None) -> State:
-    """The state after one of two paths. ``defaults_in`` is the path taken when a value from outside was empty: what
-    it sets wins
-    over what came from outside, as a default does.
+def join_states(first: State, second: State, *, defaulted: bool = False) -> State:
+    """The state after one of two paths.
+
+    ``defaulted`` says that one of them is taken when a value from outside is empty: what that one sets wins over what
+    came from outside, as a default does.
     """
     if not first.alive or not second.alive:
         return second if not first.alive else first
@@ -130,7 +145,7 @@ def join_states(first: State, second: State, *, defaults_in: State | None = None
     for name in {**first.variables, **second.variables}:
         one, other = first.variables.get(name), second.variables.get(name)
         if one is not other:
-            result.variables[name] = _join_variables(name, one, other, defaulted=defaults_in is not None)
+            result.variables[name] = _join_variables(name, one, other, defaulted=defaulted)
     result.functions.update(second.functions)
     if first.arguments != second.arguments:
         result.arguments = None
@@ -171,8 +186,3 @@ def _without_repetition(options: tuple[Content, ...]) -> tuple[Content, ...]:
     for option in options:
         distinct.setdefault((option.array, option.unset, tuple(plain(text) or text for text in option.items)), option)
     return tuple(distinct.values())
-
-
-def count_text(number: int, *spans: Span) -> Text:
-    """A number as text."""
-    return literal(str(number), *spans)

@@ -1,6 +1,7 @@
 """Texts of a shell script under evaluation: what is known of them piece by piece, and where each piece was written.
 
-A text is a tuple of pieces: ``Chunk`` (known text) and ``Hole`` (unknown text). A variable or a word may have one of a few texts.
+A text is a tuple of pieces: ``Chunk`` (known text) and ``Hole`` (unknown text). A variable or a word may have one of a
+few texts.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ MAX_LENGTH = 100_000
 
 
 class Chunk(NamedTuple):
-    """Known text. ``at`` is where its first character stands; ``uses`` and ``sets`` are the expansions that brought
-    it here and the
+    """Known text.
+
+    ``at`` is where its first character stands; ``uses`` and ``sets`` are the expansions that brought it here and the
     assignments that it went through, the nearest first. ``split`` marks text that came from an unquoted expansion;
-    ``pattern`` text
-    outside quotes, in which ``*`` and ``?`` count.
+    ``pattern`` text outside quotes, in which ``*`` and ``?`` count.
     """
 
     text: str
@@ -39,8 +40,9 @@ class Chunk(NamedTuple):
 
 
 class Hole(NamedTuple):
-    """Unknown text. ``name`` is the variable that it stands for, ``many`` says that it may be any number of words;
-    ``outside`` that
+    """Unknown text.
+
+    ``name`` is the variable that it stands for, ``many`` says that it may be any number of words; ``outside`` that
     nothing in the project sets it, so that it may be empty as well.
     """
 
@@ -51,8 +53,8 @@ class Hole(NamedTuple):
     many: bool = False
     outside: bool = False
     place: str = ""
-    """``root`` for the project's folder, ``start`` for the folder that the script is started from: a path behind it
-    can be found."""
+    """``root`` for the project's folder, ``start`` for the folder that the script is started from: a path behind it can
+    be found."""
 
 
 class Break(NamedTuple):
@@ -105,7 +107,11 @@ def known_prefix(text: Text) -> str:
 
 def confidence_of(text: Text) -> Confidence:
     """The weakest confidence among the known pieces."""
-    return min((piece.sure for piece in text if isinstance(piece, Chunk)), default=Confidence.CERTAIN)
+    sure = Confidence.CERTAIN
+    for piece in text:
+        if isinstance(piece, Chunk) and piece.sure < sure:
+            sure = piece.sure
+    return sure
 
 
 def places_of(text: Text) -> tuple[Span, ...]:
@@ -123,6 +129,8 @@ def value_of(options: Sequence[Text], *spans: Span) -> Value:
     if None in texts:
         hole = next(piece for text in options for piece in text if isinstance(piece, Hole))
         return unknown(hole.reason, *places)
+    if len(texts) == 1:
+        return known(texts[0], *places, confidence=confidence_of(options[0]))
     return one_of(texts, places, min((confidence_of(text) for text in options), default=Confidence.CERTAIN))
 
 
@@ -144,8 +152,9 @@ def merged(options: Iterable[Text]) -> tuple[Text, ...]:
 
 
 def used(text: Text, span: Span | None, *, split: bool, keep_quoted: bool = False) -> Text:
-    """The text as it comes out of an expansion at ``span``; split into words later on where the expansion is
-    unquoted.
+    """The text as it comes out of an expansion at ``span``.
+
+    Split into words later on where the expansion is unquoted.
     """
     trail = (span,) if span is not None else ()
     pieces: list[Piece] = []
@@ -157,15 +166,17 @@ def used(text: Text, span: Span | None, *, split: bool, keep_quoted: bool = Fals
             pieces.append(Chunk(piece.text, piece.at, uses, piece.sets, piece.sure, split and not whole))
         elif isinstance(piece, Hole):
             uses = trail + piece.uses[: MAX_TRAIL - 1]
-            pieces.append(piece._replace(uses=uses, many=piece.many or (split and not piece.place)))
+            many = piece.many or (split and not piece.place)
+            pieces.append(Hole(piece.name, piece.reason, uses, piece.sets, many, piece.outside, piece.place))
         else:
             pieces.append(piece)
     return tuple(pieces)
 
 
 def assigned(text: Text, span: Span, *, element: bool = False) -> Text:
-    """The text as a variable holds it after the assignment at ``span``; an unknown array ``element`` may stay any
-    number of words.
+    """The text as a variable holds it after the assignment at ``span``.
+
+    An unknown array ``element`` may stay any number of words.
     """
     if len(text) > MAX_PIECES or sum(len(piece.text) for piece in text if isinstance(piece, Chunk)) > MAX_LENGTH:
         return (Hole("", "too long", (), (span,)),)
@@ -176,7 +187,8 @@ def assigned(text: Text, span: Span, *, element: bool = False) -> Text:
             pieces.append(Chunk(piece.text, piece.at, piece.uses, sets, piece.sure))
         elif isinstance(piece, Hole):
             sets = (span, *piece.sets[: MAX_TRAIL - 1])
-            pieces.append(piece._replace(sets=sets, many=element and piece.many))
+            many = element and piece.many
+            pieces.append(Hole(piece.name, piece.reason, piece.uses, sets, many, piece.outside, piece.place))
         else:
             pieces.append(Chunk(" ", sets=(span,)))
     return tuple(pieces)
@@ -255,10 +267,10 @@ def cut(chunk: Chunk, start: int, end: int) -> Chunk:
 
 def is_pattern(text: Text) -> bool:
     """Whether the shell would replace the word by the names of matching files."""
-    return any(
-        isinstance(piece, Chunk) and (piece.pattern or piece.split) and _GLOB.search(piece.text) is not None
-        for piece in text
-    )
+    for piece in text:
+        if isinstance(piece, Chunk) and (piece.pattern or piece.split) and _GLOB.search(piece.text) is not None:
+            return True
+    return False
 
 
 def piece_span(piece: Chunk | Hole, level: int) -> Span | None:
@@ -272,8 +284,9 @@ def piece_span(piece: Chunk | Hole, level: int) -> Span | None:
 
 
 def inner_span(text: Text, outer: Span) -> Span:
-    """The place of one word among the several that an expansion at ``outer`` became; ``outer`` itself when it has no
-    single place.
+    """The place of one word among the several that an expansion at ``outer`` became.
+
+    ``outer`` itself when it has no single place.
     """
     spans = [
         piece_span(piece, 1)

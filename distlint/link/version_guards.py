@@ -60,9 +60,10 @@ class Reach:
         self._known: dict[tuple[str, ir.Position, str], bool | None] = {}
 
     def reached(self, file: str, at: ir.Position, version: str, errors: frozenset[str]) -> bool | None:
-        """Whether a release gets to a place and a failure there is not caught; ``None`` where a test can't be evaluated.
+        """Whether a release gets to a place and a failure there is not caught.
 
-        ``errors`` are the names of the exceptions that the failure may raise.
+        ``None`` where a test on the way can't be evaluated. ``errors`` are the names of the exceptions that the
+        failure may raise.
         """
         if self._is_caught(file, at, errors):
             return False

@@ -311,7 +311,7 @@ def _parsed(value: Any) -> Version:
 
 
 def _assignments(body: Sequence[ir.Stmt], name: str, tried: bool = False) -> Iterator[ir.Expr | None]:
-    """What a body assigns to a name, however deep; ``None`` for what depends on an exception or is a part of something."""
+    """What a body assigns to a name, however deep; ``None`` for what depends on an exception or is unpacked."""
     for statement in body:
         if isinstance(statement, ir.Assign):
             if any(_binds(target, name) for target in statement.targets):

@@ -118,6 +118,59 @@ def calls_in(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Call]:
                     yield part
 
 
+def access_path(expr: ir.Expr) -> tuple[str, tuple[ir.Expr | str, ...]]:
+    """The root name of ``a.b["c"].d`` and the steps from it; ``("", ())`` if it does not start at a name."""
+    steps: list[ir.Expr | str] = []
+    while True:
+        if type(expr) is ir.Attribute:
+            steps.append("." + expr.name)
+            expr = expr.base
+        elif type(expr) is ir.Subscript:
+            steps.append(expr.index)
+            expr = expr.base
+        elif type(expr) is ir.Name:
+            return expr.id, tuple(reversed(steps))
+        else:
+            return "", ()
+
+
+def effects_in(expr: ir.Expr) -> Iterator[ir.Call | ir.Wrapped]:
+    """The calls, ``:=`` and ``yield`` of an expression, inner ones first; comprehensions and lambdas are not entered."""
+    kind = type(expr)
+    if kind is ir.Name or kind is ir.Constant or kind is ir.Comprehension:
+        return
+    for part in children(expr):
+        yield from effects_in(part)
+    if isinstance(expr, ir.Call | ir.Wrapped):
+        yield expr
+
+
+def literal_items(loop: ir.For) -> list[ir.Expr] | None:
+    """The items that a loop goes over where they are written in its header: a display, ``{...}.items()`` or a short ``range``."""
+    iterable = loop.iterable
+    if type(iterable) is ir.ListDisplay:
+        return None if any(type(item) is ir.Starred for item in iterable.items) else list(iterable.items)
+    if type(iterable) is not ir.Call or iterable.keywords:
+        return None
+    func = iterable.func
+    if type(func) is ir.Attribute and type(func.base) is ir.DictDisplay and not iterable.args:
+        return _dict_items(func.base, func.name)
+    if type(func) is ir.Name and func.id == "range":
+        bounds = [part.value for part in iterable.args if type(part) is ir.Constant and type(part.value) is int]
+        if bounds and len(bounds) == len(iterable.args) and len(bounds) <= 3 and all(abs(b) < 100 for b in bounds) and 0 not in bounds[2:]:
+            return [ir.Constant(number, iterable.at) for number in range(*bounds)]
+    return None
+
+
+def _dict_items(display: ir.DictDisplay, view: str) -> list[ir.Expr] | None:
+    pairs = [(key, value) for key, value in zip(display.keys, display.values, strict=True) if key is not None]
+    if len(pairs) != len(display.keys) or view not in ("items", "keys", "values"):
+        return None
+    if view == "items":
+        return [ir.ListDisplay("tuple", pair, display.at) for pair in pairs]
+    return [pair[view == "values"] for pair in pairs]
+
+
 class Guard(NamedTuple):
     """A condition on the way to a place: the test, whether it must be true or false, and what kind of statement poses it.
 

@@ -21,10 +21,14 @@ if TYPE_CHECKING:  # a project without shell scripts should not pay for their cl
 
 @dataclass(frozen=True, slots=True)
 class ReadError:
-    """A file, or a part of it, that could not be read; what could be read is in the facts all the same."""
+    """A file, or a part of it, that could not be read; what could be read is in the facts all the same.
+
+    ``internal`` marks a failure of our own reader.
+    """
 
     span: Span
     message: str
+    internal: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,10 @@ class LauncherSpec:
     """(dest, key) for options that may come from the launcher's own configuration file (its ``config`` option)."""
     devices: tuple[str, ...] = ()
     """Environment variables that list the devices which the launcher uses when it is given no count."""
+    single_when: tuple[tuple[str, str], ...] = ()
+    """(dest, value) for options that make the launcher start one process, whatever counts it is given."""
+    single_unless: tuple[str, ...] = ()
+    """Options (by ``dest``) that win over ``single_when``."""
 
 
 @dataclass(frozen=True, slots=True)

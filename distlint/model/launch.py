@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.model.document import Document
 from distlint.model.span import Span
 from distlint.model.value import Value, absent
 
+if TYPE_CHECKING:
+    from distlint.model.finding import Note
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+
+class Argument(NamedTuple):
     """One word handed to the script or the launcher, after expansion.
 
-    ``text`` is the word with ``${NAME}`` for what is not known; ``file`` the project file that it names, or ``""``.
-    A word that is known
-    up to a ``=`` only is given as two arguments, as option parsers take both forms.
+    ``text`` is the word with ``${NAME}`` for what is not known; ``file`` the project file that it names, or ``""``. A
+    word that is known up to a ``=`` only is given as two arguments, as option parsers take both forms.
     """
 
     value: Value
@@ -25,8 +27,7 @@ class Argument:
     file: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchOption:
+class LaunchOption(NamedTuple):
     """A launcher option that was given: its flag as written, its value (``True`` for a switch) and where it stands."""
 
     flag: str
@@ -34,16 +35,16 @@ class LaunchOption:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Launch:
-    """One command that starts processes.
+    """One command that starts processes; equal only to itself.
 
-    ``launcher`` is the name in its description (``python`` for a plain interpreter). ``script`` is the script as written, ``script_file``
-    the project file that it names, or ``""``. ``arguments`` are the script's own. ``options`` maps canonical names
-    (``OptionSpec.dest``) to what was given. ``environment`` holds what is exported to the processes (a value that is absent was
-    unset). ``directory`` is the working directory relative to the root, ``""`` for the root, or ``None`` when unknown.
-    ``outer`` is the scheduler around it (``srun torchrun ...``). ``guards`` counts the branches and loops around the command:
-    a launch with guards may not happen.
+    ``launcher`` is the name in its description (``python`` for a plain interpreter). ``script`` is the script as
+    written, ``script_file`` the project file that it names, or ``""``. ``arguments`` are the script's own. ``options``
+    maps canonical names (``OptionSpec.dest``) to what was given. ``environment`` holds what is exported to the
+    processes (a value that is absent was unset). ``directory`` is the working directory relative to the root, ``""``
+    for the root, or ``None`` when unknown. ``outer`` is the scheduler around it (``srun torchrun ...``). ``guards``
+    counts the branches and loops around the command: a launch with guards may not happen.
     """
 
     launcher: str
@@ -88,15 +89,13 @@ def exclusive(first: Launch, second: Launch) -> bool:
     return any(arms.get(number // 100, number % 100) != number % 100 for number in second.branch)
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenFile:
+class WrittenFile(NamedTuple):
     """A file that a script writes from a here-document, usually a configuration.
 
-    ``path`` is the word that names it (``path.text`` has ``${NAME}`` for what is not known, as the arguments that name the file again
-    have). ``text`` is the content with known variables replaced and ``${NAME}`` for the others; ``original`` what
-    the script says. Both
-    have the same lines: line *n* of the text is line ``span.line + n - 1`` of ``script``. Columns agree in
-    ``original`` only.
+    ``path`` is the word that names it (``path.text`` has ``${NAME}`` for what is not known, as the arguments that name
+    the file again have). ``text`` is the content with known variables replaced and ``${NAME}`` for the others;
+    ``original`` what the script says. Both have the same lines: line *n* of the text is line ``span.line + n - 1`` of
+    ``script``. Columns agree in ``original`` only.
     """
 
     path: Argument
@@ -107,12 +106,35 @@ class WrittenFile:
     branch: tuple[int, ...] = ()
 
 
+class ScriptCall(NamedTuple):
+    """One script that starts another of the project: where, and whether it only reads it in (``source``)."""
+
+    caller: str
+    callee: str
+    span: Span
+    sourced: bool = False
+
+
+class LaunchIndex(NamedTuple):
+    """All launches of a project, in the order of its files, and what else its scripts do.
+
+    ``written`` are the configurations that they write, ``calls`` the scripts that they start; ``notes`` say what was
+    not followed.
+    """
+
+    launches: tuple[Launch, ...] = ()
+    written: tuple[WrittenFile, ...] = ()
+    calls: tuple[ScriptCall, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
     """A launch (or none), the script that it starts, and the number of processes.
 
-    What else belongs to a run (documents, pins, parallel layout) is found by following values from the script and the launch, by the
-    framework that knows what they mean; see ``link.project`` and ``frameworks``. Runs are equal only to themselves.
+    What else belongs to a run (documents, pins, parallel layout) is found by following values from the script and the
+    launch, by the framework that knows what they mean; see ``link.project`` and ``frameworks``. Runs are equal only to
+    themselves.
     """
 
     script_file: str

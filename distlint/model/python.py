@@ -266,7 +266,11 @@ class If:
 
 @dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Match:
-    """``match``: subject and (pattern as an expression where it is a plain value, guard, body) per case."""
+    """``match``: subject and (pattern, guard, body) per case.
+
+    A pattern is an expression where it is a plain value, a tuple for several of them (``1 | 2``), the name ``_`` for the wildcard, and
+    ``None`` for any other.
+    """
 
     subject: Expr
     cases: tuple[tuple[Expr | None, Expr | None, tuple[Stmt, ...]], ...]

@@ -1,6 +1,9 @@
 """What a shell script says, as data: words with their expansions, commands, and the control flow around them.
 
-The reader makes these from the syntax tree; ``link/shell.py`` gives variables their values. Nothing here is ever run.
+The reader makes these from the syntax tree; ``link.shell`` gives variables their values. Nothing here is ever run.
+
+As in ``model.python`` the classes are plain rather than frozen and equal only to themselves: nobody changes or compares
+them, and making each comparable class costs half a millisecond of every start.
 """
 
 from __future__ import annotations
@@ -10,14 +13,13 @@ from dataclasses import dataclass, field
 from distlint.model.span import Span
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Literal:
     """Text that stands for itself, quotes and escapes already removed.
 
-    ``line`` and ``column`` say where its first character stands; from there on the text is what the file says, so
-    that a piece of it has
-    an exact place too (an escaped character or the two sides of a continuation are literals of their own). ``quoted`` text is not a
-    pattern and is not split.
+    ``line`` and ``column`` say where its first character stands; from there on the text is what the file says, so that
+    a piece of it has an exact place too (an escaped character or the two sides of a continuation are literals of their
+    own). ``quoted`` text is not a pattern and is not split.
     """
 
     text: str
@@ -26,14 +28,14 @@ class Literal:
     column: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Expansion:
     """``$name``, ``${name[index]}`` or ``${name<operator><argument>}``.
 
-    ``operator`` is empty or one of ``:-``, ``-``, ``:=``, ``=``, ``:+``, ``+``, ``:?``, ``?``, ``%``, ``%%``, ``#``, ``##``, ``/``, ``//``,
-    ``:``, ``length`` (``${#name}``), ``indirect`` (``${!name}``), or another operator's text, which nobody evaluates; ``index`` is
-    ``None``, ``"@"``, ``"*"`` or the text of a subscript. ``second`` is the replacement of ``/`` and ``//`` and the
-    length of ``:``.
+    ``operator`` is empty or one of ``:-``, ``-``, ``:=``, ``=``, ``:+``, ``+``, ``:?``, ``?``, ``%``, ``%%``, ``#``,
+    ``##``, ``/``, ``//``, ``:``, ``length`` (``${#name}``), ``indirect`` (``${!name}``), or another operator's text,
+    which nobody evaluates; ``index`` is ``None``, ``"@"``, ``"*"`` or the text of a subscript. ``second`` is the
+    replacement of ``/`` and ``//`` and the length of ``:``.
     """
 
     name: str
@@ -45,7 +47,7 @@ class Expansion:
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Arithmetic:
     """``$(( ... ))`` with its text; variables in it may have a ``$`` or not."""
 
@@ -53,11 +55,9 @@ class Arithmetic:
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Substitution:
-    """``$( ... )`` or backquotes: the text of the command, and its parsed commands (used for ``echo``, ``expr``,
-    ``wc`` …).
-    """
+    """``$( ... )`` or backquotes: the text of the command, and its commands."""
 
     text: str
     commands: tuple[Statement, ...] = ()
@@ -68,7 +68,7 @@ class Substitution:
 Part = Literal | Expansion | Arithmetic | Substitution
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Word:
     """One word of a command: adjacent parts, with the span of the whole, quotes included.
 
@@ -87,11 +87,12 @@ class Word:
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Assignment:
     """``name=value``, ``name+=value``, ``name=(a b)``, ``name[i]=value``.
 
-    ``value`` is a word, a tuple of words (an array), or ``None`` for a bare ``export NAME`` or ``unset NAME`` (see ``unset``).
+    ``value`` is a word, a tuple of words (an array), or ``None`` for a bare ``export NAME`` or ``unset NAME`` (see
+    ``unset``). ``local`` marks one behind ``local`` or ``declare``: inside a function it ends with the call.
     """
 
     name: str
@@ -101,12 +102,14 @@ class Assignment:
     exported: bool = False
     unset: bool = False
     index: str | None = None
+    local: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Redirect:
-    """A redirection. ``body`` is the text of a here-document, ``body_span`` its place, ``expands`` whether ``$x``
-    counts in it.
+    """A redirection.
+
+    Of a here-document ``body`` is the text, ``body_span`` its place, and ``expands`` says whether ``$x`` counts in it.
     """
 
     operator: str
@@ -117,7 +120,7 @@ class Redirect:
     expands: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Command:
     """A simple command: assignments in front of it, its words, its redirections. ``background`` is a trailing ``&``."""
 
@@ -128,7 +131,7 @@ class Command:
     background: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Pipeline:
     """Commands joined by ``|``."""
 
@@ -137,10 +140,11 @@ class Pipeline:
     background: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class If:
-    """``if``/``elif``/``else``: (condition, body) pairs in order, and the ``else`` body. ``a && b`` and ``a || b``
-    have this shape too.
+    """``if``/``elif``/``else``: (condition, body) pairs in order, and the ``else`` body.
+
+    Also ``a && b`` and ``a || b``.
     """
 
     branches: tuple[tuple[tuple[Statement, ...], tuple[Statement, ...]], ...]
@@ -148,7 +152,7 @@ class If:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class For:
     """``for name in words``; ``words`` is ``None`` for ``"$@"`` or a C-style loop, whose values we don't follow."""
 
@@ -158,7 +162,7 @@ class For:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class While:
     """``while`` or ``until``."""
 
@@ -167,7 +171,7 @@ class While:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Case:
     """``case word in``: (patterns, body) pairs."""
 
@@ -176,7 +180,7 @@ class Case:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Function:
     """A function definition."""
 
@@ -185,7 +189,7 @@ class Function:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Group:
     """``{ ...; }`` or a subshell ``( ... )``."""
 
@@ -196,7 +200,7 @@ class Group:
     redirects: tuple[Redirect, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Assignments:
     """Assignments that stand alone, or behind ``export``, ``declare``, ``local``, ``readonly``, ``unset``."""
 
@@ -207,7 +211,7 @@ class Assignments:
 Statement = Command | Pipeline | If | For | While | Case | Function | Group | Assignments
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class ShellFacts:
     """A whole script. ``directives`` are scheduler header lines such as ``#SBATCH --nodes=4``: (prefix, words)."""
 

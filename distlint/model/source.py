@@ -36,6 +36,10 @@ class Source:
     data: bytes
 
 
+_NAME_CODECS = frozenset({"idna", "punycode", "undefined"})
+"""Codecs for host names, made for a few characters: a long text takes them for ever."""
+
+
 class DecodingError(ValueError):
     """The bytes of a file are not text in any encoding that it may have."""
 
@@ -59,8 +63,9 @@ def decode(data: bytes, kind: SourceKind) -> str:
                     break
     try:
         text = data.decode(encoding)
-    except UnicodeDecodeError as error:
-        raise DecodingError(f"is not {encoding.removesuffix('-sig')} text: byte {error.start} does not decode") from None
+    except UnicodeError as error:  # some codecs raise no more than that
+        place = f": byte {error.start} does not decode" if isinstance(error, UnicodeDecodeError) else ""
+        raise DecodingError(f"is not {encoding.removesuffix('-sig')} text{place}") from None
     if "\0" in text:
         raise DecodingError("is binary: it holds NUL characters")
     return text
@@ -71,6 +76,6 @@ def _text_codec(name: str) -> str:
         info = codecs.lookup(name)
     except LookupError:
         raise DecodingError(f"declares the unknown encoding {name!r}") from None
-    if not getattr(info, "_is_text_encoding", True):
+    if not getattr(info, "_is_text_encoding", True) or info.name in _NAME_CODECS:
         raise DecodingError(f"declares {name!r}, which is no text encoding")
     return "utf-8-sig" if info.name == "utf-8" else info.name

@@ -369,11 +369,22 @@ class _Lowering:
         cases = []
         for case in node.cases:
             pattern = case.pattern
-            value = self.expr(pattern.value) if isinstance(pattern, ast.MatchValue) else None
-            if isinstance(pattern, ast.MatchSingleton):
-                value = ir.Constant(pattern.value, self.at(pattern))
+            value = self.pattern(pattern)
             cases.append((value, self.maybe(case.guard), self.body(case.body)))
         return ir.Match(self.expr(node.subject), tuple(cases), self.at(node))
+
+    def pattern(self, pattern: ast.pattern) -> ir.Expr | None:
+        """A pattern that is a plain value, several of them, or the wildcard (the name ``_``); ``None`` for any other."""
+        if isinstance(pattern, ast.MatchValue):
+            return self.expr(pattern.value)
+        if isinstance(pattern, ast.MatchSingleton):
+            return ir.Constant(pattern.value, self.at(pattern))
+        if isinstance(pattern, ast.MatchAs) and pattern.pattern is None and pattern.name is None:
+            return ir.Name("_", self.at(pattern))
+        if isinstance(pattern, ast.MatchOr):
+            items = [self.expr(part.value) for part in pattern.patterns if isinstance(part, ast.MatchValue)]
+            return ir.ListDisplay("tuple", tuple(items), self.at(pattern)) if len(items) == len(pattern.patterns) else None
+        return None
 
     def for_(self, node: ast.For | ast.AsyncFor) -> ir.Stmt:
         return ir.For(

@@ -25,15 +25,23 @@ def read_text(path: str, kind: SourceKind, text: str, interests: PythonInterests
     """The facts of a text; the same as ``read_source`` after decoding."""
     try:
         facts = _READERS[kind](path, text, interests)
+        if "distlint:" in text:
+            from dataclasses import replace
+
+            from distlint.read.comments import read_suppressions
+
+            facts = replace(facts, suppressions=read_suppressions(path, text, kind))
     except RecursionError:
-        return FileFacts(path, kind, errors=(ReadError(whole_line(path), "is nested too deeply"),))
-    if "distlint:" in text:
-        from dataclasses import replace
-
-        from distlint.read.comments import read_suppressions
-
-        facts = replace(facts, suppressions=read_suppressions(path, text, kind))
+        return _unread(path, kind, "is nested too deeply")
+    except MemoryError:
+        return _unread(path, kind, "takes too much memory to read")
+    except Exception as error:  # one file that our reader fails on must not end the analysis
+        return _unread(path, kind, f"could not be read: {type(error).__name__}: {error}", internal=True)
     return facts
+
+
+def _unread(path: str, kind: SourceKind, reason: str, *, internal: bool = False) -> FileFacts:
+    return FileFacts(path, kind, errors=(ReadError(whole_line(path), reason, internal),))
 
 
 def _python(path: str, text: str, interests: PythonInterests) -> FileFacts:
@@ -115,9 +123,7 @@ def _requirements(path: str, text: str, _: PythonInterests) -> FileFacts:
     from distlint.read.pins import read_requirements
 
     reading = read_requirements(text, path)
-    return FileFacts(
-        path, SourceKind.REQUIREMENTS, pins=reading.pins, includes=reading.includes, errors=reading.errors
-    )
+    return FileFacts(path, SourceKind.REQUIREMENTS, pins=reading.pins, includes=reading.includes, errors=reading.errors)
 
 
 def _setup_cfg(path: str, text: str, _: PythonInterests) -> FileFacts:

@@ -16,11 +16,10 @@ _SHEBANG = re.compile(r"#![ \t]*(\S+)[ \t]*(\S*)")
 
 
 def read_shell(text: str, file: str) -> tuple[ShellFacts, tuple[ReadError, ...]]:
-    """The statements, scheduler directives and interpreter of a script, and at most one error: the first place that
-    a shell refuses.
+    """The statements, scheduler directives and interpreter of a script, and at most one error.
 
-    Text that the grammar does not understand but a shell would run is no error; what lies around it is read all the
-    same.
+    The error is the first place that a shell refuses. Text that the grammar does not understand but a shell would run
+    is no error; what lies around it is read all the same.
     """
     index = LineIndex(text)
     # Same length, so that offsets stay valid; a carriage return at a line end is an accident of the checkout.

@@ -12,8 +12,9 @@ _DOUBLE_STOP = re.compile(r'[\\"$`]')
 
 
 def quoted_end(text: str, at: int, end: int) -> int:
-    """The offset behind the quoted text that begins at ``at`` (with ``'``, ``"``, a backquote or ``$'``); ``end``
-    when it never closes.
+    """The offset behind the quoted text that begins at ``at`` (with ``'``, ``"``, a backquote or ``$'``).
+
+    ``end`` when it never closes.
     """
     if text[at] == "$":
         return _escaped_end(text, at + 2, end, "'")

@@ -1,8 +1,7 @@
 """What a shell refuses beyond doubt: quotes and expansions that never close.
 
-The grammar of the tree also stumbles over text that every shell accepts. So a text that it did not understand is
-looked at once
-more, here; anything but these faults is no error.
+The grammar of the tree also stumbles over text that every shell accepts. So a text that it did not understand is looked
+at once more, here; anything but these faults is no error.
 """
 
 from __future__ import annotations
@@ -26,8 +25,9 @@ class Refusal(NamedTuple):
 
 
 def refusal(text: str) -> Refusal | None:
-    """The first quote or expansion that never closes; ``None`` if there is none or the text holds what is not
-    modelled here.
+    """The first quote or expansion that never closes.
+
+    ``None`` if there is none or the text holds what is not modelled here.
     """
     if _DOUBTFUL.search(text):
         return None

@@ -1,8 +1,7 @@
 """Words of a shell script: quotes, escapes, expansions and brace lists, with the place of every piece.
 
-The syntax tree says where a word begins and ends; what it means is read here from the text, because the shell's
-quoting rules are
-short and exact while the grammar's view of them is not.
+The syntax tree says where a word begins and ends; what it means is read here from the text, because the shell's quoting
+rules are short and exact while the grammar's view of them is not.
 """
 
 from __future__ import annotations
@@ -133,7 +132,7 @@ class WordReader:
                 stop = command_end(text, at + 2, end)
                 parts.append(Substitution(text[at:stop], (), True, self.span(at, stop)))
                 at = stop
-            elif char == "~" and at == start and text[at + 1 : at + 2] in ("", "/") + tuple(_BLANKS):
+            elif char == "~" and at == start and text[at + 1 : at + 2] in ("", "/", *_BLANKS):
                 parts.append(Expansion("HOME", quoted=True, span=self.span(at, at + 1)))
                 at += 1
             elif char in "{}":
@@ -147,9 +146,7 @@ class WordReader:
         return parts, quoted
 
     def _double(self, at: int, end: int, parts: list[Part], depth: int, stops: str = '"') -> int:
-        """Reads what stands in double quotes (or, without ``stops``, in a here-document) and returns the offset
-        behind it.
-        """
+        """Reads what stands in double quotes (without ``stops``: in a here-document); gives the offset behind it."""
         text, begin = self.text, at
         before = len(parts)
         escapable = "$`\\" + stops

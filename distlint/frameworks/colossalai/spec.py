@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from distlint.frameworks.colossalai.launchers import LAUNCHERS
+from distlint.frameworks.colossalai.plugins import EXPORTS
 from distlint.model.framework import FrameworkSpec
 
 SPEC = FrameworkSpec(
@@ -14,4 +15,5 @@ SPEC = FrameworkSpec(
     config_keys=(b"colossalai",),
     words=("booster", "plugin"),
     launchers=LAUNCHERS,
+    lazily_exported=EXPORTS,
 )

@@ -6,7 +6,7 @@ names that people bring along from other places, and keys that others read from 
 
 from __future__ import annotations
 
-from distlint.knowledge.config_schema import ConfigSchema, KeySuggestion
+from distlint.knowledge.config_schema import ConfigSchema, KeySuggestion, SchemaView
 from distlint.model.document import Mapping, Node
 from distlint.model.value import Value
 
@@ -43,6 +43,9 @@ MEANT = {
     "aio.thread_count": "aio.intra_op_parallelism",
 }
 """What keys from other frameworks and older releases are called here, where spelling alone does not tell."""
+
+PRECISIONS = frozenset({"bf16", "bfloat16"})
+"""Blocks that need none of what steers the loss scaling of fp16, so that such a key is not just in the wrong place."""
 
 FILLED_BY_TRAINER = frozenset(
     {
@@ -115,7 +118,41 @@ def suggest(path: str, version: str = "") -> KeySuggestion | None:
     if meant and view.known(meant) and not view.known(path):
         misplaced = meant.rpartition(".")[0] != path.rpartition(".")[0]
         return KeySuggestion(meant, misplaced)
-    return view.suggest(path)
+    found = view.suggest(path)
+    if found is not None and found.misplaced and path.split(".")[0] in PRECISIONS and found.path.startswith("fp16."):
+        return None
+    return found
+
+
+class Vocabulary:
+    """The keys of a DeepSpeed configuration as checks ask for them."""
+
+    def at(self, version: str) -> SchemaView:
+        """The keys of one version (``""``: the newest)."""
+        return schema().at(version)
+
+    def suggest(self, path: str, version: str) -> KeySuggestion | None:
+        """What an unknown key can only have meant."""
+        return suggest(path, version)
+
+    def tolerated(self, path: str) -> bool:
+        """Whether a key that nobody reads does no harm."""
+        return is_tolerated(path)
+
+    def ever(self, path: str) -> bool:
+        """Whether any release knows the key."""
+        return schema().ever(path)
+
+    def since(self, path: str) -> str:
+        """The first release that knows the key, where that is not the oldest harvested one."""
+        return schema().since(path)
+
+    def filled(self, path: str) -> bool:
+        """Whether a host replaces the ``auto`` of the key."""
+        return schema().canonical(path) in FILLED_BY_TRAINER
+
+
+VOCABULARY = Vocabulary()
 
 
 def looks_like_deepspeed(node: Node) -> bool:

@@ -7,10 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from distlint.frameworks.deepspeed import hosts
-from distlint.frameworks.deepspeed.schema import default, is_setting
+from distlint.frameworks.deepspeed.schema import VOCABULARY, default, is_setting
 from distlint.frameworks.deepspeed.settings import deepspeed_settings, open_blocks
 from distlint.frameworks.deepspeed.uses import ACCELERATE, NATIVE, TRAINER, Use, find_uses, place_of
+from distlint.frameworks.deepspeed.zero_init import init_context
 from distlint.frameworks.general import argument_settings
+from distlint.model.document import Document
+from distlint.model.source import SourceKind
+from distlint.model.span import Span
 from distlint.model.subject import Setting, Subject, SubjectKind, Versions
 from distlint.model.value import Value, known, unknown
 
@@ -27,7 +31,7 @@ CALL_ARGUMENTS = frozenset(
     {"model", "optimizer", "model_parameters", "lr_scheduler", "mpu", "training_data", "args", "config"}
 )
 
-NAMES = frozenset({"world_size", "data_parallel_size", "host", "pipeline"})
+NAMES = frozenset({"world_size", "data_parallel_size", "host", "pipeline", "strict_json", "zero_init"})
 
 
 def build(project: Project) -> Iterator[Subject]:
@@ -49,8 +53,12 @@ def subject_of(project: Project, use: Use) -> Subject:
         "host": known(use.host, place) if use.host != "unknown" else unknown("nobody is seen to load it", place),
         "pipeline": unknown("the model is not known", place),
     }
+    strict = _strict_json(project, use.document)
+    if strict is not None:
+        names["strict_json"] = known(strict, place)
     if use.call is not None:
         _add_call(project, use, settings, names)
+        names["zero_init"] = init_context(project, use.call, use.run)
     if use.training is not None:
         _add_training(use, settings, names)
     names["data_parallel_size"] = _data_parallel_size(names, settings)
@@ -64,8 +72,29 @@ def subject_of(project: Project, use: Use) -> Subject:
         open_blocks=blocks,
         default=partial(_default, versions),
         run=use.run,
-        extra={"use": use},
+        extra=_extra(use),
     )
+
+
+def _extra(use: Use) -> dict[str, object]:
+    """What checks and fixes want beside the settings: the trees as written, their vocabulary, where new keys go."""
+    own_file = use.accelerate is not None and use.document is use.accelerate
+    call = use.call.span if use.call is not None else None
+    extra: dict[str, object] = {"use": use, "vocabulary": VOCABULARY, "made-by": call}
+    extra["documents"] = () if own_file else (use.document,)
+    # accelerate spells the settings its own way, so a key of DeepSpeed's can't be added to its file
+    extra["root"] = Span("", 1, 1, 1, 1) if own_file else use.document.root.span
+    if use.document.carrier == "file" and not own_file:
+        extra["root"] = place_of(use.document)
+    return extra
+
+
+def _strict_json(project: Project, document: Document) -> bool | None:
+    """Whether ``json.load`` takes a configuration file; ``None`` where it is no JSON file."""
+    facts = project.file_facts(document.file)
+    if document.carrier != "file" or facts is None or facts.kind is not SourceKind.JSON:
+        return None
+    return "json" in facts.loaders
 
 
 def _label(use: Use) -> str:
@@ -134,7 +163,8 @@ def _add_training(use: Use, settings: dict[str, Setting], names: dict[str, Value
 
 def _data_parallel_size(names: dict[str, Value], settings: dict[str, Setting]) -> Value:
     """Ranks over which a batch is spread: all of them, unless the model or an ``mpu`` splits them otherwise."""
-    if "call.mpu" in settings or "call.mpu" in names:
+    mpu = settings.get("call.mpu")
+    if "call.mpu" in names or (mpu is not None and not (mpu.value.is_known and mpu.value.only is None)):
         return unknown("an mpu decides")
     pipeline = names["pipeline"]
     if pipeline.is_known and pipeline.only:

@@ -1,7 +1,147 @@
-"""What rules of this framework see beyond calls and launches."""
+"""What rules of this framework see beyond calls and launches.
+
+``training``: the training arguments of a call in Python, or of a command line or argument file that a script parses.
+``accelerate``: an Accelerate configuration file, as ``accelerate launch`` reads it.
+"""
 
 from __future__ import annotations
 
-from distlint.model.subject import SubjectKind
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-KINDS: tuple[SubjectKind, ...] = ()
+from distlint.frameworks.general import argument_settings
+from distlint.frameworks.huggingface.training_arguments import (
+    DEFAULTS,
+    TrainingArguments,
+    parses_strictly,
+    training_arguments,
+    training_calls,
+)
+from distlint.model.document import Document, Mapping, node_value
+from distlint.model.launch import Run
+from distlint.model.span import whole_line
+from distlint.model.subject import Setting, Subject, SubjectKind
+from distlint.model.value import Value, absent, known, unknown
+
+if TYPE_CHECKING:
+    from distlint.link.project import CallSite, Project
+
+SUBJECT_DEFAULTS = {
+    **DEFAULTS,
+    "eval_strategy": "no",
+    "save_strategy": "steps",
+    "save_steps": 500,
+    "load_best_model_at_end": False,
+    "dataloader_num_workers": 0,
+    "lr_scheduler_type": "linear",
+}
+"""transformers/training_args.py: the same from 4.6 to 5.23."""
+
+RENAMED = {"evaluation_strategy": "eval_strategy"}
+
+
+def _training(project: Project) -> Iterator[Subject]:
+    """One subject per construction of training arguments and run, and one per command line that a script parses."""
+    for found in training_calls(project):
+        runs: list[Run | None] = list(project.runs_reaching(found.file)) or [None]
+        for run in runs:
+            settings, is_open = argument_settings(project, found, ["output_dir"], run)
+            yield _subject(project, TrainingArguments(settings, is_open, found.span), run, found)
+    for run in project.runs:
+        if run.launch is None or not parses_strictly(project, run):
+            continue
+        arguments = training_arguments(project, run)
+        if arguments is not None and arguments.settings:
+            yield _subject(project, arguments, run, None)
+
+
+def _subject(project: Project, arguments: TrainingArguments, run: Run | None, found: CallSite | None) -> Subject:
+    settings = dict(arguments.settings)
+    for old, new in RENAMED.items():
+        if old in settings and new not in settings:
+            settings[new] = replace(settings[old], path=new, written=old)
+    span = arguments.span or whole_line(run.script_file if run is not None else "")
+    return Subject(
+        kind="training",
+        label=run.span.file if run is not None and run.launch is not None else span.file,
+        span=span,
+        settings=settings,
+        versions=project.environments.for_file(span.file),
+        names={"world_size": run.world_size if run is not None else unknown("no launch is known")},
+        open_blocks=frozenset({""}) if arguments.open else frozenset(),
+        default=_default,
+        run=run,
+        extra={"call": found.span} if found is not None else {},
+    )
+
+
+def _default(path: str) -> Value:
+    return known(SUBJECT_DEFAULTS[path]) if path in SUBJECT_DEFAULTS else absent()
+
+
+def _accelerate(project: Project) -> Iterator[Subject]:
+    """One subject per Accelerate configuration file."""
+    for path, facts in project.configuration_files():
+        for document in facts.documents:
+            if path.endswith((".yaml", ".yml")) and is_accelerate_file(document):
+                runs = [run for run in project.runs if _names(run, path)]
+                for run in runs or [None]:
+                    yield Subject(
+                        kind="accelerate",
+                        label=path,
+                        span=whole_line(path),
+                        settings=dict(_flattened(document.root, "")),
+                        versions=project.environments.for_file(path),
+                        names={"world_size": run.world_size if run is not None else unknown("no launch is known")},
+                        open_blocks=frozenset({""})
+                        if isinstance(document.root, Mapping) and document.root.open
+                        else frozenset(),
+                        run=run,
+                    )
+
+
+def is_accelerate_file(document: Document) -> bool:
+    """Whether a document is evidently a configuration for ``accelerate launch``."""
+    root = document.root
+    if not isinstance(root, Mapping):
+        return False
+    return root.entry("distributed_type") is not None and any(
+        root.entry(key) is not None
+        for key in ("compute_environment", "num_processes", "num_machines", "mixed_precision")
+    )
+
+
+def _names(run: Run, path: str) -> bool:
+    return run.launch is not None and run.launch.config is not None and run.launch.config.file == path
+
+
+def _flattened(node: object, prefix: str, depth: int = 0) -> Iterator[tuple[str, Setting]]:
+    if not isinstance(node, Mapping) or depth > 6:
+        return
+    for entry in node.entries:
+        if isinstance(entry.key, str) and entry.key.isidentifier():
+            path = f"{prefix}{entry.key}"
+            value = node_value(entry.node)
+            yield (
+                path,
+                Setting(
+                    path,
+                    value if value.spans else value.at(entry.node.span),
+                    entry.key_span,
+                    entry.node.span,
+                    certain=entry.certain,
+                ),
+            )
+            yield from _flattened(entry.node, f"{path}.", depth + 1)
+
+
+def _is_path(path: str) -> bool:
+    return all(part.isidentifier() for part in path.split("."))
+
+
+KINDS: tuple[SubjectKind, ...] = (
+    SubjectKind("training", "huggingface", str.isidentifier, _training),
+    SubjectKind("accelerate", "huggingface", _is_path, _accelerate),
+)
+"""The kinds of subject of this framework."""

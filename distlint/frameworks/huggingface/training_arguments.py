@@ -123,6 +123,19 @@ def _parsed_as_options(project: Project, closure: frozenset[str]) -> CallSite | 
     return None
 
 
+def parses_strictly(project: Project, run: Run) -> bool:
+    """Whether the script of a run parses training arguments and refuses options that it does not know."""
+    closure = project.closure(run.script_file)
+    if _parsed_as_options(project, closure) is None:
+        return False
+    for method in ("parse_args_into_dataclasses", "parse_args_and_config"):
+        for found in project.sites(method):
+            given = {keyword.name for keyword in found.site.call.keywords}
+            if found.file in closure and given & {"return_remaining_strings", "fail_with_unknown_args", None}:
+                return False
+    return True
+
+
 def _from_command_line(project: Project, run: Run, parsed: CallSite) -> TrainingArguments:
     arguments = TrainingArguments(span=parsed.span)
     launch = run.launch
@@ -189,5 +202,3 @@ def _typed(text: Any) -> Any:
         except ValueError:
             continue
     return text
-
-

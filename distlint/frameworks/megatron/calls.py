@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from distlint.frameworks.copies import copied_calls
 from distlint.frameworks.general import argument_settings
 from distlint.link.modules import ClassRef
 from distlint.link.project import CallSite
@@ -23,6 +24,14 @@ CONFIGS = (
 )
 INITIALIZE = "megatron.core.parallel_state.initialize_model_parallel"
 
+_CONFIG_FILES = {
+    PARALLEL_CONFIG: "megatron/core/model_parallel_config.py",
+    TRANSFORMER_CONFIG: "megatron/core/transformer/transformer_config.py",
+    "megatron.core.transformer.MLATransformerConfig": "megatron/core/transformer/transformer_config.py",
+}
+_INITIALIZE_FILES = {INITIALIZE: "megatron/core/parallel_state.py"}
+"""Where they are defined, for projects that hold a copy of Megatron."""
+
 _FIELDS = {
     "num_moe_experts": "num_experts",
     "num_layers_in_first_pipeline_stage": "decoder_first_pipeline_num_layers",
@@ -34,6 +43,7 @@ _FIELDS = {
 def config_calls(project: Project) -> Iterator[CallSite]:
     """Every construction of a configuration, also of the project's own subclasses that don't define ``__init__``."""
     yield from project.calls_to(CONFIGS)
+    yield from copied_calls(project, _CONFIG_FILES)
     for file in project.python_files:
         for index, definition in enumerate(project.module(file).classes):
             owner = ClassRef(file, index)
@@ -43,6 +53,12 @@ def config_calls(project: Project) -> Iterator[CallSite]:
             for found in project.sites(definition.name):
                 if project.modules.resolve(found.site.call.func, found.file) == owner:
                     yield found._replace(name=min(bases))
+
+
+def group_calls(project: Project) -> Iterator[CallSite]:
+    """Every call that makes Megatron's process groups."""
+    yield from project.calls_to({INITIALIZE})
+    yield from copied_calls(project, _INITIALIZE_FILES)
 
 
 def call_settings(project: Project, found: CallSite, run: Run | None) -> tuple[dict[str, Setting], bool]:

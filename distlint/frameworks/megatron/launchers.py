@@ -1,5 +1,4 @@
-"""GPT-NeoX's ``deepy.py``: a script of the repository that reads configurations and starts another script through
-DeepSpeed's launcher.
+"""GPT-NeoX's ``deepy.py``, a script of the repository: it reads configurations and starts a script through DeepSpeed.
 
 How many processes it starts stands in the configurations that it is given, not on its command line.
 """
@@ -10,7 +9,7 @@ from distlint.model.framework import LauncherSpec
 
 DEEPY = LauncherSpec(
     name="deepy",
-    commands=(("python", "deepy.py"),),
+    commands=(("python", "deepy.py"), ("deepy.py",)),
     options=(),
     provides=frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_SIZE", "MASTER_ADDR", "MASTER_PORT"}),
     appends=("--local_rank",),

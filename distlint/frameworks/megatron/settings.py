@@ -6,7 +6,7 @@ carrier calls it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import prod
 
 from distlint.frameworks.megatron.switches import SWITCHES
@@ -34,7 +34,7 @@ DEFAULTS: Mapping[str, object] = {
 """Sizes that are 1 where nothing is written (``_add_distributed_args`` of all releases; ``ModelParallelConfig``)."""
 
 _VALUED = """
-persistent_save_interval attention_config batch_size ckpt_format cp_comm_type data_path decoder_first_pipeline_num_layers
+attention_config batch_size ckpt_format cp_comm_type data_path decoder_first_pipeline_num_layers
 decoder_last_pipeline_num_layers decoder_num_layers decoder_seq_length deepspeed deepspeed_config encoder_num_layers
 encoder_pipeline_model_parallel_size encoder_seq_length encoder_tensor_model_parallel_size expert_tensor_parallel_size
 ffn_hidden_size global_batch_size gradient_accumulation_steps heterogeneous_layers_config_encoded_json
@@ -42,10 +42,10 @@ heterogeneous_layers_config_path hidden_size hybrid_layer_pattern hybrid_overrid
 lr_decay_iters lr_decay_samples lr_warmup_fraction lr_warmup_iters lr_warmup_samples max_position_embeddings
 micro_batch_size min_lr model_parallel_size moe_ffn_hidden_size moe_router_topk num_attention_heads num_experts
 num_layers num_layers_per_virtual_pipeline_stage num_query_groups num_virtual_stages_per_pipeline_rank optimizer
-params_dtype pipeline_dtype pipeline_model_parallel_layout pipeline_model_parallel_split_rank precision
-rampup_batch_size recompute_granularity recompute_method recompute_num_layers save save_interval seq_length spec split
-train_data_path train_iters train_samples transformer_impl valid_data_path virtual_pipeline_model_parallel_size
-zero_stage
+params_dtype persistent_save_interval pipeline_dtype pipeline_model_parallel_layout pipeline_model_parallel_split_rank
+precision rampup_batch_size recompute_granularity recompute_method recompute_num_layers save save_interval seq_length
+spec split train_data_path train_iters train_samples transformer_impl valid_data_path
+virtual_pipeline_model_parallel_size zero_stage
 """
 
 VALUED = frozenset(_VALUED.split())
@@ -62,6 +62,7 @@ NAMES = frozenset(
         "stray",
         "duplicate",
         "script",
+        "adjustable",
     }
 )
 """What a subject adds to its settings."""
@@ -115,20 +116,25 @@ def _size(settings: Mapping[str, Setting], path: str, *, is_open: bool) -> Value
     setting = settings.get(path)
     if setting is not None:
         # GPT-NeoX writes 0 where there is no pipeline.
-        sure = setting.value if setting.certain else unknown("set on some paths only", setting.key_span)
-        return sure.map(lambda size: 1 if size == 0 else size)
+        sure = setting.value if setting.certain else unknown("set on some paths only")
+        return sure.map(lambda size: 1 if size == 0 else size).at(setting.key_span)
     return unknown(f"`{path}` may be set where we can't see") if is_open else default(path)
 
 
-def _combined(values: list[Value], function: object) -> Value:
+def _are_sizes(value: Value) -> bool:
+    return bool(value.options) and all(type(option) is int and option > 0 for option in value.options)
+
+
+def _combined(values: list[Value], function: Callable[[list[int]], int]) -> Value:
     """A number computed from several: unknown where one of them is, or is no positive whole number."""
-    assert callable(function)  # noqa: S101 - the two callers above
-    spans = tuple(dict.fromkeys(span for value in values for span in value.spans[:1]))
+    # The largest one is named first: it is the likeliest to be wrong.
+    ordered = sorted(values, key=lambda value: max(value.options) if _are_sizes(value) else 0, reverse=True)
+    spans = tuple(dict.fromkeys(span for value in ordered for span in value.spans[:1]))
     combinations: list[list[int]] = [[]]
     for value in values:
         if value.state not in (State.KNOWN, State.ONE_OF):
             return unknown(value.reason or "is not given", *spans)
-        if not all(isinstance(option, int) and not isinstance(option, bool) and option > 0 for option in value.options):
+        if not _are_sizes(value):
             return unknown("is no positive number", *spans)
         combinations = [[*one, option] for one in combinations for option in value.options][:64]
     try:

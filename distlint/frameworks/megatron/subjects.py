@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from distlint.frameworks.general import launch_settings
-from distlint.frameworks.megatron.calls import INITIALIZE, call_settings, config_calls
+from distlint.frameworks.megatron.calls import INITIALIZE, call_settings, config_calls, group_calls
 from distlint.frameworks.megatron.command_line import CommandSettings, is_megatron, read_command, strays_of
 from distlint.frameworks.megatron.neox import NeoxSettings, documents_of, looks_like_neox, read_neox
-from distlint.frameworks.megatron.settings import default, derived_names, known_path
+from distlint.frameworks.megatron.settings import PARALLEL_SIZES, default, derived_names, known_path
 from distlint.frameworks.megatron.versions import versions_for
+from distlint.frameworks.reaching import runs_through
 from distlint.link.project import CallSite
 from distlint.model.document import Document, Mapping, find, node_value
 from distlint.model.launch import Launch, Run
@@ -45,9 +46,8 @@ def build(project: Project) -> Iterator[Subject]:
         for document in facts.documents[:1]:
             if path not in named and looks_like_neox(document):
                 yield _neox_subject(project, [document], None, is_open=True)
-    for found in (*config_calls(project), *project.calls_to({INITIALIZE})):
-        runs: list[Run | None] = list(project.runs_reaching(found.file)) or [None]
-        for run in runs:
+    for found in (*config_calls(project), *group_calls(project)):
+        for run in runs_through(project, found):
             yield _call_subject(project, found, run)
 
 
@@ -63,8 +63,10 @@ def _command_subject(project: Project, launch: Launch) -> Subject:
     is_open = read.open or any(name in settings for name in _FROM_CHECKPOINT)
     world = run.world_size
     if launch.launcher == "python" and launch.outer is None:
-        # Nothing but the interpreter: a scheduler that we don't see may have started it many times.
-        world = world.at_most(Confidence.POSSIBLE)
+        # Nothing but the interpreter: a scheduler that we don't see may have started it many times. Megatron asks the
+        # environment how often.
+        stated = launch.environment.get("WORLD_SIZE", absent())
+        world = world.at_most(Confidence.POSSIBLE) if stated.is_absent else stated.map(int)
     names = {
         "world_size": world,
         "carrier": known(ARGV),
@@ -72,6 +74,7 @@ def _command_subject(project: Project, launch: Launch) -> Subject:
         "stray": _stray(read),
         "duplicate": absent(),
         "script": _script(launch),
+        "adjustable": _adjustable(settings),
         **derived_names(settings, world, is_open=is_open),
     }
     settings.update({path: one for path, one in launch_settings(launch).items() if path.startswith("env.")})
@@ -100,6 +103,12 @@ def _run_of(project: Project, launch: Launch) -> Run:
 def _script(launch: Launch) -> Value:
     """The file name of the script."""
     return launch.script.map(lambda text: str(text).rpartition("/")[2])
+
+
+def _adjustable(settings: dict[str, Setting]) -> Value:
+    """Whether a parallel size is a default that the environment of the script may replace (``${TP:-1}``)."""
+    sizes = [settings[path].value for path in PARALLEL_SIZES if path in settings]
+    return known(any(size.confidence < Confidence.CERTAIN for size in sizes))
 
 
 def _stray(read: CommandSettings) -> Value:
@@ -149,6 +158,7 @@ def _neox_subject(project: Project, documents: list[Document], launch: Launch | 
         "stray": absent(),
         "duplicate": _duplicate(read),
         "script": absent(),
+        "adjustable": known(False),
         **derived_names(read.settings, world, is_open=read.open),
     }
     return Subject(
@@ -190,6 +200,7 @@ def _call_subject(project: Project, found: CallSite, run: Run | None) -> Subject
         "stray": absent(),
         "duplicate": absent(),
         "script": absent(),
+        "adjustable": known(False),
         **derived_names(settings, world, is_open=is_open),
     }
     return Subject(

@@ -1,7 +1,7 @@
 """The command-line options of Megatron-LM and Megatron-DeepSpeed that take no value.
 
-All options that are declared as switches in ``megatron/arguments.py`` or ``megatron/training/arguments.py`` of any of these: v2.5,
-core 0.4 to 0.19, Megatron-DeepSpeed. What takes a value in one of them is left out.
+All options that are declared as switches in ``megatron/arguments.py`` or ``megatron/training/arguments.py`` of any of
+these: v2.5, core 0.4 to 0.19, Megatron-DeepSpeed. What takes a value in one of them is left out.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The launchers of torch.distributed: ``torchrun`` and its older form that tells a script its local rank by an option.
+"""``torchrun``, and its older form that tells a script its local rank by an option.
 
 Options as in ``torch/distributed/run.py`` and ``torch/distributed/launch.py`` up to torch 2.13; those that a version
 lacks do no harm.

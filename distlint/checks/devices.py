@@ -1,0 +1,236 @@
+"""Processes that do not each get a device of their own.
+
+The rule's ``fault`` parameter says which: ``global-rank`` (a device index that is the rank in the whole job),
+``physical-id`` (an index out of the list of visible devices, which are numbered anew), ``none-chosen`` (device tensors
+without any choice), ``too-many`` (more processes on a node than devices).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from distlint.checks.ranks import SECOND_NODE, RankView
+from distlint.checks.registry import CheckContext, check
+from distlint.link.evaluate import find_argument
+from distlint.link.flow import Bind, Env
+from distlint.link.project import CallSite, Project
+from distlint.link.walking import below
+from distlint.model import python as ir
+from distlint.model.finding import Finding, FixPlan, Operation, Related
+from distlint.model.launch import Launch
+from distlint.model.value import Value
+
+
+@check("devices")
+def devices(context: CheckContext) -> Iterator[Finding]:
+    """Findings of the kind that the rule asks for."""
+    yield from _FAULTS[context.parameters["fault"]](context)
+
+
+def _global_rank(context: CheckContext) -> Iterator[Finding]:
+    project: Project = context.project
+    view = RankView(project, SECOND_NODE, guess=False)
+    for site, index in _indexes(context):
+        if view.ask(index, site.file, site.site.function) != SECOND_NODE.rank or _on_one_node(project, site.file):
+            continue
+        yield context.finding(
+            "the device index is the rank in the whole job, which is too high from the second node on",
+            ir.unpack(index.at, site.file),
+            plan=_modulo(context, index, site.file),
+        )
+
+
+def _modulo(context: CheckContext, index: ir.Expr, file: str) -> FixPlan | None:
+    if type(index) is not ir.Name:
+        return None
+    text = f"{index.id} % {context.parameters['count']}"
+    return context.plan(Operation("replace", ir.unpack(index.at, file), {"text": text}))
+
+
+def _on_one_node(project: Project, file: str) -> bool:
+    """Whether the processes of a file are all on one node: so all its launches say, or it starts them itself."""
+    if any(name.endswith("spawn") for name in project.module(file).calls):
+        return True
+    runs = project.runs_reaching(file)
+    return bool(runs) and all(run.launch is not None and run.launch.nodes.only == 1 for run in runs)
+
+
+def _indexes(context: CheckContext) -> Iterator[tuple[CallSite, ir.Expr]]:
+    """The device indexes that a program gives to library calls: ``setters`` maps these to (parameter, position)."""
+    project: Project = context.project
+    setters = context.parameters["setters"]
+    for site in project.calls_to(set(setters)):
+        name, position = setters[site.name]
+        given, _ = find_argument(site.site.call, name, position)
+        if type(given) is ir.ListDisplay and len(given.items) == 1:
+            given = given.items[0]
+        if given is not None and type(given) is not ir.Constant:
+            yield site, given
+
+
+def _physical_id(context: CheckContext) -> Iterator[Finding]:
+    project: Project = context.project
+    for site, index in _indexes(context):
+        source = _from_visible_list(context, index, site)
+        if source is not None:
+            yield context.finding(
+                "the device index is taken from the list of visible devices, which are numbered from 0 in this process",
+                ir.unpack(index.at, site.file),
+                related=[Related(ir.unpack(source.at, site.file), "the list is read here")],
+                symbol=project.module(site.file).functions[site.site.function].name if site.site.function >= 0 else "",
+            )
+
+
+def _from_visible_list(context: CheckContext, index: ir.Expr, site: CallSite) -> ir.Expr | None:
+    """The read of the variable behind ``int(os.environ[NAME].split(",")[i])``, through local variables."""
+    project: Project = context.project
+    state = project.flow(site.file, site.site.function).before(site.site.call.at)
+    index = _followed(index, state)
+    if type(index) is ir.Call and type(index.func) is ir.Name and index.func.id == "int" and len(index.args) == 1:
+        index = _followed(index.args[0], state)
+    if type(index) is not ir.Subscript or type(index.index) is ir.Slice:
+        return None
+    parts = _followed(index.base, state)
+    if type(parts) is not ir.Call or type(parts.func) is not ir.Attribute or parts.func.name != "split":
+        return None
+    source = _followed(parts.func.base, state)
+    names = context.parameters["variables"]
+    if any(type(part) is ir.Constant and part.value in names for part in below(source)) and any(
+        project.modules.dotted(part, site.file) in ("os.environ", "os.environ.get", "os.getenv")
+        for part in below(source)
+    ):
+        return source
+    return None
+
+
+def _followed(expr: ir.Expr, state: Env) -> ir.Expr:
+    """What a local variable was last set to, where that is one plain assignment before."""
+    for _ in range(8):
+        if type(expr) is not ir.Name:
+            return expr
+        place: Env | None = state
+        while place is not None and not (isinstance(place, Bind) and place.name == expr.id):
+            place = place.prev
+        if place is None or not isinstance(place, Bind) or place.part or place.expr is None:
+            return expr
+        if isinstance(place.expr, ir.AugAssign) or place.prev is None:
+            return expr
+        expr, state = place.expr, place.prev  # type: ignore[assignment]
+    return expr
+
+
+def _none_chosen(context: CheckContext) -> Iterator[Finding]:
+    project: Project = context.project
+    parameters = context.parameters
+    for init in project.calls_to(set(parameters["groups"])):
+        backend, _ = find_argument(init.site.call, "backend", 0)
+        if backend is None or project.evaluator(None).value(backend, init.file, init.site.function).only != "nccl":
+            continue
+        if _is_chosen(context, init):
+            continue
+        calls = project.module(init.file).calls.get("cuda", ())
+        placed = next((site for site in calls if not site.call.args and not site.call.keywords), None)
+        if placed is not None:
+            yield context.finding(
+                "every rank puts its tensors on device 0: no device is chosen for a rank anywhere",
+                ir.unpack(placed.call.at, init.file),
+                related=[Related(init.span, "the process group needs a device for each rank")],
+            )
+
+
+def _is_chosen(context: CheckContext, init: CallSite) -> bool:
+    """Whether any file of the runs around a call may choose devices, or their launches do."""
+    project: Project = context.project
+    scripts = {run.script_file for run in project.runs if init.file in project.closure(run.script_file)}
+    files = project.closure(init.file).union(*(project.closure(script) for script in scripts))
+    facts = [project.file_facts(file) for file in sorted(files)]
+    modules = [one.module for one in facts if one is not None and one.module is not None]
+    return any(_may_choose(context, module) for module in modules) or _chosen_by_launch(context, init.file)
+
+
+def _may_choose(context: CheckContext, module: ir.Module) -> bool:
+    """Whether a file chooses a device in some way, or leaves that to a framework."""
+    parameters = context.parameters
+    if any(item.module.split(".")[0] in parameters["frameworks"] for item in module.imports):
+        return True
+    if any(name in module.calls for name in parameters["choosers"]) or module.attributes & set(
+        parameters["attributes"]
+    ):
+        return True
+    for name in ("cuda", "to"):
+        for site in module.calls.get(name, ()):
+            given = [*site.call.args, *(keyword.value for keyword in site.call.keywords if keyword.name == "device")]
+            if any(type(argument) is not ir.Constant or ":" in str(argument.value) for argument in given):
+                return True
+    return False
+
+
+def _chosen_by_launch(context: CheckContext, file: str) -> bool:
+    """Whether a launch gives each process a device of its own, or starts one process only."""
+    names = context.parameters["variables"]
+    runs = context.project.runs_reaching(file)
+    if runs and all(run.world_size.only == 1 and run.launch.launcher != "python" for run in runs):
+        return True
+    return any(run.launch.outer is not None or any(name in run.launch.environment for name in names) for run in runs)
+
+
+def _too_many(context: CheckContext) -> Iterator[Finding]:
+    project: Project = context.project
+    for launch in project.launches:
+        if launch.launcher not in context.parameters["launchers"] or launch.open_options:
+            continue
+        processes, available, name = launch.processes_per_node, *_available(context, launch)
+        if (
+            not isinstance(processes.only, int)
+            or not isinstance(available.only, int)
+            or available.only >= processes.only
+        ):
+            continue
+        if not _needs_devices(context, launch):
+            continue
+        place = next((option.span for dest, option in launch.options.items() if "process" in dest), launch.span)
+        yield context.finding(
+            f"{processes.only} processes on a node, but `{name}` leaves {available.only} devices",
+            place,
+            related=[Related(span, f"{available.only} devices") for span in available.spans[:1]],
+            confidence=min(processes.confidence, available.confidence),
+            symbol=launch.script_file,
+        )
+
+
+def _available(context: CheckContext, launch: Launch) -> tuple[Value, str]:
+    from distlint.model.value import absent
+
+    for name in context.parameters["variables"]:
+        value = launch.environment.get(name)
+        if value is not None and not value.is_absent:
+            return value.map(_count), name
+    for name in context.parameters["counts"]:
+        value = launch.environment.get(name)
+        if value is not None and not value.is_absent:
+            return value.map(int), name
+    return absent(), ""
+
+
+def _count(text: object) -> int:
+    names = [name for name in str(text).split(",") if name.strip()]
+    if not names or not all(name.strip().isdecimal() for name in names):
+        raise ValueError("not a list of numbers")
+    return len(names)
+
+
+def _needs_devices(context: CheckContext, launch: Launch) -> bool:
+    """Whether the script gives each process a device: it sets one by its local rank, or joins a group of devices."""
+    project: Project = context.project
+    if not launch.script_file or launch.script_file not in project.facts:
+        return False
+    closure = project.closure(launch.script_file)
+    return any(site.file in closure for site in project.calls_to(set(context.parameters["needs"])))
+
+
+_FAULTS: dict[str, Callable[[CheckContext], Iterator[Finding]]] = {
+    "global-rank": _global_rank,
+    "physical-id": _physical_id,
+    "none-chosen": _none_chosen,
+    "too-many": _too_many,
+}

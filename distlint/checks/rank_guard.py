@@ -1,0 +1,240 @@
+"""Calls that every process of a job must make, on a way that only some of them take.
+
+Parameters: ``collectives`` (library functions and methods), ``group-arguments`` (arguments that name a smaller group; a
+call that has one is left alone), ``wrappers`` (objects whose call is collective, with the argument that switches the
+sending of buffers: then only if the wrapped module has some), ``counters`` (attributes that stay 0 where an argument
+switches their object off).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from distlint.checks.execution import asks_for_main, body_of
+from distlint.checks.ranks import FIRST, SECOND, RankView
+from distlint.checks.registry import CheckContext, check
+from distlint.checks.wrapped_calls import wrapped_calls
+from distlint.link.modules import FunctionRef
+from distlint.link.project import CallSite, Project
+from distlint.link.walking import Guard, calls_in, guards_of, statements
+from distlint.model import python as ir
+from distlint.model.finding import Finding, Related
+from distlint.model.value import Confidence
+
+MAX_CALL_CHAIN = 3
+"""Calls that are followed from a guarded call of a project function to the collective inside it."""
+
+
+class Collective(NamedTuple):
+    """A call that all processes must make: its site, what it is called, and the calls that lead to the library's."""
+
+    site: CallSite
+    what: str
+    chain: tuple[CallSite, ...] = ()
+
+
+class Split(NamedTuple):
+    """The test that parts the ranks, and the ranks that pass it: 0, or all others."""
+
+    guard: Guard
+    main_only: bool
+    by_counter: bool
+
+
+@dataclass(slots=True)
+class _Work:
+    project: Project
+    first: RankView
+    second: RankView
+    collective_names: frozenset[str]
+    possible: set[str] = field(default_factory=set)
+    """Names of project functions that may come to a collective."""
+    lone: dict[tuple[str, str], set[bool]] = field(default_factory=dict)
+    """For each file and collective the sides (main only or not) that make it alone."""
+
+
+@check("rank-guard")
+def rank_guard(context: CheckContext) -> Iterator[Finding]:
+    """A finding for each collective call that is certainly made by rank 0 alone, or by all but rank 0."""
+    project: Project = context.project
+    direct = [
+        *(Collective(site, _what(site.name)) for site in project.calls_to(set(context.parameters["collectives"]))),
+        *(Collective(site, what) for site, what in wrapped_calls(context)),
+    ]
+    if not direct:
+        return
+    counters = dict(context.parameters.get("counters", {}))
+    names = frozenset(item.site.name.rpartition(".")[2] for item in direct if item.site.name)
+    work = _Work(
+        project, RankView(project, FIRST, counters=counters), RankView(project, SECOND, counters=counters), names
+    )
+    work.possible = _functions_with(project, direct)
+    whole = [item for item in direct if not _has_group(item.site.site.call, context)]
+    found = [(item, split) for item in _with_callers(work, whole) if (split := _split(work, item.site)) is not None]
+    for item, split in found:
+        work.lone.setdefault((item.site.file, item.what), set()).add(split.main_only)
+    for item, split in found:
+        if _is_answered(work, item, split) or _is_alone(project, item.site.file):
+            continue
+        yield _finding(context, item, split)
+
+
+def _finding(context: CheckContext, item: Collective, split: Split) -> Finding:
+    site = item.site
+    who = "rank 0 alone makes" if split.main_only else "all ranks but 0 make"
+    file = site.file
+    test = split.guard.test
+    related = []
+    if test is not None:
+        why = "a counter that runs on rank 0 only is tested here" if split.by_counter else "the rank is tested here"
+        related.append(Related(ir.unpack(test.at, file), why))
+    related += [Related(inner.span, f"comes to `{item.what}` here") for inner in item.chain]
+    called = "call" if not item.chain else f"call, which leads to `{item.what}`"
+    name = item.what if not item.chain else _callee(site)
+    return context.finding(
+        f"{who} the `{name}` {called}, but every rank has to",
+        site.span,
+        related=related,
+        confidence=Confidence.LIKELY,
+        symbol=name,
+    )
+
+
+def _callee(site: CallSite) -> str:
+    func = site.site.call.func
+    return func.name if type(func) is ir.Attribute else func.id if type(func) is ir.Name else "function"
+
+
+def _what(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _has_group(call: ir.Call, context: CheckContext) -> bool:
+    given = context.parameters["group-arguments"]
+    return any(
+        keyword.name is None or (keyword.name in given and not _is_none(keyword.value)) for keyword in call.keywords
+    )
+
+
+def _is_none(expr: ir.Expr) -> bool:
+    return type(expr) is ir.Constant and expr.value is None
+
+
+def _functions_with(project: Project, direct: list[Collective]) -> set[str]:
+    """The names of project functions that may come to one of the calls, directly or through others."""
+    found: set[FunctionRef] = set()
+    wave = {FunctionRef(item.site.file, item.site.site.function) for item in direct if item.site.site.function >= 0}
+    for _ in range(6):
+        found |= wave
+        callers = {
+            FunctionRef(caller.file, caller.site.function)
+            for ref in wave
+            for caller in project.callers(ref)
+            if caller.site.function >= 0
+        }
+        wave = callers - found
+        if not wave:
+            break
+    return {project.function(ref).name for ref in found}
+
+
+def _with_callers(work: _Work, direct: list[Collective]) -> Iterator[Collective]:
+    """The calls themselves, and calls of project functions that certainly come to one of them."""
+    wave = direct
+    seen: set[tuple[str, int]] = set()
+    for depth in range(MAX_CALL_CHAIN + 1):
+        yield from wave
+        following: list[Collective] = []
+        for item in wave if depth < MAX_CALL_CHAIN else ():
+            function = item.site.site.function
+            if function < 0 or not _is_unconditional(work, item.site):
+                continue
+            for caller in work.project.callers(FunctionRef(item.site.file, function)):
+                key = (caller.file, caller.site.call.at)
+                if caller.shift == 0 and key not in seen:
+                    seen.add(key)
+                    site = CallSite(caller.file, caller.site)
+                    following.append(Collective(site, item.what, (*item.chain, item.site)))
+        wave = following
+
+
+def _is_unconditional(work: _Work, site: CallSite) -> bool:
+    """Whether a call is made whenever its function is entered."""
+    guards = guards_of(body_of(work.project, site.file, site.site.function), site.site.call.at)
+    if guards is None:
+        return False
+    for guard in guards:
+        if guard.test is None:
+            return False
+        if guard.kind == "for":
+            continue
+        sides = [view.holds(guard.test, site.file, site.site.function) for view in (work.first, work.second)]
+        if sides != [guard.holds, guard.holds]:
+            return False
+    return True
+
+
+def _split(work: _Work, site: CallSite) -> Split | None:
+    """The test that lets exactly one side of the ranks through to a call; ``None`` where there is no such test."""
+    body = body_of(work.project, site.file, site.site.function)
+    guards = guards_of(body, site.site.call.at)
+    found: Split | None = None
+    for guard in guards or ():
+        if guard.test is None:
+            return None
+        if guard.kind == "for" or asks_for_main(guard.test):
+            continue
+        if guard.kind == "exit" and _raises(body, guard):
+            return None
+        one = _passes(work.first, guard, site)
+        one_off = work.first.off
+        other = _passes(work.second, guard, site)
+        counted = work.second.off and not one_off
+        if one is False and other is False:
+            return None
+        if one is True and other is False:
+            found = found or Split(guard, True, counted)
+        elif one is False and other is True:
+            found = found or Split(guard, False, False)
+        elif one is None and other is False and counted:
+            found = found or Split(guard, True, True)
+    return found
+
+
+def _raises(body: tuple[ir.Stmt, ...], guard: Guard) -> bool:
+    """Whether the way that leaves early ends the whole job with an exception."""
+    for statement in statements(body):
+        if statement.at == guard.at and type(statement) is ir.If:
+            left = statement.orelse if guard.holds else statement.body
+            return type(left[-1]) is ir.Jump and left[-1].kind == "raise"
+    return False
+
+
+def _passes(view: RankView, guard: Guard, site: CallSite) -> bool | None:
+    assert guard.test is not None  # noqa: S101 - tested by the callers
+    holds = view.holds(guard.test, site.file, site.site.function)
+    return None if holds is None else holds is guard.holds
+
+
+def _is_answered(work: _Work, item: Collective, split: Split) -> bool:
+    """Whether the other ranks may make a matching call elsewhere: beside this one, or at another place of the file."""
+    if (not split.main_only) in work.lone.get((item.site.file, item.what), ()):
+        return True
+    site = item.site
+    body = body_of(work.project, site.file, site.site.function)
+    for call in calls_in(body):
+        name = call.func.name if type(call.func) is ir.Attribute else call.func.id if type(call.func) is ir.Name else ""
+        if name not in work.possible and name not in work.collective_names:
+            continue
+        other = _split(work, CallSite(site.file, ir.Site(call, site.site.function)))
+        if other is not None and other.main_only is not split.main_only:
+            return True
+    return False
+
+
+def _is_alone(project: Project, file: str) -> bool:
+    """Whether every known launch of the file starts one process only."""
+    runs = project.runs_reaching(file)
+    return bool(runs) and all(run.world_size.only == 1 for run in runs)

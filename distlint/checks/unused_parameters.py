@@ -1,0 +1,156 @@
+"""Layers that a module makes and never uses, in a wrapper that waits for the gradient of every parameter.
+
+Parameters: ``wrappers`` (each with the arguments that make it do without), ``layers`` (classes with parameters),
+``module`` (the class that modules derive from).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from distlint.checks.registry import CheckContext, check
+from distlint.checks.wrapped_calls import unwrapped
+from distlint.link.abstract import Instance, options_of
+from distlint.link.evaluate import find_argument
+from distlint.link.modules import ClassRef, FunctionRef
+from distlint.link.project import CallSite, Project
+from distlint.link.walking import below, expressions_of, statements
+from distlint.model import python as ir
+from distlint.model.finding import Finding, Related
+
+_REFLECTION = frozenset(
+    {
+        "getattr",
+        "children",
+        "named_children",
+        "modules",
+        "named_modules",
+        "parameters",
+        "named_parameters",
+        "__dict__",
+        "_modules",
+        "vars",
+        "apply",
+        "add_module",
+        "register_module",
+        "get_submodule",
+        "requires_grad_",
+        "setattr",
+    }
+)
+"""Names by which a class may reach its layers without naming them."""
+
+
+MAX_FURTHER_FILES = 200
+"""In a project with more files that mention no framework, we don't read them all to look for a name."""
+
+
+@check("unused-parameters")
+def unused_parameters(context: CheckContext) -> Iterator[Finding]:
+    """A finding for each layer of a wrapped module that no code of the project names."""
+    project: Project = context.project
+    wrappers = context.parameters["wrappers"]
+    for site in project.calls_to(set(wrappers)):
+        settings = wrappers[site.name]
+        if any(keyword.name is None or keyword.name in settings for keyword in site.site.call.keywords):
+            continue
+        owner = _wrapped_class(project, site)
+        if owner is None or not _is_plain(context, owner):
+            continue
+        for name, at in _layers(context, owner):
+            if not _is_named(project, owner, name):
+                yield context.finding(
+                    f"the parameters of `{name}` get no gradient: no code uses the layer",
+                    ir.unpack(at, owner.file),
+                    related=[Related(site.span, "the wrapper waits for the gradients of all parameters")],
+                    symbol=f"{project.class_(owner).name}.{name}",
+                )
+
+
+def _wrapped_class(project: Project, site: CallSite) -> ClassRef | None:
+    model, _ = find_argument(site.site.call, "module", 0)
+    if model is None:
+        return None
+    evaluator = project.evaluator(None)
+    frame = evaluator.frame(site.file, site.site.function)
+    state = evaluator.state(frame, site.site.call.at)
+    for _ in range(4):
+        options = options_of(evaluator.evaluate(unwrapped(model), frame, state))
+        only = options[0] if len(options) == 1 else None
+        if not isinstance(only, Instance):
+            return None
+        if isinstance(only.callee, ClassRef) and only.part == ():
+            return only.callee
+        inner = unwrapped(only.call)
+        if inner is only.call:
+            return None
+        model, frame, state = inner, only.frame, only.state
+    return None
+
+
+def _is_plain(context: CheckContext, owner: ClassRef) -> bool:
+    """Whether a class derives from the module class alone and reaches its layers by name only."""
+    project: Project = context.project
+    definition = project.class_(owner)
+    bases = [project.modules.dotted(base, owner.file) for base in definition.bases]
+    if bases != [context.parameters["module"]] or definition.decorators:
+        return False
+    module = project.module(owner.file)
+    methods = [function for function in module.functions if function.owner == owner.index]
+    if any(method.skipped for method in methods) or not any(method.name == "forward" for method in methods):
+        return False
+    for method in methods:
+        for statement in statements(method.body):
+            for expr in expressions_of(statement):
+                for part in below(expr):
+                    if (type(part) is ir.Name and part.id in _REFLECTION) or (
+                        type(part) is ir.Attribute and part.name in _REFLECTION
+                    ):
+                        return False
+                    if type(part) is ir.Lambda:
+                        return False
+    return True
+
+
+def _layers(context: CheckContext, owner: ClassRef) -> Iterator[tuple[str, ir.Position]]:
+    """The attributes that ``__init__`` sets to a layer with parameters, without a condition."""
+    project: Project = context.project
+    init = project.modules.method(owner, "__init__")
+    if init is None or init.file != owner.file:
+        return
+    function = project.function(init)
+    for statement in function.body:
+        if type(statement) is not ir.Assign or type(statement.value) is not ir.Call or len(statement.targets) != 1:
+            continue
+        target: ir.Expr = statement.targets[0]
+        if not isinstance(target, ir.Attribute) or not isinstance(target.base, ir.Name):
+            continue
+        own = target.base.id == function.parameters[0].name
+        if own and project.modules.dotted(statement.value.func, owner.file) in context.parameters["layers"]:
+            yield target.name, statement.at
+
+
+def _is_named(project: Project, owner: ClassRef, name: str) -> bool:
+    """Whether an attribute of this name is mentioned anywhere but in the one assignment that makes it."""
+    others = [file for file in project.paths if file.endswith(".py") and file != owner.file]
+    if sum(1 for file in others if file not in project.facts) > MAX_FURTHER_FILES:
+        return True
+    for file in others:
+        facts = project.file_facts(file)
+        if facts is None or facts.module is None or name in facts.module.attributes:
+            return True
+    module = project.module(owner.file)
+    mentions = 0
+    for index in range(-1, len(module.functions)):
+        body = module.body if index < 0 else project.function(FunctionRef(owner.file, index)).body
+        for statement in statements(body):
+            for expr in expressions_of(statement):
+                mentions += sum(1 for part in below(expr) if _mentions(part, name))
+    return mentions != 1
+
+
+def _mentions(part: ir.Expr, name: str) -> bool:
+    """Whether an expression is an attribute of a name, or the name as a string."""
+    if type(part) is ir.Attribute:
+        return part.name == name
+    return type(part) is ir.Constant and part.value == name

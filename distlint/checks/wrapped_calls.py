@@ -1,0 +1,95 @@
+"""Calls of wrapped models whose forward pass is made by all processes together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from distlint.checks.registry import CheckContext
+from distlint.link.abstract import Instance, options_of
+from distlint.link.evaluate import Evaluator, find_argument
+from distlint.link.modules import ClassRef
+from distlint.link.project import CallSite, Project
+from distlint.link.walking import below, calls_in
+from distlint.model import python as ir
+
+_KEEPING = frozenset({"cuda", "to", "cpu", "half", "float", "double", "bfloat16", "train", "eval", "requires_grad_"})
+"""Methods of a module that give the module itself."""
+
+
+def wrapped_calls(context: CheckContext) -> Iterator[tuple[CallSite, str]]:
+    """The calls ``model(...)`` of objects that ``wrappers`` made, with the words for a message."""
+    project: Project = context.project
+    wrappers = dict(context.parameters.get("wrappers", {}))
+    wrapped = [site for name in wrappers for site in project.calls_to({name})]
+    if not wrapped:
+        return
+    evaluator = project.evaluator(None)
+    for file in project.python_files:
+        module = project.module(file)
+        for sites in module.calls.values():
+            for site in sites:
+                found = CallSite(file, site)
+                instance = _called_object(project, evaluator, found)
+                if instance is None:
+                    continue
+                name = evaluator.instance_name(instance).removesuffix("()")
+                if name in wrappers and (
+                    not wrappers[name] or _may_hold_buffers(project, evaluator, instance, wrappers[name])
+                ):
+                    yield found, f"{_text(site.call.func)}(...)"
+
+
+def _called_object(project: Project, evaluator: Evaluator, found: CallSite) -> Instance | None:
+    func = found.site.call.func
+    if type(func) is not ir.Name and not (
+        type(func) is ir.Attribute and type(func.base) is ir.Name and func.base.id == "self"
+    ):
+        return None
+    if project.modules.dotted(func, found.file):
+        return None
+    options = options_of(evaluator.ask(func, found.file, found.site.function))
+    only = options[0] if len(options) == 1 else None
+    return only if isinstance(only, Instance) and only.part == () else None
+
+
+def _text(func: ir.Expr) -> str:
+    return f"{_text(func.base)}.{func.name}" if type(func) is ir.Attribute else func.id if type(func) is ir.Name else ""
+
+
+def _may_hold_buffers(project: Project, evaluator: Evaluator, wrapper: Instance, switch: str) -> bool:
+    """Whether the wrapped module certainly has buffers, and the argument ``switch`` does not keep them at home."""
+    given, certain = find_argument(wrapper.call, switch, None)
+    if given is not None or not certain:
+        return False
+    model, _ = find_argument(wrapper.call, "module", 0)
+    if model is None:
+        return False
+    for option in options_of(evaluator.evaluate(unwrapped(model), wrapper.frame, wrapper.state)):
+        if not isinstance(option, Instance) or not _holds_buffers(project, option):
+            return False
+    return True
+
+
+def unwrapped(expr: ir.Expr) -> ir.Expr:
+    """``model`` of ``model.to(device).train()``."""
+    while type(expr) is ir.Call and type(expr.func) is ir.Attribute and expr.func.name in _KEEPING:
+        expr = expr.func.base
+    return expr
+
+
+def _holds_buffers(project: Project, instance: Instance) -> bool:
+    """Whether a module is seen to be built with normalisation layers or registered buffers."""
+    call = instance.call
+    while type(call.func) is ir.Attribute and call.func.name in _KEEPING and type(call.func.base) is ir.Call:
+        call = call.func.base
+    if isinstance(instance.callee, ClassRef):
+        init = project.modules.method(instance.callee, "__init__")
+        if init is None or init.file != instance.callee.file:
+            return False
+        return any(_makes_buffers(one) for one in calls_in(project.function(init).body))
+    return any(type(part) is ir.Call and _makes_buffers(part) for part in below(call))
+
+
+def _makes_buffers(call: ir.Call) -> bool:
+    name = call.func.name if type(call.func) is ir.Attribute else call.func.id if type(call.func) is ir.Name else ""
+    return name.startswith(("BatchNorm", "SyncBatchNorm", "resnet")) or name == "register_buffer"

@@ -1,0 +1,59 @@
+"""Whether a run comes to a call: the tests on the way there, as far as the run's options decide them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from distlint.link.abstract import node_of
+from distlint.link.arithmetic import truth
+from distlint.link.walking import guards_of
+from distlint.model import python as ir
+from distlint.model.document import node_value
+from distlint.model.launch import Run
+from distlint.model.value import Confidence
+
+if TYPE_CHECKING:
+    from distlint.link.project import CallSite, Project
+
+_AFFIXES = {"startswith": str.startswith, "endswith": str.endswith}
+
+
+def runs_through(project: Project, found: CallSite) -> Iterator[Run | None]:
+    """The launched runs that come to a call, or ``None`` once where no launch of its file is known.
+
+    Nothing where launches are known and none of them comes there: then the place does nothing in this project.
+    """
+    runs = project.runs_reaching(found.file)
+    if not runs:
+        yield None
+    yield from (run for run in runs if comes_to(project, found, run))
+
+
+def comes_to(project: Project, found: CallSite, run: Run) -> bool:
+    """Whether a run may come to a call: false only where the options that it gives decide a test the other way."""
+    module = project.module(found.file)
+    function = found.site.function
+    body = module.body if function < 0 else module.functions[function].body
+    for guard in guards_of(body, found.site.call.at) or ():
+        if guard.test is not None and guard.kind in ("if", "exit", "expression"):
+            decided = _decided(project, guard.test, found, run)
+            if decided is not None and decided != guard.holds:
+                return False
+    return True
+
+
+def _decided(project: Project, test: ir.Expr, found: CallSite, run: Run) -> bool | None:
+    """Whether a test holds in a run; also for ``option.startswith("...")``."""
+    evaluator = project.evaluator(run)
+    file, function = found.file, found.site.function
+    if type(test) is ir.Call and type(test.func) is ir.Attribute and test.func.name in _AFFIXES and len(test.args) == 1:
+        texts = [
+            node_value(node_of(evaluator.ask(expr, file, function), ir.unpack(expr.at, file)))
+            for expr in (test.func.base, test.args[0])
+        ]
+        if all(
+            text.is_known and isinstance(text.only, str) and text.confidence > Confidence.POSSIBLE for text in texts
+        ):
+            return _AFFIXES[test.func.name](texts[0].only, texts[1].only)
+    return truth(evaluator.ask(test, file, function))

@@ -1,0 +1,238 @@
+"""Calls of the project's own functions: which argument goes to which parameter, and what comes back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from distlint.link.abstract import (
+    Abstract,
+    Delayed,
+    Frame,
+    Instance,
+    LambdaValue,
+    PartialValue,
+    Reference,
+    lifted,
+    node_of,
+    options_of,
+    several,
+)
+from distlint.link.arithmetic import truth
+from distlint.link.flow import Assume, Env
+from distlint.link.modules import ClassRef, External, FunctionRef
+from distlint.model import python as ir
+from distlint.model.document import Entry, Leaf, Mapping, Sequence
+from distlint.model.span import Span
+from distlint.model.value import known, unknown
+
+if TYPE_CHECKING:
+    from distlint.link.evaluate import Evaluator
+
+MAX_CALL_DEPTH = 6
+"""Function calls that are entered one inside the other."""
+
+
+@dataclass(slots=True)
+class Given:
+    """The arguments of a call; ``open_positional`` and ``open_keywords`` say that there may be more, from the last one on."""
+
+    positional: list[Delayed] = field(default_factory=list)
+    keywords: dict[str, Delayed] = field(default_factory=dict)
+    open_positional: bool = False
+    open_keywords: bool = False
+
+
+def given_arguments(evaluator: Evaluator, call: ir.Call, frame: Frame, state: Env) -> Given:
+    """The arguments of a call, ``*`` and ``**`` taken apart where what stands behind them is known."""
+    given = Given()
+    for argument in call.args:
+        if given.open_positional:
+            break
+        if type(argument) is not ir.Starred:
+            given.positional.append(Delayed(argument, frame, state))
+            continue
+        spread = evaluator.evaluate(argument.value, frame, state)
+        if isinstance(spread, Sequence) and not spread.open:
+            given.positional.extend(Delayed(value=lifted(item)) for item in spread.items)
+        else:
+            given.open_positional = True
+    for keyword in call.keywords:
+        if keyword.name is not None:
+            given.keywords[keyword.name] = Delayed(keyword.value, frame, state)
+            continue
+        spread = evaluator.evaluate(keyword.value, frame, state)
+        if not isinstance(spread, Mapping):
+            given.open_keywords = True
+            continue
+        given.open_keywords = given.open_keywords or spread.open or not all(entry.certain for entry in spread.entries)
+        for entry in spread.entries:
+            if entry.certain and isinstance(entry.key, str):
+                given.keywords[entry.key] = Delayed(value=lifted(entry.node))
+    return given
+
+
+def bound_parameters(
+    evaluator: Evaluator, parameters: tuple[ir.Parameter, ...], given: Given, span: Span
+) -> dict[str, Delayed]:
+    """What each parameter gets; one that is not in the result has its default."""
+    bound: dict[str, Delayed] = {}
+    missing = Leaf(unknown("behind * or ** in the call", span), span)
+    keywords = dict(given.keywords)
+    position = 0
+    for parameter in parameters:
+        if parameter.kind == "var-positional":
+            rest = [evaluator.force(one) for one in given.positional[position:]]
+            items = tuple(node_of(one, span) for one in rest)
+            bound[parameter.name] = Delayed(value=Sequence(items, span, given.open_positional))
+        elif parameter.kind == "var-keyword":
+            entries = [Entry(name, span, node_of(evaluator.force(one), span)) for name, one in keywords.items()]
+            bound[parameter.name] = Delayed(value=Mapping(tuple(entries), span, given.open_keywords))
+        elif parameter.kind in ("normal", "positional") and position < len(given.positional):
+            bound[parameter.name] = given.positional[position]
+            position += 1
+        elif parameter.name in keywords and parameter.kind != "positional":
+            bound[parameter.name] = keywords.pop(parameter.name)
+        elif given.open_keywords or (given.open_positional and parameter.kind != "keyword"):
+            bound[parameter.name] = Delayed(value=missing)
+    return bound
+
+
+def call_result(evaluator: Evaluator, call: ir.Call, frame: Frame, state: Env, span: Span) -> Abstract:
+    """What a call gives."""
+    from distlint.link.library_calls import call_method
+
+    if type(call.func) is ir.Attribute:
+        result = call_method(evaluator, call, frame, state, span)
+        if result is not None:
+            return result
+    callees = options_of(evaluator.evaluate(call.func, frame, state))
+    return several([_result_of(evaluator, callee, call, frame, state, span) for callee in callees], span)
+
+
+def _result_of(evaluator: Evaluator, callee: Abstract, call: ir.Call, frame: Frame, state: Env, span: Span) -> Abstract:
+    from distlint.link.library_calls import call_library
+
+    if isinstance(callee, Reference) and isinstance(callee.target, External):
+        found = call_library(evaluator, callee.target.name, call, frame, state, span)
+        return found if found is not None else Instance(callee.target, call, frame, state)
+    if isinstance(callee, Reference) and isinstance(callee.target, ClassRef):
+        return Instance(callee.target, call, frame, state)
+    if isinstance(callee, Instance):
+        method = evaluator.modules.method(callee.callee, "__call__") if isinstance(callee.callee, ClassRef) and not callee.part else None
+        if method is None:
+            return Instance(External(evaluator.instance_name(callee)), call, frame, state)
+        callee = Reference(method, span, callee)
+    if isinstance(callee, Reference | LambdaValue | PartialValue):
+        return entered(evaluator, callee, given_arguments(evaluator, call, frame, state), frame.depth + 1, span)
+    return Leaf(unknown("the result of a call that we can't resolve", span), span)
+
+
+def entered(evaluator: Evaluator, callee: Abstract, given: Given, depth: int, span: Span) -> Abstract:
+    """What a function of the project, a lambda or a partial call gives for some arguments."""
+    if depth > MAX_CALL_DEPTH:
+        evaluator.cut()
+        return Leaf(unknown("too many calls deep", span), span)
+    if isinstance(callee, PartialValue):
+        first = given_arguments(evaluator, callee.call, callee.frame, callee.state)
+        together = Given(
+            [*first.positional[1:], *given.positional],
+            {**first.keywords, **given.keywords},
+            first.open_positional or given.open_positional,
+            first.open_keywords or given.open_keywords,
+        )
+        return several([entered(evaluator, one, together, depth + 1, span) for one in options_of(callee.callee)], span)
+    if isinstance(callee, LambdaValue):
+        bound = bound_parameters(evaluator, callee.lambda_.parameters, given, span)
+        for parameter in callee.lambda_.parameters:
+            if parameter.default is not None:
+                bound.setdefault(parameter.name, Delayed(parameter.default, callee.frame, callee.state))
+        around = callee.frame
+        inner = Frame(
+            around.file, around.function, around.bindings, depth, around.instance, around.bound, around.outer, {**around.local, **bound}
+        )
+        evaluator.keep(inner)
+        return evaluator.evaluate(callee.lambda_.body, inner, callee.state)
+    if isinstance(callee, Reference) and isinstance(callee.target, FunctionRef):
+        function = evaluator.project.function(callee.target)
+        shift = 1 if callee.receiver is not None and function.owner >= 0 and not is_static(function) else 0
+        bindings = bound_parameters(evaluator, function.parameters[shift:], given, span)
+        return returned(evaluator, callee, bindings, span, depth)
+    if isinstance(callee, Reference) and isinstance(callee.target, External):
+        return Leaf(unknown("the result of a library call", span), span)
+    return Leaf(unknown("the result of a call that we can't resolve", span), span)
+
+
+def returned(
+    evaluator: Evaluator, callee: Reference, bindings: dict[str, Delayed], span: Span, depth: int
+) -> Abstract:
+    """What a function of the project returns for these arguments."""
+    inner = inner_frame(evaluator, callee, bindings, depth)
+    if inner is None:
+        assert isinstance(callee.target, FunctionRef)  # noqa: S101 - the only kind that has a frame
+        return Leaf(unknown(f"the result of `{evaluator.project.function(callee.target).name}`", span), span)
+    results: list[Abstract] = []
+    for value, state in returns_of(evaluator, inner):
+        results.append(Leaf(known(None, span), span) if value is None else evaluator.evaluate(value, inner, state))
+    return several(results, span)
+
+
+def inner_frame(evaluator: Evaluator, callee: Reference, bindings: dict[str, Delayed], depth: int) -> Frame | None:
+    """The frame of a call whose result is what the body returns; ``None`` for generators, coroutines and decorated functions."""
+    assert isinstance(callee.target, FunctionRef)  # noqa: S101 - tested by the caller
+    target = callee.target
+    function = evaluator.project.function(target)
+    flow = evaluator.project.flow(target.file, target.index)
+    changed = any(not is_plain(decorator) for decorator in function.decorators)
+    if function.skipped or function.is_async or flow.has_yield or changed:
+        return None
+    inner = Frame(target.file, target.index, bindings, depth, callee.receiver, bound=True, outer=callee.scope)
+    evaluator.keep(inner)
+    return inner
+
+
+def returns_of(evaluator: Evaluator, inner: Frame) -> list[tuple[ir.Expr | None, Env]]:
+    """The ``return`` values of a call with their states, without those that the arguments rule out."""
+    flow = evaluator.project.flow(inner.file, inner.function)
+    ends = [(statement.value, state) for statement, state in flow.returns]
+    if flow.exit is not None:
+        ends.append((None, flow.exit))
+    return [end for end in ends if is_feasible(evaluator, inner, end[1])] if len(ends) > 1 else ends
+
+
+def is_feasible(evaluator: Evaluator, frame: Frame, state: Env) -> bool:
+    """Whether a place can be reached, as far as the tests on the way to it are decided."""
+    place: Env | None = state
+    while place is not None:
+        if isinstance(place, Assume) and place.prev is not None:
+            decided = truth(evaluator.evaluate(place.test, frame, place.prev))
+            if decided is not None and decided is not place.holds:
+                return False
+        place = place.prev
+    return True
+
+
+def _decorator_name(decorator: ir.Expr) -> str:
+    if type(decorator) is ir.Call:
+        decorator = decorator.func
+    return decorator.name if type(decorator) is ir.Attribute else decorator.id if type(decorator) is ir.Name else ""
+
+
+def decorated(decorators: tuple[ir.Expr, ...], *names: str) -> bool:
+    """Whether one of some decorators stands above a definition."""
+    return any(_decorator_name(decorator) in names for decorator in decorators)
+
+
+def is_static(function: ir.Function) -> bool:
+    """Whether a method takes neither an object nor a class first."""
+    return decorated(function.decorators, "staticmethod")
+
+
+_PLAIN_DECORATORS = frozenset(
+    {"staticmethod", "classmethod", "property", "cached_property", "lru_cache", "cache", "wraps", "no_grad", "record"}
+)
+
+
+def is_plain(decorator: ir.Expr) -> bool:
+    """Whether a decorator leaves the result of the function as it is."""
+    return _decorator_name(decorator) in _PLAIN_DECORATORS

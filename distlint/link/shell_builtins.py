@@ -1,0 +1,124 @@
+"""Commands of the shell itself that change its state without starting anything: ``cd``, ``set``, ``shift``, ``break``.
+
+Each takes the expanded words, its own name first, and gives its exit status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from distlint.link.shell_commands import EvaluatedWord
+from distlint.link.shell_conditions import FALSE, TRUE, UNDECIDED, Decision
+from distlint.link.shell_paths import directory_at
+from distlint.link.shell_state import Directory, State, scalar
+from distlint.link.shell_values import Hole, Text
+from distlint.link.shell_variables import positional
+from distlint.link.shell_walk import Walk
+
+Builtin = Callable[[Sequence[EvaluatedWord], State], Decision]
+Jump = Callable[[Walk, State], None]
+
+
+def change_directory(words: Sequence[EvaluatedWord], state: State) -> Decision:
+    """``cd`` and ``pushd``."""
+    operands = [word for word in words[1:] if not (word.literal or "").startswith("-")]
+    if len(operands) == 1 and len(operands[0].texts) == 1:
+        state.directory = directory_at(operands[0].texts[0], state.directory)
+    else:
+        state.directory = Directory("", "unknown")
+    return TRUE
+
+
+def _popd(_words: Sequence[EvaluatedWord], state: State) -> Decision:
+    state.directory = Directory("", "unknown")
+    return TRUE
+
+
+def _set(words: Sequence[EvaluatedWord], state: State) -> Decision:
+    """``set -a`` exports what is assigned from now on; operands become the positional parameters."""
+    for at, word in enumerate(words[1:], start=1):
+        text = word.literal
+        if text == "--":
+            state.arguments = positional(words[at + 1 :])
+            break
+        if text is None or not text.startswith(("-", "+")):
+            if words[at - 1].literal not in ("-o", "+o"):
+                state.arguments = positional(words[at:])
+                break
+            state.export_all = state.export_all or (text == "allexport" and words[at - 1].literal == "-o")
+        elif "a" in text and not text.startswith("--"):
+            state.export_all = text.startswith("-")
+    return TRUE
+
+
+def _shift(words: Sequence[EvaluatedWord], state: State) -> Decision:
+    count = words[1].literal if len(words) > 1 else "1"
+    arguments = state.arguments
+    if arguments is not None and count is not None and count.isdecimal() and not _may_differ(arguments):
+        state.arguments = arguments[int(count[:6]) :]
+    else:
+        state.arguments = None
+    return TRUE
+
+
+def _may_differ(arguments: Sequence[Text]) -> bool:
+    """Whether there may be more or fewer arguments than we see."""
+    return any(isinstance(piece, Hole) and piece.many for text in arguments for piece in text)
+
+
+def _read(words: Sequence[EvaluatedWord], state: State) -> Decision:
+    for word in words[1:]:
+        name = word.literal
+        if name is not None and name.isidentifier():
+            hole: Text = (Hole(name, f"${name} is read from input", sets=(word.span,)),)
+            state.variables[name] = scalar(hole, span=word.span)
+    return UNDECIDED
+
+
+def _true(_words: Sequence[EvaluatedWord], _state: State) -> Decision:
+    return TRUE
+
+
+def _false(_words: Sequence[EvaluatedWord], _state: State) -> Decision:
+    return FALSE
+
+
+BUILTINS: dict[str, Builtin] = {
+    "cd": change_directory,
+    "pushd": change_directory,
+    "popd": _popd,
+    "set": _set,
+    "shift": _shift,
+    "read": _read,
+    "mapfile": _read,
+    "readarray": _read,
+    "true": _true,
+    ":": _true,
+    "false": _false,
+}
+
+
+def _exit(_walk: Walk, state: State) -> None:
+    state.alive = False
+
+
+def _return(walk: Walk, state: State) -> None:
+    if walk.returns:
+        walk.returns[-1].append(state.copy())
+    state.alive = False
+
+
+def _break(walk: Walk, state: State) -> None:
+    if len(walk.exits) >= 2:
+        walk.exits[-2].append(state.copy())
+        state.alive = False
+
+
+def _continue(walk: Walk, state: State) -> None:
+    if walk.exits:
+        walk.exits[-1].append(state.copy())
+        state.alive = False
+
+
+JUMPS: dict[str, Jump] = {"exit": _exit, "return": _return, "break": _break, "continue": _continue}
+"""Commands behind which control goes on elsewhere. A loop has two lists of exits: its own, then that of a turn."""

@@ -1,0 +1,190 @@
+"""What a command starts that we can follow: functions, scripts of the project, and strings handed to a shell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from distlint.link.scheduler_header import header_variables
+from distlint.link.shell_commands import EvaluatedWord
+from distlint.link.shell_conditions import TRUE, UNDECIDED, Decision
+from distlint.link.shell_expand import Expander
+from distlint.link.shell_paths import find_file
+from distlint.link.shell_state import State, scalar
+from distlint.link.shell_values import Chunk, Hole, Piece, Text, plain, shown
+from distlint.link.shell_variables import positional
+from distlint.link.shell_walk import Context, Walk, joined_into
+from distlint.model.launch import ScriptCall
+from distlint.model.shell import Function, Statement
+from distlint.model.span import Span
+
+MAX_CALLS = 8
+MAX_FUNCTION_DEPTH = 10
+MAX_STRING = 20_000
+
+_SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh"})
+_OPTIONS_WITH_VALUE = frozenset({"-o", "-O", "+o", "+O", "--rcfile", "--init-file"})
+
+Run = Callable[[Sequence[Statement], State, Context], Decision]
+"""Runs statements in order and gives the exit status of the last one."""
+
+
+class Follower:
+    """Goes into what commands start; ``run`` runs the statements found there."""
+
+    def __init__(self, walk: Walk, expander: Expander, run: Run) -> None:
+        self._walk = walk
+        self._expander = expander
+        self._run = run
+
+    # Functions
+
+    def call(self, function: Function, words: Sequence[EvaluatedWord], state: State, context: Context) -> Decision:
+        """Runs a function's body with arguments and local variables of its own."""
+        arguments, hidden = state.arguments, state.hidden
+        state.arguments, state.hidden = positional(words[1:]), {}
+        self._walk.returns.append([])
+        status = self._run(function.body, state, context._replace(functions=context.functions + 1))
+        joined_into(state, self._walk.returns.pop())
+        state.leave_function(hidden)
+        state.arguments = arguments
+        return status
+
+    # Scripts
+
+    def run_file(self, path: str, state: State, context: Context) -> None:
+        """Runs a script in a state of its own."""
+        facts = self._walk.files[path]
+        state.variables.update(header_variables(facts, state.variables.keys()))
+        self._isolated(facts.statements, state, context)
+
+    def _isolated(self, statements: Sequence[Statement], state: State, context: Context) -> None:
+        with self._walk.isolated(), self._expander.located(None):
+            self._run(statements, state, context)
+
+    def follow(self, words: Sequence[EvaluatedWord], span: Span, state: State, context: Context) -> None:
+        """Runs the script of the project, or the string, that a command hands to a shell."""
+        skipped = self._walk.unwrap(words)
+        inner = words[skipped:]
+        if not inner or context.calls >= MAX_CALLS:
+            return
+        wrapped = self._walk.commands[-1] if skipped and self._walk.commands else context.wrapped
+        context = context._replace(wrapped=wrapped, calls=context.calls + 1)
+        name = (inner[0].literal or "").rsplit("/", 1)[-1]
+        if name in _SHELLS:
+            self._shell(inner, span, state, context)
+        elif name == "sbatch":
+            self._submit(inner, span, state, context)
+        else:
+            path = self._script(inner[0], state)
+            if path:
+                self._enter(path, _child(state, path, inner[1:]), span, state.script, context)
+
+    def _shell(self, words: Sequence[EvaluatedWord], span: Span, state: State, context: Context) -> None:
+        """``bash script arguments`` and ``bash -c string``."""
+        for at, word in enumerate(words[1:], start=1):
+            text = word.literal
+            if text is not None and text.startswith(("-", "+")):
+                if not text.startswith("--") and "c" in text and at + 1 < len(words):
+                    self._string_in_child(words[at + 1 :], state, context)
+                    return
+                if text in _OPTIONS_WITH_VALUE:
+                    return
+                continue
+            path = self._script(word, state)
+            if path:
+                self._enter(path, _child(state, path, words[at + 1 :]), span, state.script, context)
+            return
+
+    def _submit(self, words: Sequence[EvaluatedWord], span: Span, state: State, context: Context) -> None:
+        """``sbatch [options] script arguments``; options given here win over the script's header."""
+        for at, word in enumerate(words[1:], start=1):
+            path = self._script(word, state)
+            if path:
+                child = _child(state, path, words[at + 1 :])
+                child.variables.update(header_variables(words[1:at], ()))
+                self._enter(path, child, span, state.script, context)
+                return
+
+    def _enter(self, path: str, child: State, span: Span, caller: str, context: Context) -> None:
+        self._walk.calls.append(ScriptCall(caller, path, span))
+        self.run_file(path, child, context)
+
+    def _script(self, word: EvaluatedWord, state: State) -> str:
+        """The shell script of the project that a word names, or ``""``."""
+        if len(word.texts) != 1:
+            return ""
+        whole = plain(word.texts[0])
+        if whole is not None and "/" not in whole and "." not in whole:
+            return ""
+        return find_file(word.texts[0], state.directory, state.script, self._walk.files.__contains__)
+
+    def source(self, words: Sequence[EvaluatedWord], state: State, context: Context) -> Decision:
+        """``source script arguments``: runs a script in the same state."""
+        if len(words) < 2 or context.calls >= MAX_CALLS:
+            return UNDECIDED
+        path = self._script(words[1], state)
+        if path:
+            self._walk.calls.append(ScriptCall(state.script, path, words[0].span, sourced=True))
+            arguments, script = state.arguments, state.script
+            if len(words) > 2:
+                state.arguments = positional(words[2:])
+            state.script = path
+            statements = self._walk.files[path].statements
+            self._isolated(statements, state, context._replace(calls=context.calls + 1))
+            state.arguments, state.script = arguments, script
+        return TRUE
+
+    # Strings
+
+    def evaluate(self, words: Sequence[EvaluatedWord], state: State, context: Context) -> Decision:
+        """``eval``: runs its words, joined, in the same state."""
+        if len(words) > 1 and all(len(word.texts) == 1 for word in words[1:]):
+            pieces: list[Piece] = []
+            for at, word in enumerate(words[1:]):
+                pieces += [*((Chunk(" "),) if at else ()), *word.texts[0]]
+            self._string(tuple(pieces), words[1].span, state, context)
+        return UNDECIDED
+
+    def _string_in_child(self, words: Sequence[EvaluatedWord], state: State, context: Context) -> None:
+        """``bash -c string name arguments``."""
+        if len(words[0].texts) == 1:
+            with self._walk.isolated():
+                self._string(words[0].texts[0], words[0].span, _child(state, state.script, words[2:]), context)
+
+    def _string(self, text: Text, span: Span, state: State, context: Context) -> None:
+        """Runs a text as commands; its unknown parts stay variables that nobody set."""
+        whole = shown(text)
+        if not whole.strip() or len(whole) > MAX_STRING or context.calls >= MAX_CALLS:
+            return
+        from distlint.read.shell import read_shell
+
+        for piece in text:
+            if isinstance(piece, Hole) and piece.name and piece.name not in state.variables and not piece.outside:
+                state.variables[piece.name] = scalar((piece,))
+        facts, _ = read_shell(whole, span.file)
+        with self._expander.located(_locator(text, span)):
+            self._run(facts.statements, state, context._replace(calls=context.calls + 1))
+
+
+def _child(state: State, script: str, arguments: Sequence[EvaluatedWord]) -> State:
+    """The state in which a child process begins."""
+    return State(script, state.exported(), {}, positional(arguments), state.directory)
+
+
+def _locator(text: Text, span: Span) -> Callable[[Span], Span]:
+    """Maps places in a string that is run to places in the file: exact for one literal, else the whole word."""
+    pieces = [piece for piece in text if isinstance(piece, Hole) or (isinstance(piece, Chunk) and piece.text)]
+    first = pieces[0] if len(pieces) == 1 else None
+    at = first.at if isinstance(first, Chunk) else None
+    if at is None:
+        return lambda _: span
+    file, line, column = at
+
+    def shift(inner: Span) -> Span:
+        if inner.file != span.file:
+            return inner
+        start = column + inner.column - 1 if inner.line == 1 else inner.column
+        end = column + inner.end_column - 1 if inner.end_line == 1 else inner.end_column
+        return Span(file, line + inner.line - 1, start, line + inner.end_line - 1, end)
+
+    return shift
