@@ -58,12 +58,12 @@ def _rest(descriptor: int, size: int) -> bytes:
 def read_one(root: str, path: str) -> Source | None:
     """Reads one more file of the project, for a value that leads there; ``None`` if it is no regular, readable, small file inside."""
     kind = kind_by_name(path)
-    real = os.path.realpath(os.path.join(root, path))
-    if not real.startswith(os.path.join(os.path.realpath(root), "")):
-        return None
     try:
+        real = os.path.realpath(os.path.join(root, path))
+        if not real.startswith(os.path.join(os.path.realpath(root), "")):
+            return None
         data = read_regular(real, kind_by_content if kind is None else None)
-    except (OSError, TooLarge):
+    except (OSError, TooLarge, ValueError):
         return None
     if data is None:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import operator
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -53,8 +54,20 @@ def _divide(left: Any, right: Any) -> Any:
 
 def _modulo(left: Any, right: Any) -> Any:
     if isinstance(left, (str, bytes)):
-        raise TypeError("string formatting is not followed")
+        return _format(left, right)
     return left % right
+
+
+def _format(template: str | bytes, given: Any) -> str:
+    """``%`` formatting with plain conversions only: a width would let a short text make a long one."""
+    plain = template.replace("%%", "") if isinstance(template, str) else ""
+    if not plain or len(plain) > 1000 or re.sub(r"%(\(\w+\))?(\.\d)?[sdifrg]", "", plain).count("%"):
+        raise TypeError("a format that is not followed")
+    given = tuple(given) if isinstance(given, list) else given
+    scalars = (str, int, float, bool, type(None))
+    if not isinstance(given, scalars) and not (isinstance(given, tuple) and all(isinstance(one, scalars) for one in given)):
+        raise TypeError("formats something that is not a plain value")
+    return str(template % given)
 
 
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {

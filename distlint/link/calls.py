@@ -100,7 +100,7 @@ def bound_parameters(
 
 def call_result(evaluator: Evaluator, call: ir.Call, frame: Frame, state: Env, span: Span) -> Abstract:
     """What a call gives."""
-    from distlint.link.library_calls import call_method
+    from distlint.link.method_calls import call_method
 
     if type(call.func) is ir.Attribute:
         result = call_method(evaluator, call, frame, state, span)
@@ -152,7 +152,9 @@ def entered(evaluator: Evaluator, callee: Abstract, given: Given, depth: int, sp
             around.file, around.function, around.bindings, depth, around.instance, around.bound, around.outer, {**around.local, **bound}
         )
         evaluator.keep(inner)
-        return evaluator.evaluate(callee.lambda_.body, inner, callee.state)
+        # Variables from outside are looked up when the lambda is called, which may be after everything around it.
+        late = evaluator.project.flow(around.file, around.function).exit
+        return evaluator.evaluate(callee.lambda_.body, inner, late or callee.state)
     if isinstance(callee, Reference) and isinstance(callee.target, FunctionRef):
         function = evaluator.project.function(callee.target)
         shift = 1 if callee.receiver is not None and function.owner >= 0 and not is_static(function) else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from distlint.link.abstract import Abstract, Delayed, Frame, Instance, Reference, node_of, options_of, several
-from distlint.link.calls import MAX_CALL_DEPTH, is_static
+from distlint.link.calls import MAX_CALL_DEPTH, bound_parameters, given_arguments, is_static
 from distlint.link.flow import Env, Store
 from distlint.link.modules import ClassRef, External, FunctionRef
 from distlint.link.trees import merged, removed, stored
@@ -28,12 +28,12 @@ def after_store(evaluator: Evaluator, store: Store, path: Path, before: Abstract
     if store.action == "call":
         return _after_call(evaluator, store, path, before, frame, span)
     if store.action == "alias":
-        return before if _leaves_alone(evaluator, store, frame) else _in_doubt(before, path, span)
+        return before if _leaves_alone(evaluator, store, frame) else in_doubt(before, path, span)
     keys = _keys(evaluator, store, path, frame)
     if isinstance(before, Sequence):
         return _after_list_method(evaluator, store, keys, before, frame, span)
     if keys is None:
-        return _in_doubt(before, (), span)
+        return in_doubt(before, (), span)
     if keys and isinstance(_inside(before, keys), Sequence) and store.action in _LIST_METHODS:
         inner = _after_list_method(evaluator, store, (), _inside(before, keys), frame, span)
         return stored(before, keys, Entry(keys[-1], span, node_of(inner, span)))
@@ -83,13 +83,13 @@ def _inside(root: Node, keys: tuple[Any, ...]) -> Any:
     return entry.node if entry is not None else None
 
 
-def _in_doubt(before: Abstract, path: Path, span: Span) -> Abstract:
+def in_doubt(before: Abstract, path: Path, span: Span) -> Abstract:
     """An object that some unknown change was made to, no higher than at ``path``."""
     first = path[0] if path else None
     if isinstance(before, Mapping) and type(first) is ir.Constant:
         entry = before.entry(first.value)
         if entry is not None:
-            inner = _in_doubt(entry.node, path[1:], span)
+            inner = in_doubt(entry.node, path[1:], span)
             return stored(before, (first.value,), Entry(entry.key, entry.key_span, node_of(inner, span), entry.certain))
         return before
     if isinstance(before, Mapping):
@@ -102,7 +102,7 @@ def _in_doubt(before: Abstract, path: Path, span: Span) -> Abstract:
 def _set(evaluator: Evaluator, store: Store, keys: tuple[Any, ...], before: Mapping, frame: Frame) -> Abstract:
     assert store.prev is not None  # noqa: S101 - a store always has a predecessor
     where = ir.unpack(store.expr.at, frame.file)
-    node = node_of(evaluator.evaluate(store.expr, frame, store.prev), where)
+    node = node_of(evaluator.evaluate(store.expr, frame, store.at), where)
     last = store.path[-1] if store.path else ""
     key_span = where if isinstance(last, str) else ir.unpack(last.at, frame.file)
     if not keys:
@@ -167,7 +167,7 @@ def _after_list_method(
     if keys and len(keys) == 1 and store.action == "set" and isinstance(keys[0], int) and not before.open and store.prev is not None:
         items = list(before.items)
         if -len(items) <= keys[0] < len(items):
-            items[keys[0]] = node_of(evaluator.evaluate(store.expr, frame, store.prev), span)
+            items[keys[0]] = node_of(evaluator.evaluate(store.expr, frame, store.at), span)
             return Sequence(tuple(items), before.span)
     return Sequence((), before.span, open=True)
 
@@ -211,7 +211,7 @@ def _left_behind(
         shift = 1 if callee.receiver is not None and function.owner >= 0 and not is_static(function) else 0
         return _after_entering(evaluator, callee.target, shift, call, store, before, frame, span)
     if isinstance(callee, Leaf) and _may_be_ours(evaluator, call):
-        return _in_doubt(before, (), span)
+        return in_doubt(before, (), span)
     return before
 
 
@@ -229,13 +229,16 @@ def _after_entering(
         return before
     if frame.depth >= MAX_CALL_DEPTH:
         evaluator.cut()
-        return _in_doubt(before, (), span)
-    inner = Frame(target.file, target.index, {parameter.name: Delayed(value=before)}, frame.depth + 1, bound=True)
+        return in_doubt(before, (), span)
+    given = given_arguments(evaluator, call, frame, store.at)
+    bindings = bound_parameters(evaluator, function.parameters[shift:], given, span)
+    bindings[parameter.name] = Delayed(value=before)
+    inner = Frame(target.file, target.index, bindings, frame.depth + 1, bound=True)
     evaluator.keep(inner)
     if _is_kept_and_changed(evaluator, target, parameter.name):
-        return _in_doubt(before, (), span)
+        return in_doubt(before, (), span)
     ends = flow.ends()
-    return several([evaluator.in_original(parameter.name, inner, end, span) for end in ends], span) if ends else before
+    return several([evaluator.in_chain(parameter.name, inner, end, span) for end in ends], span) if ends else before
 
 
 def _is_kept_and_changed(evaluator: Evaluator, target: FunctionRef, name: str) -> bool:

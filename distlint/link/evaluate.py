@@ -7,40 +7,43 @@ Everything is bounded: by depth, by the number of steps, and by remembering what
 
 from __future__ import annotations
 
-from collections.abc import Sequence as AbstractSequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from distlint.link import arithmetic
 from distlint.link.abstract import (
     NOTHING,
     Abstract,
+    Delayed,
     Frame,
     Instance,
     LambdaValue,
     Reference,
-    leaf,
+    lifted,
     node_of,
     options_of,
     separate,
     several,
 )
-from distlint.link.arithmetic import operate, truth
+from distlint.link.calls import call_result, given_arguments, is_static
+from distlint.link.changes import after_store, in_doubt, placed
 from distlint.link.flow import Bind, Env, Join, Store
 from distlint.link.modules import ClassRef, External, FunctionRef, GlobalRef, Target
-from distlint.link.paths import PathText, ProjectPath
-from distlint.link.trees import merged, removed, stored
+from distlint.link.objects import attribute, attribute_of, attributes, concerns
+from distlint.link.paths import ProjectPath
+from distlint.link.stores import changed_names
+from distlint.link.variables import module_variable
 from distlint.model import python as ir
-from distlint.model.document import Entry, Leaf, Mapping, Node, Sequence, find, node_value
+from distlint.model.document import Entry, Leaf, Mapping, Node, Sequence, node_value
 from distlint.model.span import Span
 from distlint.model.value import Confidence, Value, known, unknown
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
 
-MAX_DEPTH = 40
+MAX_DEPTH = 60
 """Nested evaluations (names, calls, joins) before the answer is *unknown*."""
-
-MAX_CALL_DEPTH = 6
-"""Function calls that are entered one inside the other."""
 
 MAX_STEPS = 20_000
 """Steps per question; a question that needs more is answered *unknown*."""
@@ -49,15 +52,18 @@ MAX_CALLERS = 8
 """A parameter with more callers than this is unknown."""
 
 _BUILTINS = frozenset(
-    "abs all any bool bytes dict enumerate eval exec filter float frozenset getattr hasattr id input int isinstance iter len list map max "
-    "min next object open ord pow print range repr reversed round set setattr slice sorted str sum super tuple type vars zip".split()
+    "abs all any bool bytes callable dict enumerate eval exec filter float format frozenset getattr hasattr id input int isinstance "
+    "issubclass iter len list map max min next object open ord pow print range repr reversed round set setattr slice sorted str sum "
+    "super tuple type vars zip".split()
 )
+
+Key = tuple[Any, ...]
 
 
 class Evaluator:
     """Evaluates expressions of a project, for one run or for none.
 
-    ``arguments`` answers what a parsed option is; see ``link.options``. Results are remembered per place, so an evaluator should live as
+    ``options`` answers what a parsed option is; see ``link.options``. Results are remembered per place, so an evaluator should live as
     long as its project and run do.
     """
 
@@ -65,25 +71,29 @@ class Evaluator:
         self.project = project
         self.modules = project.modules
         self.options = options
-        self._memo: dict[tuple[Any, ...], Abstract] = {}
-        self._active: set[tuple[Any, ...]] = set()
+        self.frames: dict[Key, Frame] = {}
+        # An answer is remembered with the depth that it took, so that it is given or refused alike whoever asks first.
+        self._memo: dict[Key, tuple[Abstract, int]] = {}
+        self._active: set[Key] = set()
+        # What the answers being worked out were cut short by: places that are being evaluated further out, or a limit (``()``).
+        self._cuts: set[Key] = set()
         self._depth = 0
+        self._deepest = 0
         self._steps = 0
-        self._frames: dict[tuple[str, int], Frame] = {}
-        self._cut = 0
         # Answers are remembered by the identity of what was asked, so that must stay alive.
         self._alive: list[object] = []
-        # What a name was when a loop was entered, while the way back is still being followed.
-        self._entered: dict[tuple[Any, ...], Abstract] = {}
+        # What a place is taken for while it is being evaluated: a name when a loop was entered, an attribute before a method changes it.
+        self._standing: dict[Key, Abstract] = {}
+        self._synthetic: dict[Key, ir.Expr] = {}
 
     # Questions ---------------------------------------------------------------------------------------------------
 
     def frame(self, file: str, function: int) -> Frame:
         """The frame of a function (or of a module, -1) for which nothing is known of the caller."""
         key = (file, function)
-        if key not in self._frames:
-            self._frames[key] = Frame(file, function)
-        return self._frames[key]
+        if key not in self.frames:
+            self.frames[key] = Frame(file, function)
+        return self.frames[key]
 
     def state(self, frame: Frame, at: ir.Position) -> Env:
         """The state in which an expression at ``at`` is evaluated."""
@@ -101,27 +111,115 @@ class Evaluator:
         span = ir.unpack(expr.at, file)
         return node_value(node_of(self.ask(expr, file, function), span)).at(span)
 
-    def argument(self, call: ir.Call, name: str, position: int | None, frame: Frame) -> Abstract | None:
+    def argument(self, call: ir.Call, name: str, position: int | None, frame: Frame, state: Env | None = None) -> Abstract | None:
         """An argument of a call by keyword or position; ``None`` if it is not given, unknown behind ``*`` or ``**``."""
         expr, certain = find_argument(call, name, position)
-        state = self.state(frame, call.at)
+        state = state if state is not None else self.state(frame, call.at)
         if expr is not None:
             return self.evaluate(expr, frame, state)
         if certain:
             return None
-        for keyword in call.keywords:
-            if keyword.name is None:
-                spread = self.evaluate(keyword.value, frame, state)
-                if isinstance(spread, Mapping):
-                    entry, sure = find(spread, (name,))
-                    if entry is not None and entry.certain:
-                        return entry.node
-                    if entry is None and sure and all(type(arg) is not ir.Starred for arg in call.args):
-                        continue
-                return self._unknown("behind ** in the call", call.at, frame)
-        return (
-            None if not any(type(arg) is ir.Starred for arg in call.args) else self._unknown("behind *", call.at, frame)
-        )
+        given = given_arguments(self, call, frame, state)
+        if position is not None and 0 <= position < len(given.positional):
+            return self.force(given.positional[position])
+        if name in given.keywords:
+            return self.force(given.keywords[name])
+        if given.open_keywords:
+            return self.unknown("behind ** in the call", call.at, frame)
+        return self.unknown("behind *", call.at, frame) if given.open_positional else None
+
+    def argument_attribute(
+        self, call: ir.Call, name: str, position: int | None, names: tuple[str, ...], frame: Frame
+    ) -> Abstract | None:
+        """An attribute of an argument, as it is when the call is made; ``None`` if the argument is not given."""
+        expr, _ = find_argument(call, name, position)
+        span = ir.unpack(call.at, frame.file)
+        if expr is not None:
+            return attribute_of(self, expr, names, frame, self.state(frame, call.at), span)
+        given = self.argument(call, name, position, frame)
+        return attributes(self, given, names, span) if given is not None else None
+
+    def keywords(self, call: ir.Call, file: str, function: int) -> Mapping:
+        """The keyword arguments of a call site as a mapping; open if some stand behind ``**`` of something unknown."""
+        frame = self.frame(file, function)
+        self._steps = 0 if self._depth == 0 else self._steps
+        return self.keyword_mapping(call, frame, self.state(frame, call.at), ir.unpack(call.at, file))
+
+    # Remembering -------------------------------------------------------------------------------------------------
+
+    def guarded(self, key: Key, work: Callable[[], Abstract]) -> Abstract:
+        """The answer to a question, remembered; where the question comes up again while it is being answered, what stands for it."""
+        found = self._memo.get(key)
+        if found is not None:
+            if self._depth + found[1] <= MAX_DEPTH:
+                self._deepest = max(self._deepest, self._depth + found[1])
+                return found[0]
+            self.cut()
+            return Leaf(unknown("too deep to follow", NOTHING.span), NOTHING.span)
+        if key in self._active:
+            self._cuts.add(key)
+            return self._standing.get(key, NOTHING)
+        self._steps += 1
+        if self._depth >= MAX_DEPTH or self._steps > MAX_STEPS:
+            self.cut()
+            return Leaf(unknown("too deep to follow", NOTHING.span), NOTHING.span)
+        outer_cuts, outer_deepest = self._cuts, self._deepest
+        self._cuts = set()
+        self._depth += 1
+        self._deepest = self._depth
+        self._active.add(key)
+        try:
+            result = work()
+        finally:
+            self._depth -= 1
+            height = self._deepest - self._depth
+            self._active.discard(key)
+            self._cuts.discard(key)
+            inner_cuts = self._cuts
+            self._cuts = outer_cuts | inner_cuts if inner_cuts else outer_cuts
+            self._deepest = max(outer_deepest, self._deepest)
+        if not inner_cuts or self._depth == 0:
+            # An answer that was cut short depends on how we came here, so it must not answer another question.
+            self._memo[key] = (result, height)
+        return result
+
+    def cut(self) -> None:
+        """Says that the answers being worked out depend on a limit."""
+        self._cuts.add(())
+
+    def keep(self, thing: object) -> None:
+        """Keeps something alive by whose identity answers are remembered."""
+        self._alive.append(thing)
+
+    @contextmanager
+    def standing(self, key: Key, value: Abstract) -> Iterator[None]:
+        """Lets a value stand for a question that is being answered."""
+        before = self._standing.get(key)
+        self._standing[key] = value
+        try:
+            yield
+        finally:
+            if before is None:
+                del self._standing[key]
+            else:
+                self._standing[key] = before
+
+    def force(self, delayed: Delayed) -> Abstract:
+        """The value of an argument that waited to be asked for."""
+        if delayed.value is not None:
+            return delayed.value
+        assert delayed.expr is not None and delayed.frame is not None and delayed.state is not None  # noqa: S101, PT018 - the other kind
+        return self.evaluate(delayed.expr, delayed.frame, delayed.state)
+
+    def called(self, factory: ir.Expr) -> ir.Call:
+        """A call without arguments of what an expression names; the same one each time."""
+        key = ("called", id(factory))
+        if key not in self._synthetic:
+            self.keep(factory)
+            self._synthetic[key] = ir.Call(factory, (), (), factory.at)
+        made = self._synthetic[key]
+        assert isinstance(made, ir.Call)  # noqa: S101 - stored just above
+        return made
 
     # Expressions -------------------------------------------------------------------------------------------------
 
@@ -131,29 +229,18 @@ class Evaluator:
         span = ir.unpack(expr.at, frame.file)
         if kind is ir.Constant:
             return Leaf(known(expr.value, span), span)  # type: ignore[union-attr]
-        self._steps += 1
-        if self._depth >= MAX_DEPTH or self._steps > MAX_STEPS:
-            self._cut += 1
-            return Leaf(unknown("too deep to follow", span), span)
         key = (id(expr), id(frame), id(state))
-        if key in self._memo:
-            return self._memo[key]
         if key in self._active:
-            self._cut += 1
+            self._cuts.add(key)
             return Leaf(unknown("depends on itself", span), span)
-        self._active.add(key)
-        self._depth += 1
-        cut = self._cut
-        try:
-            result = self._dispatch(expr, frame, state, span)
-        finally:
-            self._depth -= 1
-            self._active.discard(key)
-        if cut == self._cut or self._depth == 0:
-            # An answer that was cut short depends on how we came here, so it must not answer another question.
-            self._memo[key] = result
+        if key not in self._memo:
             self._alive.append((expr, frame, state))
-        return result
+        result = self.guarded(key, lambda: self._dispatch(expr, frame, state, span))
+        return lifted(result)
+
+    def truth(self, test: ir.Expr, frame: Frame, state: Env) -> bool | None:
+        """Whether a test holds; ``None`` where it may go either way."""
+        return arithmetic.truth(self.evaluate(test, frame, state))
 
     def _dispatch(self, expr: Any, frame: Frame, state: Env, span: Span) -> Abstract:
         kind = type(expr)
@@ -162,29 +249,35 @@ class Evaluator:
         if kind is ir.Attribute:
             return self._attribute(expr, frame, state, span)
         if kind is ir.Call:
-            return self._call(expr, frame, state, span)
+            return call_result(self, expr, frame, state, span)
         if kind is ir.DictDisplay:
             return self._dict(expr, frame, state, span)
         if kind is ir.ListDisplay:
             return self._list(expr, frame, state, span)
         if kind is ir.Subscript:
-            return self._subscript(expr, frame, state, span)
+            from distlint.link.items import item_of
+
+            return item_of(self, expr, frame, state, span)
         if kind is ir.Operation:
-            return operate(self, expr, frame, state, span)
+            return arithmetic.operate(self, expr, frame, state, span)
         if kind is ir.Conditional:
-            decided = truth(self.evaluate(expr.test, frame, state))
-            if decided is not None:
-                return self.evaluate(expr.body if decided else expr.orelse, frame, state)
-            return several([self.evaluate(part, frame, state) for part in (expr.body, expr.orelse)], span)
+            decided = self.truth(expr.test, frame, state)
+            parts = (expr.body, expr.orelse) if decided is None else (expr.body if decided else expr.orelse,)
+            return several([self.evaluate(part, frame, state) for part in parts], span)
         if kind is ir.Formatted:
             return self._formatted(expr, frame, state, span)
         if kind is ir.Wrapped and expr.value is not None and expr.kind in ("await", ":="):
             return self.evaluate(expr.value, frame, state)
         if kind is ir.Lambda:
-            return LambdaValue(expr, frame)
+            return LambdaValue(expr, frame, state)
+        if kind is ir.Comprehension:
+            from distlint.link.comprehensions import comprehended
+
+            return comprehended(self, expr, frame, state, span)
         return Leaf(unknown(f"a {kind.__name__.lower()} expression", span), span)
 
-    def _unknown(self, reason: str, at: ir.Position, frame: Frame) -> Leaf:
+    def unknown(self, reason: str, at: ir.Position, frame: Frame) -> Leaf:
+        """A leaf that is not known, at a position of a frame's file."""
         span = ir.unpack(at, frame.file)
         return Leaf(unknown(reason, span), span)
 
@@ -230,33 +323,6 @@ class Evaluator:
             return Leaf(known("".join(str(value.only) for value in values), span, *spans, confidence=confidence), span)
         return Leaf(unknown("holds parts that are not known", span), span)
 
-    def _subscript(self, expr: ir.Subscript, frame: Frame, state: Env, span: Span) -> Abstract:
-        if type(expr.index) is ir.Constant and self.modules.dotted(expr.base, frame.file) == "os.environ":
-            return self._environment(expr.index.value, None, span)
-        results = []
-        index = node_value(node_of(self.evaluate(expr.index, frame, state), span))
-        for base in options_of(self.evaluate(expr.base, frame, state)):
-            if isinstance(base, Instance) and index.is_known and isinstance(index.only, int):
-                results.append(self.part_of(base, index.only))
-            elif isinstance(base, Mapping) and index.is_known:
-                entry, sure = find(base, (index.only,))
-                missing = "no such key" if sure else "may be set where we can't see"
-                results.append(
-                    entry.node if entry is not None and entry.certain else Leaf(unknown(missing, span), span)
-                )
-            elif isinstance(base, Sequence) and index.is_known and isinstance(index.only, int) and not base.open:
-                at = index.only
-                results.append(
-                    base.items[at]
-                    if -len(base.items) <= at < len(base.items)
-                    else Leaf(unknown("out of range", span), span)
-                )
-            elif isinstance(base, Leaf) and base.value.is_known and index.is_known:
-                results.append(leaf(base.value.map(lambda text: text[index.only]), span))
-            else:
-                results.append(Leaf(unknown("an item of something unknown", span), span))
-        return several(results, span)
-
     def part_of(self, instance: Instance, part: int | str) -> Abstract:
         """A part of what a call gave: an item of an unpacked tuple, an element of an iterable, an attribute that nobody sets."""
         if self.options is not None:
@@ -265,188 +331,7 @@ class Evaluator:
                 return found  # type: ignore[no-any-return]
         return Instance(instance.callee, instance.call, instance.frame, instance.state, (*instance.part, part))
 
-    def _environment(self, name: Any, default: Abstract | None, span: Span) -> Abstract:
-        if self.options is not None and isinstance(name, str):
-            given = self.options.environment(name, default, span)
-            if given is not None:
-                return given  # type: ignore[no-any-return]
-        return Leaf(unknown(f"the environment variable {name}", span), span)
-
-    # Names -------------------------------------------------------------------------------------------------------
-
-    def name(self, name: str, frame: Frame, state: Env, span: Span) -> Abstract:
-        """What a name can be in a state: local, of an enclosing function, of the module, imported, built in."""
-        current = frame
-        place: Env | None = state
-        while current.function >= 0:
-            flow = self.project.flow(current.file, current.function)
-            function = self.project.function(FunctionRef(current.file, current.function))
-            if name in flow.assigned or any(parameter.name == name for parameter in function.parameters):
-                if place is None:
-                    place = flow.exit or (flow.returns[-1][1] if flow.returns else flow.entry)
-                return self._in_chain(name, current, place, span)
-            current = self.frame(current.file, function.parent)
-            place = None
-        flow = self.project.flow(current.file, -1)
-        if name in flow.assigned:
-            at = place if frame.function < 0 and place is not None else flow.exit or flow.entry
-            return self._in_chain(name, current, at, span)
-        return self._global(name, current.file, span)
-
-    def _global(self, name: str, file: str, span: Span) -> Abstract:
-        if name == "__file__":
-            return Leaf(known(ProjectPath(file), span), span)
-        if name == "__name__":
-            return Leaf(known("__main__", span), span)
-        target = self.modules.lookup(name, file)
-        if target is not None:
-            return self._target(target, span)
-        if name in _BUILTINS:
-            return Reference(External(f"builtins.{name}"), span)
-        return Leaf(unknown(f"`{name}` is not bound where we can see", span), span)
-
-    def _target(self, target: Target, span: Span) -> Abstract:
-        if isinstance(target, GlobalRef):
-            flow = self.project.flow(target.file, -1)
-            if target.name in flow.assigned:
-                return self._in_chain(target.name, self.frame(target.file, -1), flow.exit or flow.entry, span)
-            return Leaf(unknown(f"`{target.name}` of {target.file}", span), span)
-        return Reference(target, span)
-
-    def _in_chain(self, name: str, frame: Frame, state: Env, span: Span) -> Abstract:
-        """Walks the chain back to what bound the name, applying on the way what was stored into it."""
-        while True:
-            if isinstance(state, Bind):
-                if state.name == name:
-                    return self._remember("name", name, frame, state, span)
-            elif isinstance(state, Store):
-                if state.name == name:
-                    return self._remember("name", name, frame, state, span)
-            elif isinstance(state, Join):
-                if name in state.touched:
-                    return self._remember("name", name, frame, state, span)
-            if state.prev is None:
-                return self._entry(name, frame, span)
-            state = state.prev
-
-    def _remember(self, kind: str, name: str, frame: Frame, state: Env, span: Span) -> Abstract:
-        key = (kind, name, id(frame), id(state))
-        if key in self._memo:
-            return self._memo[key]
-        self._steps += 1
-        if key in self._active or self._depth >= MAX_DEPTH or self._steps > MAX_STEPS:
-            self._cut += 1
-            if key not in self._active:
-                return Leaf(unknown("too deep to follow", span), span)
-            # Around a loop: a mapping is what it was before, to be changed further; of anything else nothing is known yet.
-            before = self._entered.get(key)
-            return before if isinstance(before, (Mapping, Instance)) else NOTHING
-        self._active.add(key)
-        self._depth += 1
-        cut = self._cut
-        try:
-            result = self._step(name, frame, state, span)
-        finally:
-            self._depth -= 1
-            self._active.discard(key)
-        if cut == self._cut or self._depth == 0:
-            self._memo[key] = result
-            self._alive.append((frame, state))
-        return result
-
-    def _step(self, name: str, frame: Frame, state: Env, span: Span) -> Abstract:
-        if isinstance(state, Bind):
-            return self._bound(state, frame, span)
-        if isinstance(state, Store):
-            assert state.prev is not None  # noqa: S101 - only the entry of a chain has no predecessor
-            before = self._in_chain(name, frame, state.prev, span)
-            after = [self._after_store(state, option, frame, span) for option in options_of(before)]
-            return after[0] if len(after) == 1 else separate(after, span)
-        assert isinstance(state, Join)  # noqa: S101 - the only other kind of step
-        branches: AbstractSequence[Env] = state.branches
-        if state.test is not None and len(branches) == 2 and state.prev is not None:
-            decided = truth(self.evaluate(state.test, frame, state.prev))
-            if decided is not None:
-                branches = [branches[0] if decided else branches[1]]
-        results = []
-        for branch in branches:
-            results.append(self._in_chain(name, frame, branch, span))
-            self._entered.setdefault(("name", name, id(frame), id(state)), results[0])
-        return several(results, span)
-
-    def _bound(self, bind: Bind, frame: Frame, span: Span) -> Abstract:
-        if bind.expr is None or bind.prev is None:
-            return Leaf(unknown("not followed", span), span)
-        if isinstance(bind.expr, ir.AugAssign):
-            before = ir.Operation((bind.part[0][:-1],), (bind.expr.target, bind.expr.value), bind.expr.at)  # type: ignore[index]
-            return self.evaluate(before, frame, bind.prev)
-        value = self.evaluate(bind.expr, frame, bind.prev)  # type: ignore[arg-type]
-        for part in bind.part:
-            value = self._take(value, part, span)
-        return value
-
-    def _take(self, value: Abstract, part: int | str, span: Span) -> Abstract:
-        results = []
-        for option in options_of(value):
-            if isinstance(option, Instance):
-                results.append(option if part == "enter" else self.part_of(option, part))
-            elif (
-                isinstance(option, Sequence)
-                and isinstance(part, int)
-                and not option.open
-                and -len(option.items) <= part < len(option.items)
-            ):
-                results.append(option.items[part])
-            elif isinstance(option, Sequence) and part == "*" and not option.open:
-                results.append(several(option.items, span))
-            elif part == "enter" and not isinstance(option, Leaf):
-                results.append(option)
-            else:
-                results.append(Leaf(unknown("a part of something unknown", span), span))
-        return several(results, span)
-
-    def _after_store(self, store: Store, before: Abstract, frame: Frame, span: Span) -> Abstract:
-        if store.action == "call":
-            return self._after_call(store, before, frame, span)
-        if not isinstance(before, Mapping):
-            return before
-        path = self._path(store, frame)
-        if path is None:
-            return Mapping(before.entries, before.span, True)
-        assert store.prev is not None  # noqa: S101 - a store always has a predecessor
-        if store.action in ("set", "setdefault") or (store.action == "update" and isinstance(store.expr, ir.Call)):
-            return self._changed(store, before, path, frame)
-        if store.action in ("delete", "pop"):
-            return removed(before, path, self._popped(store, frame))
-        return merged(before, path, None, span)
-
-    def _changed(self, store: Store, before: Mapping, path: tuple[Any, ...], frame: Frame) -> Abstract:
-        assert store.prev is not None  # noqa: S101 - a store always has a predecessor
-        where = ir.unpack(store.expr.at, frame.file)
-        if store.action == "set":
-            node = node_of(self.evaluate(store.expr, frame, store.prev), where)
-            last = store.path[-1]
-            key_span = ir.unpack(last.at, frame.file) if not isinstance(last, str) else where
-            return stored(before, path, Entry(path[-1], key_span, placed(node, store.expr, frame)))
-        call = store.expr
-        assert isinstance(call, ir.Call)  # noqa: S101 - mutators are calls
-        if store.action == "setdefault" and call.args:
-            key = node_value(node_of(self.evaluate(call.args[0], frame, store.prev), where))
-            if not key.is_known:
-                return merged(before, path, None, where)
-            if find(before, (*path, key.only))[0] is not None:
-                return before
-            default: Node = Leaf(known(None, where), where)
-            if len(call.args) > 1:
-                default = node_of(self.evaluate(call.args[1], frame, store.prev), where)
-            return stored(before, (*path, key.only), Entry(key.only, ir.unpack(call.args[0].at, frame.file), default))
-        update = self._keywords(call, frame, store.prev, where)
-        for argument in call.args:
-            node = node_of(self.evaluate(argument, frame, store.prev), where)
-            before = merged(before, path, node if isinstance(node, Mapping) else None, where)
-        return merged(before, path, update, where) if update.entries or update.open else before
-
-    def _keywords(self, call: ir.Call, frame: Frame, state: Env, span: Span) -> Mapping:
+    def keyword_mapping(self, call: ir.Call, frame: Frame, state: Env, span: Span) -> Mapping:
         """The keyword arguments of a call as a mapping."""
         entries: list[Entry] = []
         is_open = False
@@ -463,83 +348,166 @@ class Evaluator:
                 is_open = True
         return Mapping(tuple(entries), span, is_open)
 
-    def keywords(self, call: ir.Call, file: str, function: int) -> Mapping:
-        """The keyword arguments of a call site as a mapping; open if some stand behind ``**`` of something unknown."""
-        frame = self.frame(file, function)
-        self._steps = 0 if self._depth == 0 else self._steps
-        return self._keywords(call, frame, self.state(frame, call.at), ir.unpack(call.at, file))
+    # Names -------------------------------------------------------------------------------------------------------
 
-    def _popped(self, store: Store, frame: Frame) -> Value | None:
-        if store.action == "delete":
-            return None
-        call = store.expr
-        if isinstance(call, ir.Call) and call.args and store.prev is not None:
-            return node_value(node_of(self.evaluate(call.args[0], frame, store.prev), ir.unpack(call.at, frame.file)))
-        return unknown("not followed")
+    def name(self, name: str, frame: Frame, state: Env, span: Span, names: tuple[str, ...] = ()) -> Abstract:
+        """What a name (or an attribute of it) can be in a state: local, of an enclosing function, of the module, imported, built in."""
+        if name in frame.local:
+            return self._given(frame.local[name], names, span)
+        current = frame
+        place: Env | None = state
+        while current.function >= 0:
+            flow = self.project.flow(current.file, current.function)
+            function = self.project.function(FunctionRef(current.file, current.function))
+            if name in flow.assigned or any(parameter.name == name for parameter in function.parameters):
+                if place is None:
+                    place = flow.exit or (flow.returns[-1][1] if flow.returns else flow.entry)
+                return self.in_chain(name, current, place, span, names)
+            if name in current.bindings:
+                return self._given(current.bindings[name], names, span)
+            current = current.outer or self.frame(current.file, function.parent)
+            place = None
+        if name in self.project.flow(current.file, -1).assigned:
+            return module_variable(self, name, current.file, span, names, place)
+        return attributes(self, self._global(name, current.file, span), names, span)
 
-    def _path(self, store: Store, frame: Frame) -> tuple[Any, ...] | None:
-        """The keys from the name to the changed place; ``None`` if one of them is not known."""
-        keys: list[Any] = []
-        for step in store.path:
-            if isinstance(step, str):
-                return None
-            assert store.prev is not None  # noqa: S101 - a store always has a predecessor
-            key = node_value(node_of(self.evaluate(step, frame, store.prev), ir.unpack(step.at, frame.file)))
-            if not key.is_known:
-                return None
-            keys.append(key.only)
-        return tuple(keys)
+    def _global(self, name: str, file: str, span: Span) -> Abstract:
+        if name == "__file__":
+            return Leaf(known(ProjectPath(file), span), span)
+        if name == "__name__":
+            return Leaf(known("__main__", span), span)
+        target = self.modules.lookup(name, file)
+        if target is not None:
+            return self.target(target, span)
+        if name in _BUILTINS:
+            return Reference(External(f"builtins.{name}"), span)
+        return Leaf(unknown(f"`{name}` is not bound where we can see", span), span)
 
-    def _after_call(self, store: Store, before: Abstract, frame: Frame, span: Span) -> Abstract:
-        """A mapping that was handed to a function of the project is what the function leaves behind."""
-        if not isinstance(before, Mapping) or not isinstance(store.expr, ir.Call) or frame.depth >= MAX_CALL_DEPTH:
+    def target(self, target: Target, span: Span) -> Abstract:
+        """The value of what a name was resolved to."""
+        if isinstance(target, GlobalRef):
+            if target.name in self.project.flow(target.file, -1).assigned:
+                return module_variable(self, target.name, target.file, span)
+            return Leaf(unknown(f"`{target.name}` of {target.file}", span), span)
+        return Reference(target, span)
+
+    def in_chain(self, name: str, frame: Frame, state: Env, span: Span, names: tuple[str, ...] = ()) -> Abstract:
+        """Walks the chain back to what bound the name, applying on the way what was stored into it (or into the attribute ``names``)."""
+        while True:
+            if isinstance(state, Store):
+                if state.name == name and concerns(state, names):
+                    return self._remembered(name, frame, state, span, names)
+            elif isinstance(state, Bind):
+                if state.name == name:
+                    return self._remembered(name, frame, state, span, names)
+            elif isinstance(state, Join) and name in state.touched:
+                return self._remembered(name, frame, state, span, names)
+            if state.prev is None:
+                return self._entry(name, frame, span, names)
+            state = state.prev
+
+    def _remembered(self, name: str, frame: Frame, state: Env, span: Span, names: tuple[str, ...]) -> Abstract:
+        key = (name, names, id(frame), id(state))
+        if key not in self._memo:
+            self._alive.append((frame, state))
+        return self.guarded(key, lambda: self._step(name, frame, state, span, names, key))
+
+    def _step(self, name: str, frame: Frame, state: Env, span: Span, names: tuple[str, ...], key: Key) -> Abstract:
+        if isinstance(state, Bind):
+            if names and not state.part and state.prev is not None and state.expr is not None and not isinstance(state.expr, ir.Define | ir.AugAssign):
+                return attribute_of(self, state.expr, names, frame, state.at, span)  # type: ignore[arg-type]
+            return attributes(self, self._bound(state, frame, span), names, span)
+        if isinstance(state, Store):
+            return self._stored(name, frame, state, span, names)
+        assert isinstance(state, Join)  # noqa: S101 - the only other kind of step
+        return self._joined(name, frame, state, span, names, key)
+
+    def _joined(self, name: str, frame: Frame, join: Join, span: Span, names: tuple[str, ...], key: Key) -> Abstract:
+        branches = join.branches
+        if join.anywhere:
+            branches = [branches[0], *(b for b in branches[1:] if isinstance(b, Bind | Store) and b.name == name)]
+        elif join.test is not None and len(branches) == 2 and join.prev is not None:
+            decided = self.truth(join.test, frame, join.prev)
+            if decided is not None:
+                branches = [branches[0] if decided else branches[1]]
+        first = self.in_chain(name, frame, branches[0], span, names)
+        # Around a loop: a mapping is what it was before, to be changed further; of anything else nothing is known yet.
+        before = first if isinstance(first, Mapping | Instance | Sequence) else NOTHING
+        with self.standing(key, before):
+            others = [self.in_chain(name, frame, branch, span, names) for branch in branches[1:]]
+        return several([first, *others], span)
+
+    def _stored(self, name: str, frame: Frame, store: Store, span: Span, names: tuple[str, ...]) -> Abstract:
+        assert store.prev is not None  # noqa: S101 - only the entry of a chain has no predecessor
+        steps = len(store.path)
+        if names and steps <= len(names):
+            if store.action == "set" and ".*" not in store.path:
+                return attribute_of(self, store.expr, names[steps:], frame, store.at, span)
+            if store.action not in ("call", "alias") or ".*" in store.path:
+                return Leaf(unknown("changed in a way that is not followed", span), span)
+            if store.action == "call" and isinstance(store.expr, ir.Call) and steps < len(names):
+                from distlint.link.handing import attribute_after_call
+
+                return attribute_after_call(self, name, frame, store, span, names)
+        before = self.in_chain(name, frame, store.prev, span, names)
+        path = store.path[len(names) :]
+        if not names and path and isinstance(path[0], str) and not isinstance(before, Mapping):
             return before
-        target = self.modules.resolve(store.expr.func, frame.file)
-        if not isinstance(target, FunctionRef):
-            return before
-        function = self.project.function(target)
-        flow = self.project.flow(target.file, target.index)
-        for position, parameter in enumerate(function.parameters):
-            given, _ = find_argument(store.expr, parameter.name, position)
-            if type(given) is ir.Name and given.id == store.name and parameter.name in flow.assigned:
-                inner = Frame(target.file, target.index, {parameter.name: before}, frame.depth + 1, bound=True)
-                self._alive.append(inner)
-                ends = [state for state in (flow.exit, *(state for _, state in flow.returns)) if state is not None]
-                return (
-                    several([self._in_chain(parameter.name, inner, end, span) for end in ends], span)
-                    if ends
-                    else before
-                )
-        return before
+        after = [after_store(self, store, path, option, frame, span) for option in options_of(before)]
+        return after[0] if len(after) == 1 else separate(after, span)
 
-    def _entry(self, name: str, frame: Frame, span: Span) -> Abstract:
+    def _bound(self, bind: Bind, frame: Frame, span: Span) -> Abstract:
+        if bind.expr is None or bind.prev is None:
+            return Leaf(unknown("not followed", span), span)
+        if isinstance(bind.expr, ir.AugAssign):
+            key = ("augmented", id(bind.expr))
+            if key not in self._synthetic:
+                self._synthetic[key] = ir.Operation((bind.expr.operator,), (bind.expr.target, bind.expr.value), bind.expr.at)
+            return self.evaluate(self._synthetic[key], frame, bind.prev)
+        if isinstance(bind.expr, ir.Define):
+            made = FunctionRef if bind.expr.kind == "function" else ClassRef
+            return Reference(made(frame.file, bind.expr.index), span, scope=frame if frame.function >= 0 else None)
+        value = self.evaluate(bind.expr, frame, bind.at)  # type: ignore[arg-type]
+        for part in bind.part:
+            value = self.take(value, part, span)
+        return value
+
+    def take(self, value: Abstract, part: int | str, span: Span) -> Abstract:
+        """A part of a value, as unpacking, iteration and ``with`` take it."""
+        from distlint.link.items import part_of_value
+
+        return several([part_of_value(self, option, part, span) for option in options_of(value)], span)
+
+    def _given(self, delayed: Delayed, names: tuple[str, ...], span: Span) -> Abstract:
+        if names and delayed.expr is not None and delayed.frame is not None and delayed.state is not None:
+            return attribute_of(self, delayed.expr, names, delayed.frame, delayed.state, span)
+        return attributes(self, self.force(delayed), names, span)
+
+    def _entry(self, name: str, frame: Frame, span: Span, names: tuple[str, ...]) -> Abstract:
         """The start of a body was reached: the name is a parameter, or comes from further out."""
         if name in frame.bindings:
-            return frame.bindings[name]
+            return self._given(frame.bindings[name], names, span)
         if frame.function < 0:
-            return self._global(name, frame.file, span)
+            return attributes(self, self._global(name, frame.file, span), names, span)
         function = self.project.function(FunctionRef(frame.file, frame.function))
         for position, parameter in enumerate(function.parameters):
             if parameter.name == name:
-                return self._parameter(function, parameter, position, frame, span)
-        outer = self.frame(frame.file, function.parent)
+                return self._parameter(function, parameter, position, frame, span, names)
+        outer = frame.outer or self.frame(frame.file, function.parent)
         flow = self.project.flow(outer.file, outer.function)
-        return self.name(name, outer, flow.exit or flow.entry, span)
+        return self.name(name, outer, flow.exit or flow.entry, span, names)
+
+    # Parameters --------------------------------------------------------------------------------------------------
 
     def _parameter(
-        self, function: ir.Function, parameter: ir.Parameter, position: int, frame: Frame, span: Span
+        self, function: ir.Function, parameter: ir.Parameter, position: int, frame: Frame, span: Span, names: tuple[str, ...]
     ) -> Abstract:
-        if function.owner >= 0 and position == 0 and not _is_static(function):
-            if frame.instance is not None:
-                return frame.instance
-            owner = ClassRef(frame.file, function.owner)
-            call = ir.Call(ir.Name(function.qualname, function.at), (), (), function.at)
-            return self._remembered_self(owner, call, frame)
-        if parameter.kind.startswith("var"):
-            return Leaf(unknown("collects what callers give", span), span)
+        if function.owner >= 0 and position == 0 and not is_static(function):
+            own = frame.instance or self._own(function, frame, span)
+            return attributes(self, own, names, span)
         if frame.bound:
-            return self._default(parameter, frame, span)
-        offset = 1 if function.owner >= 0 and not _is_static(function) else 0
+            return attributes(self, self._default(parameter, frame, span), names, span)
+        offset = 1 if function.owner >= 0 and not is_static(function) else 0
         callers = self.project.callers(FunctionRef(frame.file, frame.function))
         if not callers or len(callers) > MAX_CALLERS:
             reason = "is called from too many places" if callers else "nobody in the project is seen to call it"
@@ -547,156 +515,82 @@ class Evaluator:
         results = []
         for caller in callers:
             outer = self.frame(caller.file, caller.site.function)
-            given = self.argument(caller.site.call, parameter.name, position - offset + caller.shift, outer)
-            results.append(given if given is not None else self._default(parameter, frame, span))
+            at = position - offset + caller.shift
+            results.append(self._from_caller(caller.site.call, function, parameter, at, outer, span, names) or attributes(self, self._default(parameter, frame, span), names, span))
         return separate(results, span)
 
-    def _remembered_self(self, owner: ClassRef, call: ir.Call, frame: Frame) -> Instance:
+    def _from_caller(
+        self, call: ir.Call, function: ir.Function, parameter: ir.Parameter, at: int, outer: Frame, span: Span, names: tuple[str, ...]
+    ) -> Abstract | None:
+        """What a caller gives for a parameter; ``None`` if it leaves it to the default."""
+        state = self.state(outer, call.at)
+        if parameter.kind == "var-keyword":
+            taken = {p.name for p in function.parameters}
+            given = given_arguments(self, call, outer, state)
+            entries = [Entry(n, span, node_of(self.force(d), span)) for n, d in given.keywords.items() if n not in taken]
+            return Mapping(tuple(entries), span, given.open_keywords)
+        if parameter.kind == "var-positional":
+            given = given_arguments(self, call, outer, state)
+            return Sequence(tuple(node_of(self.force(d), span) for d in given.positional[at:]), span, given.open_positional)
+        expr, _ = find_argument(call, parameter.name, at if parameter.kind != "keyword" else None)
+        if expr is not None:
+            return attribute_of(self, expr, names, outer, state, span)
+        found = self.argument(call, parameter.name, at if parameter.kind != "keyword" else None, outer, state)
+        return attributes(self, found, names, span) if found is not None else None
+
+    def _own(self, function: ir.Function, frame: Frame, span: Span) -> Instance | Reference:
+        """What ``self`` (or ``cls``) is in a method that nobody is known to call."""
+        owner = ClassRef(frame.file, function.owner)
+        if any(type(d) is ir.Name and d.id == "classmethod" for d in function.decorators):
+            return Reference(owner, span)
         key = ("self", owner.file, owner.index)
-        if key not in self._memo:
-            outer = self.frame(frame.file, -1)
-            self._memo[key] = Instance(owner, call, outer, self.project.flow(frame.file, -1).entry, ("self",))
-        found = self._memo[key]
-        assert isinstance(found, Instance)  # noqa: S101 - stored just above
-        return found
+        found = self._memo.get(key)
+        if found is None:
+            call = ir.Call(ir.Name(function.qualname, function.at), (), (), function.at)
+            made = Instance(owner, call, self.frame(frame.file, -1), self.project.flow(frame.file, -1).entry, ("self",))
+            found = self._memo[key] = (made, 0)
+        assert isinstance(found[0], Instance)  # noqa: S101 - stored just above
+        return found[0]
 
     def _default(self, parameter: ir.Parameter, frame: Frame, span: Span) -> Abstract:
         if parameter.default is None:
+            if parameter.kind == "var-keyword":
+                return Mapping((), span)
+            if parameter.kind == "var-positional":
+                return Sequence((), span)
             return Leaf(unknown(f"parameter `{parameter.name}` is not given", span), span)
-        outer = self.frame(frame.file, -1)
-        flow = self.project.flow(outer.file, -1)
-        return self.evaluate(parameter.default, outer, flow.before(parameter.default.at))
+        function = self.project.function(FunctionRef(frame.file, frame.function))
+        outer = frame.outer or self.frame(frame.file, function.parent)
+        value = self.evaluate(parameter.default, outer, self.state(outer, parameter.default.at))
+        if isinstance(value, Mapping | Sequence) and parameter.name in changed_names(function.body):
+            # The default is one object for all calls.
+            return in_doubt(value, (), span)
+        return value
 
     # Attributes --------------------------------------------------------------------------------------------------
 
     def _attribute(self, expr: ir.Attribute, frame: Frame, state: Env, span: Span) -> Abstract:
         target = self.modules.resolve(expr, frame.file)
         if target is not None and not self._shadowed(expr, frame):
-            return self._target(target, span)
-        results = [
-            self.attribute(option, expr.name, span) for option in options_of(self.evaluate(expr.base, frame, state))
-        ]
-        return several(results, span)
+            return self.target(target, span)
+        return attribute_of(self, expr.base, (expr.name,), frame, state, span)
 
     def _shadowed(self, expr: ir.Expr, frame: Frame) -> bool:
-        """Whether the root of a dotted expression is a local variable here, and not what the module binds."""
+        """Whether the root of a dotted expression is a variable here, or an object that the body changes, and not what the module binds."""
         while type(expr) is ir.Attribute:
             expr = expr.base
-        if type(expr) is not ir.Name or frame.function < 0:
+        if type(expr) is not ir.Name:
+            return False
+        if expr.id in frame.local or expr.id in self.project.flow(frame.file, frame.function).assigned:
+            return True
+        if frame.function < 0:
             return False
         function = self.project.function(FunctionRef(frame.file, frame.function))
-        flow = self.project.flow(frame.file, frame.function)
-        return expr.id in flow.assigned or any(parameter.name == expr.id for parameter in function.parameters)
+        return any(parameter.name == expr.id for parameter in function.parameters)
 
     def attribute(self, base: Abstract, name: str, span: Span) -> Abstract:
         """An attribute of something."""
-        if isinstance(base, Reference):
-            inner = self.modules.attribute(base.target, name)
-            return self._target(inner, span) if inner is not None else Leaf(unknown(f"attribute `{name}`", span), span)
-        if isinstance(base, Instance):
-            return self._instance_attribute(base, name, span)
-        if isinstance(base, Leaf) and isinstance(base.value.only, PathText):
-            text = base.value.only
-            if name == "parent":
-                return leaf(base.value.map(lambda path: path.parent), span)
-            if name in ("name", "stem"):
-                return leaf(
-                    known(text.rpartition("/")[2] if name == "name" else text.rpartition("/")[2].rpartition(".")[0]),
-                    span,
-                )
-        return Leaf(unknown(f"attribute `{name}` of something unknown", span), span)
-
-    def _instance_attribute(self, instance: Instance, name: str, span: Span) -> Abstract:
-        if self.options is not None:
-            found = self.options.attribute(self, instance, name, span)
-            if found is not None:
-                return found  # type: ignore[no-any-return]
-        if isinstance(instance.callee, ClassRef) and instance.part in ((), ("self",)):
-            owner = instance.callee
-            method = self.modules.method(owner, name)
-            if method is not None:
-                if _is_property(self.project.function(method)):
-                    return self._returned(method, {}, instance, span, 1)
-                return Reference(method, span, instance)
-            found = self._set_in_methods(instance, name, span)
-            if found is not None:
-                return found
-        return self.part_of(instance, "." + name)
-
-    def _set_in_methods(self, instance: Instance, name: str, span: Span) -> Abstract | None:
-        """What the methods of the class assign to ``self.name``, or the class body to ``name``."""
-        assert isinstance(instance.callee, ClassRef)  # noqa: S101 - tested by the caller
-        key = ("attribute", instance.identity, instance.callee.file, name)
-        if key in self._memo:
-            return self._memo[key]
-        if key in self._active:
-            self._cut += 1
-            return None
-        self._active.add(key)
-        cut = self._cut
-        try:
-            stores = self.project.attribute_stores(instance.callee).get(name, ())
-            results: list[Abstract] = []
-            for method, expr, part in stores[:MAX_CALLERS]:
-                if expr is None:
-                    results.append(Leaf(unknown("not followed", span), span))
-                    continue
-                inner = self._method_frame(method, instance)
-                value = self.evaluate(expr, inner, self.state(inner, expr.at))
-                for step in part:
-                    value = self._take(value, step, span)
-                results.append(value)
-            result = several(results, span) if results else None
-        finally:
-            self._active.discard(key)
-        if result is not None and cut == self._cut:
-            self._memo[key] = result
-        return result
-
-    def _method_frame(self, method: FunctionRef, instance: Instance) -> Frame:
-        if method.index < 0:
-            return self.frame(method.file, -1)
-        function = self.project.function(method)
-        if function.name == "__init__" and instance.part == ():
-            key = ("frame", method, instance.identity)
-            if key not in self._memo:
-                bindings = self._bind_arguments(function, instance.call, instance.frame, instance.state, 1)
-                made = Frame(method.file, method.index, bindings, instance.frame.depth + 1, instance, bound=True)
-                self._alive.append(made)
-                self._memo[key] = made  # type: ignore[assignment]
-            return self._memo[key]  # type: ignore[return-value]
-        return self.frame(method.file, method.index)
-
-    # Calls -------------------------------------------------------------------------------------------------------
-
-    def _call(self, call: ir.Call, frame: Frame, state: Env, span: Span) -> Abstract:
-        from distlint.link.library_calls import call_library, call_method
-
-        if type(call.func) is ir.Attribute:
-            result = call_method(self, call, frame, state, span)
-            if result is not None:
-                return result
-        results = []
-        for callee in options_of(self.evaluate(call.func, frame, state)):
-            if isinstance(callee, Reference) and isinstance(callee.target, FunctionRef):
-                results.append(self._enter(callee, call, frame, state, span))
-            elif isinstance(callee, Reference) and isinstance(callee.target, External):
-                found = call_library(self, callee.target.name, call, frame, state, span)
-                results.append(found if found is not None else Instance(callee.target, call, frame, state))
-            elif isinstance(callee, Reference) and isinstance(callee.target, ClassRef):
-                results.append(Instance(callee.target, call, frame, state))
-            elif isinstance(callee, Instance):
-                results.append(Instance(External(self.instance_name(callee)), call, frame, state))
-            elif isinstance(callee, LambdaValue):
-                inner = Frame(callee.frame.file, callee.frame.function, callee.frame.bindings, frame.depth + 1)
-                results.append(
-                    Leaf(unknown("a lambda's result", span), span)
-                    if inner.depth > MAX_CALL_DEPTH
-                    else self.evaluate(callee.lambda_.body, callee.frame, self.state(callee.frame, callee.lambda_.at))
-                )
-            else:
-                results.append(Leaf(unknown("the result of a call that we can't resolve", span), span))
-        return several(results, span)
+        return attribute(self, base, name, span)
 
     def instance_name(self, instance: Instance) -> str:
         """How rules name an object by what made it: ``pkg.Class()``, ``pkg.function()[0]``, ``pkg.Class().method``.
@@ -712,57 +606,6 @@ class Evaluator:
         steps = (part if str(part).startswith(".") else f"[{part}]" for part in instance.part if part != "self")
         return f"{root}()" + "".join(map(str, steps))
 
-    def _enter(self, callee: Reference, call: ir.Call, frame: Frame, state: Env, span: Span) -> Abstract:
-        assert isinstance(callee.target, FunctionRef)  # noqa: S101 - tested by the caller
-        if frame.depth >= MAX_CALL_DEPTH:
-            self._cut += 1
-            return Leaf(unknown("too many calls deep", span), span)
-        function = self.project.function(callee.target)
-        shift = 1 if callee.receiver is not None and function.owner >= 0 and not _is_static(function) else 0
-        bindings = self._bind_arguments(function, call, frame, state, shift)
-        return self._returned(callee.target, bindings, callee.receiver, span, frame.depth + 1)
-
-    def _bind_arguments(
-        self, function: ir.Function, call: ir.Call, frame: Frame, state: Env, shift: int
-    ) -> dict[str, Abstract]:
-        bindings: dict[str, Abstract] = {}
-        for position, parameter in enumerate(function.parameters[shift:]):
-            if parameter.kind.startswith("var"):
-                continue
-            given, certain = find_argument(call, parameter.name, position if parameter.kind != "keyword" else None)
-            if given is not None:
-                bindings[parameter.name] = self.evaluate(given, frame, state)
-            elif not certain:
-                found = self.argument(call, parameter.name, None, frame)
-                if found is not None:
-                    bindings[parameter.name] = found
-        return bindings
-
-    def _returned(
-        self, target: FunctionRef, bindings: dict[str, Abstract], instance: Instance | None, span: Span, depth: int
-    ) -> Abstract:
-        """What a function of the project returns for these arguments."""
-        function = self.project.function(target)
-        flow = self.project.flow(target.file, target.index)
-        if (
-            function.skipped
-            or function.is_async
-            or flow.has_yield
-            or any(d for d in function.decorators if not _is_plain(d))
-        ):
-            return Leaf(unknown(f"the result of `{function.name}`", span), span)
-        inner = Frame(target.file, target.index, bindings, depth, instance, bound=True)
-        self._alive.append(inner)
-        results: list[Abstract] = []
-        for statement, state in flow.returns:
-            if statement.value is None:
-                results.append(Leaf(known(None, span), span))
-            else:
-                results.append(self.evaluate(statement.value, inner, state))
-        if flow.exit is not None:
-            results.append(Leaf(known(None, span), span))
-        return several(results, span)
-
 
 def find_argument(call: ir.Call, name: str, position: int | None) -> tuple[ir.Expr | None, bool]:
     """The expression given for a parameter, and whether its absence is certain (nothing spread with ``*`` or ``**``)."""
@@ -777,35 +620,3 @@ def find_argument(call: ir.Call, name: str, position: int | None) -> tuple[ir.Ex
             if index == position:
                 return argument, True
     return None, not spread and not any(type(argument) is ir.Starred for argument in call.args)
-
-
-def placed(node: Node, expr: ir.Expr, frame: Frame) -> Node:
-    """A leaf shown at the expression that gives it, resting also on where its value comes from."""
-    if isinstance(node, Leaf):
-        span = ir.unpack(expr.at, frame.file)
-        return Leaf(node.value.at(span), span)
-    return node
-
-
-def _decorator_name(decorator: ir.Expr) -> str:
-    if type(decorator) is ir.Call:
-        decorator = decorator.func
-    return decorator.name if type(decorator) is ir.Attribute else decorator.id if type(decorator) is ir.Name else ""
-
-
-def _is_static(function: ir.Function) -> bool:
-    return any(_decorator_name(decorator) == "staticmethod" for decorator in function.decorators)
-
-
-def _is_property(function: ir.Function) -> bool:
-    return any(_decorator_name(decorator) in ("property", "cached_property") for decorator in function.decorators)
-
-
-_PLAIN_DECORATORS = frozenset(
-    {"staticmethod", "classmethod", "property", "cached_property", "lru_cache", "cache", "wraps", "no_grad", "record"}
-)
-
-
-def _is_plain(decorator: ir.Expr) -> bool:
-    """Whether a decorator leaves the result of the function as it is."""
-    return _decorator_name(decorator) in _PLAIN_DECORATORS

@@ -33,13 +33,17 @@ class Bind(Env):
 
     ``part`` is empty for the value itself, ``(index,)`` for an unpacked item, ``"*"`` for an element of an iterable, ``"enter"`` for what
     a context manager gives, ``"+"`` and so on for an augmented assignment, ``(start, stop)`` behind ``":"`` for the rest of an unpacking,
-    ``"?"`` for something that we don't follow. ``expr`` is the statement for a nested ``def`` or ``class``.
+    ``"?"`` for something that we don't follow. ``expr`` is the statement for a nested ``def`` or ``class``. ``at`` is the state in which the
+    expression is evaluated: before its own effects (``x = config.pop("a")``).
     """
 
-    __slots__ = ("expr", "name", "part")
+    __slots__ = ("at", "expr", "name", "part")
 
-    def __init__(self, prev: Env, name: str, expr: ir.Expr | ir.Stmt | None, part: tuple[int | str, ...] = ()) -> None:
+    def __init__(
+        self, prev: Env, name: str, expr: ir.Expr | ir.Stmt | None, part: tuple[int | str, ...] = (), at: Env | None = None
+    ) -> None:
         self.prev = prev
+        self.at = at or prev
         self.name = name
         self.expr = expr
         self.part = part
@@ -50,13 +54,16 @@ class Store(Env):
 
     ``path`` are the steps from the name to the changed place (subscripts as expressions, attributes as ``.name``); ``action`` is ``set``, a
     mutating method's name, ``delete``, an augmented operator (``+=``), ``call`` (the object was handed to a function, ``expr`` is the
-    call), ``alias`` (something that may be the same object changed) or ``unknown``.
+    call), ``alias`` (something that may be the same object changed) or ``unknown``. ``at`` is the state in which ``expr`` is evaluated.
     """
 
-    __slots__ = ("action", "expr", "name", "path")
+    __slots__ = ("action", "at", "expr", "name", "path")
 
-    def __init__(self, prev: Env, name: str, path: tuple[ir.Expr | str, ...], action: str, expr: ir.Expr) -> None:
+    def __init__(
+        self, prev: Env, name: str, path: tuple[ir.Expr | str, ...], action: str, expr: ir.Expr, at: Env | None = None
+    ) -> None:
         self.prev = prev
+        self.at = at or prev
         self.name = name
         self.path = path
         self.action = action
@@ -108,6 +115,8 @@ class Flow:
     bound: set[str] = field(default_factory=set)
     outer: set[str] = field(default_factory=set)
     has_yield: bool = False
+    left: list[Env] = field(default_factory=list)
+    """The states behind the ``return`` statements, after what their values change."""
     _starts: list[int] = field(default_factory=list)
     _states: list[Env] = field(default_factory=list)
 
@@ -123,7 +132,7 @@ class Flow:
 
     def ends(self) -> list[Env]:
         """The states in which the body is left, exceptions apart."""
-        return [state for state in (self.exit, *(state for _, state in self.returns)) if state is not None]
+        return [*self.left, self.exit] if self.exit is not None else list(self.left)
 
 
 def flow_of(body: tuple[ir.Stmt, ...], module: ir.Module | None = None, *, nested: bool = False) -> Flow:
@@ -149,24 +158,31 @@ class _Walker:
 
     # Steps -------------------------------------------------------------------------------------------------------
 
-    def bind(self, state: Env, name: str, expr: ir.Expr | ir.Stmt | None, part: tuple[int | str, ...] = ()) -> Env:
+    def bind(
+        self, state: Env, name: str, expr: ir.Expr | ir.Stmt | None, part: tuple[int | str, ...] = (), at: Env | None = None
+    ) -> Env:
         for touched in self._touched:
             touched.add(name)
         self._flow.bound.add(name)
-        return self._step(Bind(state, name, expr, part))
+        return self._step(Bind(state, name, expr, part, at))
 
-    def store(self, state: Env, name: str, path: tuple[ir.Expr | str, ...], action: str, expr: ir.Expr) -> Env:
+    def store(
+        self, state: Env, name: str, path: tuple[ir.Expr | str, ...], action: str, expr: ir.Expr, at: Env | None = None
+    ) -> Env:
         """A change of the object behind a name, and of what other names may mean the same object."""
-        state = self._store(state, name, path, action, expr)
+        at = at or state
+        state = self._store(state, name, path, action, expr, at)
         if action != "call":
             for change in self._aliases.changes(name, path, action, expr):
-                state = self._store(state, *change)
+                state = self._store(state, *change, at)
         return state
 
-    def _store(self, state: Env, name: str, path: tuple[ir.Expr | str, ...], action: str, expr: ir.Expr) -> Env:
+    def _store(
+        self, state: Env, name: str, path: tuple[ir.Expr | str, ...], action: str, expr: ir.Expr, at: Env
+    ) -> Env:
         for touched in self._touched:
             touched.add(name)
-        return self._step(Store(state, name, path, action, expr))
+        return self._step(Store(state, name, path, action, expr, at))
 
     def _step(self, step: Env) -> Env:
         for trail in self._trails:
@@ -202,9 +218,8 @@ class _Walker:
         if isinstance(statement, ir.AugAssign):
             return self._augmented(statement, state)
         if isinstance(statement, ir.Return):
-            if statement.value is not None:
-                state = self._effects(statement.value, state)
             self._flow.returns.append((statement, state))
+            self._flow.left.append(self._effects(statement.value, state) if statement.value is not None else state)
             return None
         if isinstance(statement, ir.Jump):
             return self._jump(statement, state)
@@ -223,29 +238,31 @@ class _Walker:
         value = statement.value
         if value is None:
             return state
-        before = state
+        at = state
         state = self._effects(value, state)
+        if any(type(part) is ir.Wrapped and part.kind == ":=" for part in effects_in(value)):
+            at = state
         for target in statement.targets:
-            state = self._target(target, value, (), state, before)
+            state = self._target(target, value, (), state, at)
         return state
 
-    def _target(self, target: ir.Expr, value: ir.Expr, part: tuple[int | str, ...], state: Env, before: Env | None = None) -> Env:
+    def _target(self, target: ir.Expr, value: ir.Expr, part: tuple[int | str, ...], state: Env, at: Env | None = None) -> Env:
         if type(target) is ir.Name:
             self._aliases.bound(target.id, value, part)
-            return self.bind(state, target.id, value, part)
+            return self.bind(state, target.id, value, part, at)
         if type(target) is ir.ListDisplay:
             count = len(target.items)
             rest = next((i for i, item in enumerate(target.items) if type(item) is ir.Starred), count)
             for index, item in enumerate(target.items):
                 if type(item) is ir.Starred:
-                    state = self._target(item.value, value, (*part, f":{index}:{index - count + 1}"), state)
+                    state = self._target(item.value, value, (*part, f":{index}:{index - count + 1}"), state, at)
                 else:
-                    state = self._target(item, value, (*part, index if index < rest else index - count), state)
+                    state = self._target(item, value, (*part, index if index < rest else index - count), state, at)
             return state
         root, path = access_path(target)
         if root and path:
             self._aliases.stored(root, value)
-            return self.store(state, root, path, "set" if not part else "unknown", value)
+            return self.store(state, root, path, "set" if not part else "unknown", value, at)
         return state
 
     def _augmented(self, statement: ir.AugAssign, state: Env) -> Env:
@@ -385,7 +402,7 @@ class _Walker:
             if walked is not None:
                 walked = self.block(statement.body, self._target(statement.target, item, (), walked))
         self._marking = True
-        del self._flow.returns[returns:]
+        del self._flow.returns[returns:], self._flow.left[returns:]
         return walked
 
     def _with(self, statement: ir.With, state: Env) -> Env | None:

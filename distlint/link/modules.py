@@ -211,6 +211,26 @@ class ModuleTable:
                     return found
         return None
 
+    def ancestry(self, owner: ClassRef) -> tuple[ClassRef, ...]:
+        """A class and its bases in the project, nearest first."""
+        found: dict[ClassRef, None] = {}
+        stack = [owner]
+        while stack and len(found) < MAX_HOPS * 2:
+            one = stack.pop(0)
+            module = self.module(one.file)
+            if one in found or module is None:
+                continue
+            found[one] = None
+            parents = (self.resolve(base, one.file) for base in module.classes[one.index].bases)
+            stack.extend(parent for parent in parents if isinstance(parent, ClassRef))
+        return tuple(found)
+
+    def derives_from_builtin(self, owner: ClassRef) -> bool:
+        """Whether a class is a string or a number as well (``class Mode(str, Enum)``)."""
+        module = self.module(owner.file)
+        bases = module.classes[owner.index].bases if module is not None else ()
+        return any(type(base) is ir.Name and base.id in ("str", "int", "float") for base in bases)
+
     def external_bases(self, owner: ClassRef, hops: int = 0) -> set[str]:
         """The dotted names of the library classes that a project class derives from, however far up."""
         module = self.module(owner.file)

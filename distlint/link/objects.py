@@ -24,6 +24,7 @@ from distlint.link.calls import bound_parameters, decorated, given_arguments, in
 from distlint.link.flow import Env, Store
 from distlint.link.modules import ClassRef, External, FunctionRef
 from distlint.link.paths import PathText
+from distlint.link.stores import OutsideStore
 from distlint.model import python as ir
 from distlint.model.document import Entry, Leaf, Mapping, Sequence
 from distlint.model.span import Span
@@ -169,12 +170,12 @@ def _body_value(evaluator: Evaluator, owner: ClassRef, expr: ir.Expr) -> Abstrac
 
 
 def _of_instance(evaluator: Evaluator, instance: Instance, name: str, span: Span) -> Abstract:
+    if name == "__dict__" and instance.part[-1:] != ("__dict__",):
+        return Instance(instance.callee, instance.call, instance.frame, instance.state, (*instance.part, "__dict__"))
     if evaluator.options is not None:
         found = evaluator.options.attribute(evaluator, instance, name, span)
         if found is not None:
             return found  # type: ignore[no-any-return]
-    if name == "__dict__" and not (instance.part and instance.part[-1] == "__dict__"):
-        return Instance(instance.callee, instance.call, instance.frame, instance.state, (*instance.part, "__dict__"))
     if isinstance(instance.callee, ClassRef):
         if instance.part[:1] == (MEMBER,) and len(instance.part) == 2:
             if name == "value":
@@ -199,6 +200,10 @@ def _of_object(evaluator: Evaluator, instance: Instance, owner: ClassRef, name: 
             return returned(evaluator, Reference(method, span, instance), {}, span, instance.frame.depth + 1)
         return Reference(method, span, instance)
     found = _set_in_methods(evaluator, instance, owner, name, span)
+    outside = _set_outside(evaluator, instance, owner, name, span)
+    if outside is not None and found is not NOTHING:
+        inside = found if found is not None else class_attribute(evaluator, owner, name, span)
+        found = outside if inside is None else several([inside, outside], span)
     fields = fields_of(evaluator, owner)
     field = next((one for one in fields if one.name == name), None)
     if field is not None and instance.part == () and (found is None or found is not NOTHING):
@@ -269,13 +274,8 @@ def field_default(evaluator: Evaluator, field: Field, span: Span) -> Abstract:
         if keyword.name == "default":
             return _body_value(evaluator, field.owner, keyword.value)
         if keyword.name in ("default_factory", "factory"):
-            return _made(evaluator, field.owner, keyword.value, span)
+            return _body_value(evaluator, field.owner, evaluator.called(keyword.value))
     return Leaf(unknown("made by a factory", span), span)
-
-
-def _made(evaluator: Evaluator, owner: ClassRef, factory: ir.Expr, span: Span) -> Abstract:
-    call = evaluator.synthetic(factory, ir.Call)
-    return _body_value(evaluator, owner, call)
 
 
 def as_mapping(evaluator: Evaluator, instance: Instance, span: Span) -> Mapping | None:
@@ -304,6 +304,31 @@ def _set_in_methods(evaluator: Evaluator, instance: Instance, owner: ClassRef, n
         return Leaf(unknown(f"attribute `{name}` is set in too many places", span), span)
     key = ("attribute", *instance.identity, owner, name)
     return evaluator.guarded(key, lambda: _after_methods(evaluator, instance, owner, name, methods, key, span))
+
+
+def _set_outside(evaluator: Evaluator, instance: Instance, owner: ClassRef, name: str, span: Span) -> Abstract | None:
+    """What other code stores into the attribute of objects of the class; ``None`` if nobody is seen to."""
+    stores = evaluator.project.outside_stores(name)
+    if not stores or len(stores) > MAX_STORES * 2:
+        return None
+    key = ("outside", owner, name)
+    found = evaluator.guarded(key, lambda: _from_outside(evaluator, owner, stores, span))
+    return None if found is NOTHING else found
+
+
+def _from_outside(
+    evaluator: Evaluator, owner: ClassRef, stores: tuple[tuple[str, OutsideStore], ...], span: Span
+) -> Abstract:
+    results: list[Abstract] = []
+    ancestry = evaluator.modules.ancestry(owner)
+    for file, store in stores:
+        frame = evaluator.frame(file, store.function)
+        state = evaluator.state(frame, store.at)
+        for option in options_of(evaluator.evaluate(store.base, frame, state)):
+            if isinstance(option, Instance) and option.part in ((), ("self",)) and option.callee in ancestry:
+                value = None if store.value is None else evaluator.evaluate(store.value, frame, state)
+                results.append(value if value is not None else Leaf(unknown("not followed", span), span))
+    return several(results, span) if results else NOTHING
 
 
 def _after_methods(

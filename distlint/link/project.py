@@ -15,6 +15,8 @@ from distlint.link.evaluate import Evaluator
 from distlint.link.flow import Flow, flow_of
 from distlint.link.modules import ClassRef, External, FunctionRef, ModuleTable
 from distlint.link.paths import folders_around, resolve_path
+from distlint.link.starters import STARTERS, started_call
+from distlint.link.stores import OutsideStore, changed_attributes, global_writers, outside_stores, stored_attributes
 from distlint.model import python as ir
 from distlint.model.document import Document, Entry, Leaf, Mapping as Tree, Node, Sequence as Items
 from distlint.model.facts import FileFacts
@@ -97,6 +99,11 @@ class Project:
         self._attribute_stores: dict[
             ClassRef, dict[str, list[tuple[FunctionRef, ir.Expr | None, tuple[Any, ...]]]]
         ] = {}
+        self._attribute_changes: dict[ClassRef, dict[str, tuple[FunctionRef, ...]]] = {}
+        self._global_writers: dict[str, Mapping[str, tuple[int, ...]]] = {}
+        self._stored: dict[str, frozenset[str]] = {}
+        self._is_stored: dict[str, bool] = {}
+        self._outside: dict[str, list[tuple[str, OutsideStore]]] | None = None
         self._sites: dict[str, tuple[CallSite, ...]] = {}
         self._closures: dict[str, frozenset[str]] = {}
         self._evaluators: dict[Run | None, Evaluator] = {}
@@ -121,7 +128,7 @@ class Project:
 
     def text(self, path: str) -> str | None:
         """The text of a project file; ``None`` if it can't be read."""
-        return self._text_of(path)
+        return self.text_of(path)
 
     @cached_property
     def python_files(self) -> tuple[str, ...]:
@@ -199,6 +206,51 @@ class Project:
                 if function.owner == owner.index and function.parameters:
                     _collect_stores(function.body, function.parameters[0].name, FunctionRef(owner.file, index), found)
         return self._attribute_stores[owner]
+
+    def attribute_changes(self, owner: ClassRef) -> dict[str, tuple[FunctionRef, ...]]:
+        """The methods that change the object behind an attribute in place (``self.config["x"] = 1``), by attribute."""
+        if owner not in self._attribute_changes:
+            found: dict[str, list[FunctionRef]] = {}
+            for one in self.modules.ancestry(owner):
+                for index, function in enumerate(self.module(one.file).functions):
+                    if function.owner == one.index and function.parameters:
+                        for name in changed_attributes(function.body, function.parameters[0].name):
+                            found.setdefault(name, []).append(FunctionRef(one.file, index))
+            self._attribute_changes[owner] = {name: tuple(dict.fromkeys(refs)) for name, refs in found.items()}
+        return self._attribute_changes[owner]
+
+    def global_writers(self, file: str) -> Mapping[str, tuple[int, ...]]:
+        """The functions of a file that bind (``global``) or change a variable of its module, by variable."""
+        if file not in self._global_writers:
+            self._global_writers[file] = global_writers(self.module(file))
+        return self._global_writers[file]
+
+    def stores_attribute(self, file: str, name: str) -> bool:
+        """Whether some statement of a file stores into an attribute of this name."""
+        if file not in self._stored:
+            self._stored[file] = stored_attributes(self.module(file))
+        stored = self._stored[file]
+        return name in stored or "*" in stored
+
+    def outside_stores(self, name: str) -> tuple[tuple[str, OutsideStore], ...]:
+        """The stores into attributes of this name, other than methods' into their own objects, with their files."""
+        if self._outside is None:
+            self._outside = {}
+            for file in self.python_files:
+                for store in outside_stores(self.module(file)):
+                    self._outside.setdefault(store.name, []).append((file, store))
+        return tuple(self._outside.get(name, ()))
+
+    def is_stored(self, name: str) -> bool:
+        """Whether some statement of the project stores into an attribute of this name."""
+        if name not in self._is_stored:
+            self._is_stored[name] = any(self.stores_attribute(file, name) for file in self.python_files)
+        return self._is_stored[name]
+
+    @cached_property
+    def function_names(self) -> frozenset[str]:
+        """The names of all functions and methods of the project."""
+        return frozenset(function.name for file in self.python_files for function in self.module(file).functions)
 
     # Calls -------------------------------------------------------------------------------------------------------
 
@@ -288,6 +340,11 @@ class Project:
                 call = found.site.call
                 if call.args and self._refers(call.args[0], found, ref):
                     yield Caller(found.file, found.site, 1)
+            for name in sorted(STARTERS):
+                for found in self.sites(name):
+                    started = started_call(found.site.call, name)
+                    if started is not None and self._refers(started.func, found, ref):
+                        yield Caller(found.file, ir.Site(started, found.site.function), STARTERS[name])
 
     def _named_sites(self, name: str) -> Iterator[CallSite]:
         """Calls under a function's own name, and under names that it is imported as."""

@@ -6,7 +6,7 @@ scripts and functions of the project are followed. All work is bounded: beyond a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -16,10 +16,12 @@ from distlint.link.shell_conditions import FALSE, TRUE, UNDECIDED, Decision, dec
 from distlint.link.shell_expand import Expander
 from distlint.link.shell_followed import MAX_FUNCTION_DEPTH, Follower
 from distlint.link.shell_here_documents import files_of_tee, outputs_of
+from distlint.link.shell_loops import assigned_names, in_loop, shifts, without_carried
+from distlint.link.shell_setters import counted, printed_into, read_into
 from distlint.link.shell_state import State, join_states, scalar
 from distlint.link.shell_substitution import substituted
-from distlint.link.shell_values import Hole, Text, assigned, literal, plain
-from distlint.link.shell_variables import assign, assign_exported, evaluated_words, in_loop
+from distlint.link.shell_values import Hole, Text, assigned, literal
+from distlint.link.shell_variables import assign, assign_exported, evaluated_words
 from distlint.link.shell_walk import Context, Unwrap, Walk, joined_into
 from distlint.model.shell import (
     Arithmetic,
@@ -251,21 +253,24 @@ class _Evaluator:
     ) -> None:
         """Runs a body once for all of its turns: what it sets is unknown where it is read before it is set."""
         before = state.copy()
-        for name in _assigned_names(body):
-            state.variables[name] = in_loop(name, state.variables.get(name))
+        carried = {name: in_loop(name, state.variables.get(name)) for name in assigned_names(body)}
+        state.variables.update(carried)
         for name, text in (given or {}).items():
             state.variables[name] = scalar(text, span=span)
         left: list[State] = []
         self.walk.exits += [left, left]
         self.block(body, state, context.guarded())
         del self.walk.exits[-2:]
-        joined_into(state, [*left, before])
+        joined_into(state, left)
+        for name in carried.keys() & state.variables.keys():
+            state.variables[name] = without_carried(name, state.variables[name], before.variables.get(name))
+        joined_into(state, [before])
 
     def _while(self, loop: While, state: State, context: Context) -> None:
-        if state.arguments is not None and any(_is_shift(statement) for statement in _nested(loop.body)):
+        if state.arguments is not None and shifts(loop.body):
             state.arguments = None
         outcome = self.block(loop.condition, state.copy(), context.guarded())
-        if outcome.status is not False:
+        if outcome.status is not loop.negated:
             self._unknown_loop(loop.body, state, context)
             state.alive = True
 
@@ -275,6 +280,8 @@ class _Evaluator:
         program = command.words[0].literal if command.words else None
         if program in _TESTS:
             return self._test(command, state)
+        if program == "printf" and len(command.words) > 2 and command.words[1].literal == "-v":
+            return printed_into(command, state, self.expander)
         if program in _QUIET and program not in state.functions and _changes_nothing(command):
             return TRUE
         words = evaluated_words(command, state, self.expander)
@@ -290,6 +297,8 @@ class _Evaluator:
         if command.background:
             context = context._replace(background=True)
         name = words[0].literal if words else None
+        if name == "read":
+            return read_into(command, words, state, local, self.expander)
         own = self._own_command(name, words, state, local, context)
         if own is not None:
             return own
@@ -312,6 +321,10 @@ class _Evaluator:
             return self.follower.call(state.functions[name], words, local, context)
         if name in BUILTINS:
             return BUILTINS[name](words, state)
+        if name == "let":
+            for word in words[1:]:
+                counted(word.text, state, self.expander, word.span)
+            return UNDECIDED
         if name in JUMPS:
             JUMPS[name](self.walk, state)
             return UNDECIDED
@@ -341,10 +354,11 @@ class _Evaluator:
         name = command.words[0].literal or ""
         if name == "((":
             part = command.words[1].parts[0] if len(command.words) > 1 and command.words[1].parts else None
-            if not isinstance(part, Arithmetic):
-                return UNDECIDED
-            whole = plain(self.expander.arithmetic(part.expression, state, command.span))
-            return Decision(int(whole) != 0) if whole is not None else UNDECIDED
+            return (
+                counted(part.expression, state, self.expander, command.span)
+                if isinstance(part, Arithmetic)
+                else UNDECIDED
+            )
         operands = command.words[1:]
         last = {"[": "]", "[[": "]]"}.get(name)
         if last is not None:
@@ -364,38 +378,3 @@ def _changes_nothing(command: Command) -> bool:
         return False
     parts = [part for word in command.words for part in word.parts]
     return not any(isinstance(part, Expansion) and part.operator in ("=", ":=") for part in parts)
-
-
-def _is_shift(statement: Statement) -> bool:
-    return isinstance(statement, Command) and bool(statement.words) and statement.words[0].literal == "shift"
-
-
-def _nested(statements: Sequence[Statement]) -> Iterator[Statement]:
-    """All statements below some statements, without recursion."""
-    pending = list(statements)
-    while pending:
-        statement = pending.pop()
-        yield statement
-        if isinstance(statement, If):
-            for condition, body in statement.branches:
-                pending += [*condition, *body]
-            pending += statement.orelse
-        elif isinstance(statement, (For, Group, Function)):
-            pending += statement.body
-        elif isinstance(statement, While):
-            pending += [*statement.condition, *statement.body]
-        elif isinstance(statement, Case):
-            for _, body in statement.branches:
-                pending += body
-        elif isinstance(statement, Pipeline):
-            pending += statement.commands
-
-
-def _assigned_names(body: Sequence[Statement]) -> list[str]:
-    found: dict[str, None] = {}
-    for statement in _nested(body):
-        if isinstance(statement, Assignments):
-            found.update(dict.fromkeys(item.name for item in statement.items))
-        elif isinstance(statement, For):
-            found[statement.name] = None
-    return [name for name in found if name]

@@ -130,6 +130,12 @@ class _Parser:
         raise UnknownNumberError("not understood")
 
 
+def integer(text: str) -> int:
+    """The number that a variable holds: octal behind a zero, as in an expression."""
+    sign = -1 if text.startswith("-") else 1
+    return sign * _number(text.lstrip("+-"))
+
+
 def _number(token: str) -> int:
     try:
         if token[:2].lower() == "0x":

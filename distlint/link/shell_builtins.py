@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from distlint.link.shell_commands import EvaluatedWord
 from distlint.link.shell_conditions import FALSE, TRUE, UNDECIDED, Decision
 from distlint.link.shell_paths import directory_at
-from distlint.link.shell_state import Directory, State, scalar
+from distlint.link.shell_state import Content, Directory, State, Variable
 from distlint.link.shell_values import Hole, Text
 from distlint.link.shell_variables import positional
 from distlint.link.shell_walk import Walk
@@ -66,12 +66,12 @@ def _may_differ(arguments: Sequence[Text]) -> bool:
     return any(isinstance(piece, Hole) and piece.many for text in arguments for piece in text)
 
 
-def _read(words: Sequence[EvaluatedWord], state: State) -> Decision:
-    for word in words[1:]:
-        name = word.literal
-        if name is not None and name.isidentifier():
-            hole: Text = (Hole(name, f"${name} is read from input", sets=(word.span,)),)
-            state.variables[name] = scalar(hole, span=word.span)
+def _map_file(words: Sequence[EvaluatedWord], state: State) -> Decision:
+    """``mapfile NAME`` and ``readarray NAME``: the lines of the input as an array."""
+    name = words[-1].literal or ""
+    if name.isidentifier():
+        hole: Text = (Hole(name, f"${name} is read from input", sets=(words[-1].span,), many=True),)
+        state.variables[name] = Variable((Content((hole,), True),), span=words[-1].span)
     return UNDECIDED
 
 
@@ -89,9 +89,8 @@ BUILTINS: dict[str, Builtin] = {
     "popd": _popd,
     "set": _set,
     "shift": _shift,
-    "read": _read,
-    "mapfile": _read,
-    "readarray": _read,
+    "mapfile": _map_file,
+    "readarray": _map_file,
     "true": _true,
     ":": _true,
     "false": _false,

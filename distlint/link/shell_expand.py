@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from fnmatch import translate
 
 from distlint.link import shell_arithmetic
+from distlint.link.shell_fields import aligned, fields, globbed, is_one_word, may_vanish
 from distlint.link.shell_paths import directory_text, root_text
 from distlint.link.shell_state import Content, State, given_from_outside, outside, scalar
+from distlint.link.shell_transforms import transformed
 from distlint.link.shell_values import (
     EMPTY,
     Break,
@@ -20,9 +21,6 @@ from distlint.link.shell_values import (
     assigned,
     combine,
     confidence_of,
-    fields,
-    inner_span,
-    is_pattern,
     literal,
     merged,
     places_of,
@@ -89,10 +87,10 @@ class Expander:
         """
         span = self.locate(word.span)
         texts = self.texts(word, state)
-        if len(texts) == 1 and _is_one_word(texts[0]):
+        if len(texts) == 1 and is_one_word(texts[0]):
             return [(texts, span)]
-        options = [fields(text) or ([EMPTY] if word.quoted and not _may_vanish(word) else []) for text in texts]
-        options = [[_globbed(text, span) for text in option] for option in options]
+        options = [fields(text) or ([EMPTY] if word.quoted and not may_vanish(word) else []) for text in texts]
+        options = [[globbed(text, span) for text in option] for option in options]
         return aligned(options, span)
 
     def _part(self, part: Expansion | Arithmetic | Substitution, state: State, word: Word) -> tuple[Text, ...]:
@@ -176,17 +174,40 @@ class Expander:
         return self.texts(part.argument, state) if part.argument is not None else (EMPTY,)
 
     def _transformed(self, part: Expansion, option: Content, state: State) -> Text:
-        if part.operator == ":" and ((option.array and part.index in ("@", "*")) or part.name in ("@", "*")):
+        listed = part.name in ("@", "*") or (option.array and part.index in ("@", "*"))
+        if listed and part.operator == ":":
             return self._slice(part, option, state)
-        text = _joined(option, part)
-        unknown_text = (Hole(part.name, f"derived from ${part.name}", (), places_of(text)),)
+        if part.operator == "indirect":
+            return self._indirect(part, option, state)
+        if listed:
+            items = tuple(self._changed(part, item, state) for item in option.items)
+            return _joined(Content(items, True), part)
+        return self._changed(part, _joined(option, part), state)
+
+    def _indirect(self, part: Expansion, option: Content, state: State) -> Text:
+        """``${!name}``, and ``${!name[@]}``: the indices of an array."""
+        if part.index in ("@", "*"):
+            if not option.array or _has_hole(option):
+                return (Hole(part.name, f"the indices of ${part.name}", many=True),)
+            indices = tuple(literal(str(at)) for at in range(len(option.items)))
+            return _joined(Content(indices, True), part)
+        name = plain(_joined(option, part)) if part.index is None else None
+        if name is not None and name.isidentifier():
+            texts = self._expansion(Expansion(name, quoted=part.quoted), state)
+            if len(texts) == 1:
+                return texts[0]
+        return (Hole(part.name, f"the variable that ${part.name} names"),)
+
+    def _changed(self, part: Expansion, text: Text, state: State) -> Text:
+        """A text after ``%``, ``/``, ``:`` and their like."""
         whole = plain(text)
         arguments = [self.texts(word, state) for word in (part.argument, part.second) if word is not None]
         known = [plain(choices[0]) if len(choices) == 1 else None for choices in arguments]
-        if whole is None or any(argument is None for argument in known):
-            return unknown_text
-        result = _transform(part.operator, whole, [argument for argument in known if argument is not None])
-        return literal(result, *places_of(text), sure=confidence_of(text)) if result is not None else unknown_text
+        if whole is not None and not any(argument is None for argument in known):
+            result = transformed(part.operator, whole, [argument for argument in known if argument is not None])
+            if result is not None:
+                return literal(result, *places_of(text), sure=confidence_of(text))
+        return (Hole(part.name, f"derived from ${part.name}", (), places_of(text)),)
 
     def _slice(self, part: Expansion, option: Content, state: State) -> Text:
         bounds = [plain(self.texts(word, state)[0]) for word in (part.argument, part.second) if word is not None]
@@ -211,7 +232,7 @@ class Expander:
             sure.append(confidence_of(text))
             if whole is None or (whole and not _INTEGER.fullmatch(whole)):
                 raise shell_arithmetic.UnknownNumberError(f"${name} is not known")
-            return int(whole or 0)
+            return shell_arithmetic.integer(whole or "0")
 
         try:
             plainer = self._without_dollars(expression, state, sure)
@@ -261,59 +282,6 @@ class Expander:
             return whole
 
         return _DOLLAR_NAME.sub(name, text)
-
-
-def aligned(options: Sequence[Sequence[Text]], span: Span) -> list[tuple[tuple[Text, ...], Span]]:
-    """Lists of words as one list.
-
-    Words at the same place are alternatives, a hole stands for what differs in number.
-    """
-    if len(options) == 1:
-        words = options[0]
-        return [((text,), span if len(words) == 1 else inner_span(text, span)) for text in words]
-    if len({len(option) for option in options}) == 1:
-        rows = [merged(row) for row in zip(*options, strict=True)]
-        return [(row, span if len(rows) == 1 else inner_span(row[0], span)) for row in rows]
-    shortest = min(len(option) for option in options)
-    head = _common(options, shortest)
-    tail = _common([option[::-1] for option in options], shortest - head)
-    reference = max(options, key=len)
-    hole: Text = (Hole("", "the number of words differs by path", (span,), many=True, outside=False),)
-    found: list[tuple[tuple[Text, ...], Span]] = [((text,), inner_span(text, span)) for text in reference[:head]]
-    found.append(((hole,), span))
-    found += [((text,), inner_span(text, span)) for text in reference[len(reference) - tail :]]
-    return found
-
-
-def _common(options: Sequence[Sequence[Text]], limit: int) -> int:
-    count = 0
-    while count < limit and len({plain(option[count]) or id(option[count]) for option in options}) == 1:
-        count += 1
-    return count
-
-
-def _is_one_word(text: Text) -> bool:
-    """Whether a text is a single known piece that is neither split nor a pattern: the usual case."""
-    if len(text) != 1:
-        return False
-    piece = text[0]
-    return isinstance(piece, Chunk) and not piece.split and not (piece.pattern and is_pattern(text))
-
-
-def _may_vanish(word: Word) -> bool:
-    """Whether a quoted word may become no word at all: ``"$@"`` and ``"${A[@]}"`` without elements."""
-    return any(isinstance(part, Expansion) and (part.index == "@" or part.name == "@") for part in word.parts)
-
-
-def _globbed(text: Text, span: Span) -> Text:
-    if not is_pattern(text):
-        return text
-    whole = plain(text)
-    if whole is not None and (
-        whole in ("[", "[[", "?", "*") or (whole.startswith("-") and "/" not in whole and "*" not in whole)
-    ):
-        return text
-    return (Hole("", "a pattern for file names", (span,), places_of(text), many=True),)
 
 
 def _positional(name: str, state: State) -> Content:
@@ -377,49 +345,3 @@ def _length(option: Content, part: Expansion) -> Text:
         return literal(str(len(option.items)), *(span for item in option.items for span in places_of(item)))
     whole = plain(_joined(option, part))
     return literal(str(len(whole))) if whole is not None else (Hole(part.name, f"the length of ${part.name}"),)
-
-
-def _transform(operator: str, whole: str, arguments: list[str]) -> str | None:
-    pattern = arguments[0] if arguments else ""
-    if operator in ("%", "%%", "#", "##"):
-        return _trimmed(operator, whole, pattern)
-    if operator in ("/", "//", "/#", "/%"):
-        if not pattern or any(mark in pattern for mark in "*?[\\"):
-            return None
-        replacement = arguments[1] if len(arguments) > 1 else ""
-        if operator == "/#":
-            return replacement + whole[len(pattern) :] if whole.startswith(pattern) else whole
-        if operator == "/%":
-            return whole[: -len(pattern)] + replacement if whole.endswith(pattern) else whole
-        return whole.replace(pattern, replacement, 1 if operator == "/" else -1)
-    if operator == ":":
-        numbers = [argument.strip() for argument in arguments]
-        if not all(_INTEGER.fullmatch(number) for number in numbers) or not numbers:
-            return None
-        start = int(numbers[0])
-        rest = whole[start:] if start >= 0 or -start <= len(whole) else ""
-        if len(numbers) == 1:
-            return rest
-        size = int(numbers[1])
-        return rest[:size]
-    if pattern or not whole.isascii():
-        return None
-    changes: dict[str, Callable[[str], str]] = {
-        "^^": str.upper,
-        ",,": str.lower,
-        "^": lambda text: text[:1].upper() + text[1:],
-        ",": lambda text: text[:1].lower() + text[1:],
-    }
-    return changes[operator](whole) if operator in changes else None
-
-
-def _trimmed(operator: str, whole: str, pattern: str) -> str | None:
-    if len(whole) > 2000 or len(pattern) > 50 or pattern.count("*") > 3 or "\\" in pattern or "[" in pattern:
-        return None
-    matcher = re.compile(translate(pattern))
-    cuts = range(len(whole) + 1)
-    if operator[0] == "#":
-        order = cuts if operator == "#" else reversed(cuts)
-        return next((whole[at:] for at in order if matcher.match(whole[:at])), whole)
-    order = reversed(cuts) if operator == "%" else cuts
-    return next((whole[:at] for at in order if matcher.match(whole[at:])), whole)

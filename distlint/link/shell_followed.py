@@ -10,7 +10,7 @@ from distlint.link.shell_conditions import TRUE, UNDECIDED, Decision
 from distlint.link.shell_expand import Expander
 from distlint.link.shell_paths import find_file
 from distlint.link.shell_state import State, scalar
-from distlint.link.shell_values import Chunk, Hole, Piece, Text, plain, shown
+from distlint.link.shell_values import Chunk, Hole, Text, combine, plain, shown
 from distlint.link.shell_variables import positional
 from distlint.link.shell_walk import Context, Walk, joined_into
 from distlint.model.launch import ScriptCall
@@ -138,18 +138,28 @@ class Follower:
 
     def evaluate(self, words: Sequence[EvaluatedWord], state: State, context: Context) -> Decision:
         """``eval``: runs its words, joined, in the same state."""
-        if len(words) > 1 and all(len(word.texts) == 1 for word in words[1:]):
-            pieces: list[Piece] = []
-            for at, word in enumerate(words[1:]):
-                pieces += [*((Chunk(" "),) if at else ()), *word.texts[0]]
-            self._string(tuple(pieces), words[1].span, state, context)
+        if len(words) > 1:
+            blank: Text = (Chunk(" "),)
+            parts = [part for word in words[1:] for part in ((blank,), word.texts)]
+            self._strings(combine(parts[1:]), words[1].span, state, context)
         return UNDECIDED
+
+    def _strings(self, texts: Sequence[Text], span: Span, state: State, context: Context) -> None:
+        """Runs each of the texts that a string may be, as if they were the arms of a decision."""
+        if len(texts) == 1:
+            self._string(texts[0], span, state, context)
+            return
+        decision = self._walk.next_decision()
+        ends = [state.copy() for _ in texts]
+        for arm, (text, end) in enumerate(zip(texts, ends, strict=True)):
+            self._string(text, span, end, context.in_arm(decision, arm))
+        state.replace_by(ends[0])
+        joined_into(state, ends[1:])
 
     def _string_in_child(self, words: Sequence[EvaluatedWord], state: State, context: Context) -> None:
         """``bash -c string name arguments``."""
-        if len(words[0].texts) == 1:
-            with self._walk.isolated():
-                self._string(words[0].texts[0], words[0].span, _child(state, state.script, words[2:]), context)
+        with self._walk.isolated():
+            self._strings(words[0].texts, words[0].span, _child(state, state.script, words[2:]), context)
 
     def _string(self, text: Text, span: Span, state: State, context: Context) -> None:
         """Runs a text as commands; its unknown parts stay variables that nobody set."""

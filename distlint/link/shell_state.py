@@ -158,16 +158,30 @@ def _join_variables(name: str, one: Variable | None, other: Variable | None, *, 
     absent_variable = scalar(outside(name))
     one, other = one or absent_variable, other or absent_variable
     options = _without_repetition((*one.options, *other.options))
-    user_given = [option for option in options if _is_given(option, defaulted=defaulted)]
-    rest = [option for option in options if option not in user_given]
-    if user_given and rest and all(not option.unset for option in rest):
-        options = tuple(
-            option._replace(items=tuple(weakened(text, Confidence.LIKELY) for text in option.items)) for option in rest
-        )
+    given = [option for option in options if _is_given(option, defaulted=defaulted)]
+    carried = [option for option in options if is_carried(option)]
+    defaults = [option for option in options if option not in given and option not in carried]
+    if given and defaults and not any(option.unset or _is_blank(option) for option in defaults):
+        options = (*map(_likely, defaults), *carried)
     if len(options) > MAX_OPTIONS:
         spans = tuple(dict.fromkeys(span for option in options for text in option.items for span in places_of(text)))
         options = (Content(((Hole(name, "too many possibilities", (), spans[:4]),),)),)
     return Variable(options, one.exported or other.exported, one.span or other.span)
+
+
+def _likely(option: Content) -> Content:
+    return option._replace(items=tuple(weakened(text, Confidence.LIKELY) for text in option.items))
+
+
+def is_carried(option: Content) -> bool:
+    """Whether an option is what a variable held before a turn of a loop, unchanged."""
+    first = option.items[0] if option.items else EMPTY
+    return len(first) == 1 and isinstance(first[0], Hole) and first[0].carried
+
+
+def _is_blank(option: Content) -> bool:
+    """Whether an option is a text without characters: no default, but the mark of something not given."""
+    return not option.array and all(plain(text) == "" for text in option.items)
 
 
 def _is_given(option: Content, *, defaulted: bool) -> bool:

@@ -6,7 +6,6 @@ few texts.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import NamedTuple
@@ -55,6 +54,8 @@ class Hole(NamedTuple):
     place: str = ""
     """``root`` for the project's folder, ``start`` for the folder that the script is started from: a path behind it can
     be found."""
+    carried: bool = False
+    """Whether it is what a variable held before a turn of a loop."""
 
 
 class Break(NamedTuple):
@@ -218,87 +219,6 @@ def _undecided(choices: Sequence[Text]) -> Text:
     uses = tuple(dict.fromkeys(span for piece in pieces for span in piece.uses[:1]))
     many = any(isinstance(piece, Chunk) and piece.split for piece in pieces)
     return (Hole("", "too many possibilities", uses[:1], (), many),)
-
-
-_BLANK = re.compile(r"[ \t\n]+")
-_GLOB = re.compile(r"[*?]|\[[^]]+\]")
-
-
-def fields(text: Text) -> list[Text]:
-    """The words that a text becomes: cut at element borders and at blanks that came from unquoted expansions."""
-    found: list[Text] = []
-    current: list[Piece] | None = None
-    for piece in text:
-        if isinstance(piece, Break):
-            if current is not None:
-                found.append(tuple(current))
-            current = None
-        elif isinstance(piece, Chunk) and piece.split:
-            at = 0
-            for match in _BLANK.finditer(piece.text):
-                if match.start() > at:
-                    current = [*(current or ()), cut(piece, at, match.start())]
-                if current is not None:
-                    found.append(tuple(current))
-                current, at = None, match.end()
-            if at < len(piece.text):
-                current = [*(current or ()), cut(piece, at, len(piece.text))]
-        else:
-            current = [*(current or ()), piece]
-    if current is not None:
-        found.append(tuple(current))
-    return found
-
-
-def cut(chunk: Chunk, start: int, end: int) -> Chunk:
-    """A part of a chunk, with its own place."""
-    if start == 0 and end == len(chunk.text):
-        return chunk
-    at = chunk.at
-    if at is not None:
-        file, line, column = at
-        newlines = chunk.text.count("\n", 0, start)
-        if newlines:
-            at = (file, line + newlines, start - chunk.text.rfind("\n", 0, start))
-        else:
-            at = (file, line, column + start)
-    return Chunk(chunk.text[start:end], at, chunk.uses, chunk.sets, chunk.sure, chunk.split, chunk.pattern)
-
-
-def is_pattern(text: Text) -> bool:
-    """Whether the shell would replace the word by the names of matching files."""
-    for piece in text:
-        if isinstance(piece, Chunk) and (piece.pattern or piece.split) and _GLOB.search(piece.text) is not None:
-            return True
-    return False
-
-
-def piece_span(piece: Chunk | Hole, level: int) -> Span | None:
-    """Where a piece stands when ``level`` expansions around it are looked through."""
-    if len(piece.uses) > level:
-        return piece.uses[level]
-    if isinstance(piece, Chunk) and piece.at is not None and "\n" not in piece.text:
-        file, line, column = piece.at
-        return Span(file, line, column, line, column + len(piece.text))
-    return None
-
-
-def inner_span(text: Text, outer: Span) -> Span:
-    """The place of one word among the several that an expansion at ``outer`` became.
-
-    ``outer`` itself when it has no single place.
-    """
-    spans = [
-        piece_span(piece, 1)
-        for piece in text
-        if not isinstance(piece, Break) and (isinstance(piece, Hole) or piece.text)
-    ]
-    if not spans or None in spans or len({span.file for span in spans if span is not None}) != 1:
-        return outer
-    first, last = spans[0], spans[-1]
-    if first is None or last is None or first.start > last.end or last.line - first.line > 0:
-        return outer
-    return Span(first.file, *first.start, *last.end)
 
 
 def known_number(value: Value) -> Value:

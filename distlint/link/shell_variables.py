@@ -23,7 +23,9 @@ def assign(item: Assignment, state: State, expander: Expander) -> None:
         state.hidden.setdefault(item.name, state.variables.get(item.name))
     previous = state.variables.get(item.name)
     exported = item.exported or state.export_all or (previous is not None and previous.exported)
-    if item.unset:
+    if item.unset and item.index is not None:
+        state.variables[item.name] = Variable((_unfollowed(item.name, span),), exported, span)
+    elif item.unset:
         state.variables[item.name] = _nothing(span)
     elif item.value is None:
         if item.exported and previous is not None:
@@ -80,7 +82,11 @@ def _with_element(item: Assignment, texts: tuple[Text, ...], previous: Variable 
         at = int(item.index[:6])
         if at <= len(old.items):
             return Content((*old.items[:at], assigned(texts[0], span), *old.items[at + 1 :]), True)
-    return Content(((Hole(item.name, "its elements are not followed", sets=(span,), many=True),),), True)
+    return _unfollowed(item.name, span)
+
+
+def _unfollowed(name: str, span: Span) -> Content:
+    return Content(((Hole(name, "its elements are not followed", sets=(span,), many=True),),), True)
 
 
 def evaluated_words(command: Command, state: State, expander: Expander) -> list[EvaluatedWord]:
@@ -101,11 +107,3 @@ def positional(words: Sequence[EvaluatedWord]) -> tuple[Text, ...]:
         else (Hole("", "differs by path", (word.span,), many=word.is_open),)
         for word in words
     )
-
-
-def in_loop(name: str, variable: Variable | None) -> Variable:
-    """What a variable may hold in a loop that sets it, before it is set."""
-    array = variable is not None and any(option.array for option in variable.options)
-    hole: Text = (Hole(name, f"${name} is set in a loop", many=array),)
-    exported, span = (variable.exported, variable.span) if variable is not None else (False, None)
-    return Variable((Content((hole,), array),), exported, span)

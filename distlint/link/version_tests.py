@@ -152,14 +152,14 @@ class _Evaluation:
         around = function
         while name and around >= 0:
             body = self._project.module(file).functions[around].body
-            values = list(_assignments(body, name))
+            values = list(assignments(body, name))
             if values:
                 return self._one_of(values, name, file, around, depth)
             around = self._project.module(file).functions[around].parent
         target = self._project.modules.resolve(expr, file)
         if not isinstance(target, GlobalRef):
             return None
-        values = list(_assignments(self._project.module(target.file).body, target.name))
+        values = list(assignments(self._project.module(target.file).body, target.name))
         return self._one_of(values, target.name, target.file, -1, depth) if values else None
 
     def _one_of(self, values: list[ir.Expr | None], name: str, file: str, function: int, depth: int) -> Any:
@@ -310,7 +310,7 @@ def _parsed(value: Any) -> Version:
     return value if isinstance(value, Version) else Version(str(value))
 
 
-def _assignments(body: Sequence[ir.Stmt], name: str, tried: bool = False) -> Iterator[ir.Expr | None]:
+def assignments(body: Sequence[ir.Stmt], name: str, tried: bool = False) -> Iterator[ir.Expr | None]:
     """What a body assigns to a name, however deep; ``None`` for what depends on an exception or is unpacked."""
     for statement in body:
         if isinstance(statement, ir.Assign):
@@ -320,7 +320,7 @@ def _assignments(body: Sequence[ir.Stmt], name: str, tried: bool = False) -> Ite
                 yield None
         else:
             for block in blocks_of(statement):
-                yield from _assignments(block, name, tried or isinstance(statement, ir.Try))
+                yield from assignments(block, name, tried or isinstance(statement, ir.Try))
 
 
 def _binds(target: ir.Expr, name: str) -> bool:

@@ -164,11 +164,12 @@ class For:
 
 @dataclass(slots=True, eq=False, repr=False, match_args=False)
 class While:
-    """``while`` or ``until``."""
+    """``while``, or ``until`` if ``negated``."""
 
     condition: tuple[Statement, ...]
     body: tuple[Statement, ...]
     span: Span
+    negated: bool = False
 
 
 @dataclass(slots=True, eq=False, repr=False, match_args=False)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from distlint.model.shell import Assignment, Assignments, Literal, Word
+from distlint.model.shell import Arithmetic, Assignment, Assignments, Literal, Word
 from distlint.read.shell_parsed import ParsedText
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def declaration(source: ParsedText, node: Node) -> Assignments:
     """``export A=1 B``, ``declare -x A=1``, ``local a b=1`` and their like."""
     keyword = node.children[0].type
     items: list[Assignment] = []
-    exported, local = keyword == "export", keyword in _LOCAL
+    exported, local, integer = keyword == "export", keyword in _LOCAL, False
     for child in node.children[1:]:
         text = source.text_of(child)
         if child.type == "variable_assignment":
@@ -65,9 +65,20 @@ def declaration(source: ParsedText, node: Node) -> Assignments:
         elif text.startswith(("-", "+")):
             exported = (exported or "x" in text) and not (keyword == "export" and "n" in text)
             local = local and "g" not in text
+            integer = integer or "i" in text
         elif _NAME.fullmatch(text):
             items.append(Assignment(text, None, source.span(child)))
+    if integer:
+        items = [_integer(source, item) for item in items]
     return Assignments(tuple(replace(item, exported=exported, local=local) for item in items), source.span(node))
+
+
+def _integer(source: ParsedText, item: Assignment) -> Assignment:
+    """``declare -i NAME=expression``."""
+    if not isinstance(item.value, Word):
+        return item
+    text = source.words.slice(item.value.span)
+    return replace(item, value=Word((Arithmetic(text, item.value.span),), item.value.span))
 
 
 def declared(words: Sequence[Word], span: Span) -> Assignments:
@@ -83,12 +94,16 @@ def declared(words: Sequence[Word], span: Span) -> Assignments:
 
 
 def unset(source: ParsedText, node: Node) -> Assignments:
-    """``unset A B``."""
-    items = [
-        Assignment(source.text_of(child), None, source.span(child), unset=True)
-        for child in node.children[1:]
-        if _NAME.fullmatch(source.text_of(child))
-    ]
+    """``unset A B``; of ``unset A[1]`` the grammar makes two words."""
+    items: list[Assignment] = []
+    for child in node.children[1:]:
+        text = source.text_of(child).strip("'\"")
+        if _NAME.fullmatch(text):
+            items.append(Assignment(text, None, source.span(child), unset=True))
+        elif (match := _NAME.match(text)) is not None and text[match.end()] == "[":
+            items.append(Assignment(match.group(), None, source.span(child), unset=True, index=text[match.end() + 1 :]))
+        elif text.startswith("[") and items:
+            items[-1] = replace(items[-1], index=text[1:])
     return Assignments(tuple(items), source.span(node))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -15,6 +16,17 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 _PARSER: list[Parser] = []
+
+# A line of two or more assignments before one with a command. The grammar takes both for one command: it overlooks the
+# line end, but no semicolon.
+_VARIABLE = r"\$\w+|\$\{\w+\}"
+_QUOTED = rf"""'[^'\n]*'|\$'(?:[^'\\\n]|\\.)*'|"(?:[^"\\$`\n]|\\.|{_VARIABLE})*\""""
+_VALUE = rf"""(?:[^\s'"`$;&|<>()\\#]|{_QUOTED}|{_VARIABLE}|\\.)*"""
+_ASSIGNMENTS = re.compile(
+    rf"^[ \t]*(?:[A-Za-z_]\w*={_VALUE}[ \t]+)+[A-Za-z_]\w*={_VALUE}[ \t]*([ \t](?=#)|\n)"
+    r"(?=(?:#[^\n]*\n)?\s*[^\s#]+[ \t]+\S)",
+    re.MULTILINE,
+)
 
 
 class ParsedText:
@@ -37,7 +49,7 @@ class ParsedText:
         """The root of a tree of the text between two offsets; inside, the offsets of nodes are those of this tree."""
         before = self._base
         self._base = start if self._offsets is None else bisect_left(self._offsets, start)
-        root = self._parser.parse(self.text[start:end].encode("utf-8", "replace")).root_node
+        root = self._parser.parse(_told_apart(self.text[start:end]).encode("utf-8", "replace")).root_node
         self.misread = self.misread or root.has_error
         try:
             yield root
@@ -61,6 +73,13 @@ class ParsedText:
     def text_of(self, node: Node) -> str:
         """The text of a node."""
         return self.text[self.start(node) : self.end(node)]
+
+
+def _told_apart(text: str) -> str:
+    """The text, of the same length, with a semicolon where the grammar would overlook a line end."""
+    for match in _ASSIGNMENTS.finditer(text):
+        text = f"{text[: match.start(1)]};{text[match.end(1) :]}"
+    return text
 
 
 def _parser() -> Parser:

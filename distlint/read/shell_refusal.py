@@ -1,4 +1,4 @@
-"""What a shell refuses beyond doubt: quotes and expansions that never close.
+"""What a shell refuses beyond doubt: quotes, expansions and blocks that never close.
 
 The grammar of the tree also stumbles over text that every shell accepts. So a text that it did not understand is looked
 at once more, here; anything but these faults is no error.
@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from distlint.read.shell_blocks import block_fault
 from distlint.read.shell_brackets import command_end, parameter_end, quoted_end
 
 _STOP = re.compile(r"[\\'\"`$#\n<]")
 _HERE = re.compile(r"<<(-?)[ \t]*\\?['\"]?([A-Za-z_][\w.-]*)['\"]?")
-_DOUBTFUL = re.compile(r"\bcase\b|<<<|\(\(|=~|\bselect\b|\$\(\(")
+_QUOTES_DOUBTFUL = re.compile(r"\bcase\b|<<<|\(\(|=~|\bselect\b")
+_BLOCKS_DOUBTFUL = re.compile(r"[$`]\(?[^)`]*\bcase\b[^)]*\)|\(\([^\n]*<<|=~")
 
 
 class Refusal(NamedTuple):
@@ -25,33 +27,43 @@ class Refusal(NamedTuple):
 
 
 def refusal(text: str) -> Refusal | None:
-    """The first quote or expansion that never closes.
+    """The first fault; ``None`` if there is none, or the text holds what is not modelled here."""
+    found = _blanked(text)
+    if isinstance(found, Refusal):
+        return found if _QUOTES_DOUBTFUL.search(text) is None else None
+    fault = block_fault(found) if _BLOCKS_DOUBTFUL.search(text) is None else None
+    return Refusal(fault.start, fault.start + fault.size, fault.message) if fault is not None else None
 
-    ``None`` if there is none or the text holds what is not modelled here.
-    """
-    if _DOUBTFUL.search(text):
-        return None
-    at, size = 0, len(text)
+
+def _blanked(text: str) -> str | Refusal:
+    """The text, of the same length, with ``x`` for what is quoted or expanded and blanks for what does not count."""
+    at, size, kept = 0, len(text), 0
+    pieces: list[str] = []
     here: list[tuple[bool, str]] = []
     while (match := _STOP.search(text, at)) is not None:
-        at, char = match.start(), match.group()
+        start, char = match.start(), match.group()
+        filler = "x"
         if char == "\n":
-            at, here = _behind_bodies(text, at + 1, here), []
+            at, here, filler = _behind_bodies(text, start + 1, here), [], "\n"
         elif char == "\\":
-            at += 2
+            at, filler = start + 2, " " if text.startswith("\n", start + 1) else "x"
         elif char == "#":
-            at = _behind_comment(text, at)
+            at, filler = _behind_comment(text, start), " "
+            if at == start + 1:
+                continue
         elif char == "<":
-            found = _HERE.match(text, at)
+            found = None if text.startswith("<<<", start) else _HERE.match(text, start)
             if found is not None:
                 here.append((bool(found.group(1)), found.group(2)))
-            at = found.end() if found is not None else at + 1
+            at = found.end() if found is not None else start + (3 if text.startswith("<<<", start) else 1)
+            continue
         else:
-            end = _end(text, at, size)
-            if end < 0:
-                return Refusal(at, at + 1, f"the `{char}` that opens here never closes")
-            at = end
-    return None
+            at = _end(text, start, size)
+            if at < 0:
+                return Refusal(start, start + 1, f"the `{char}` that opens here never closes")
+        pieces += [text[kept:start], filler * (min(at, size) - start)]
+        kept = min(at, size)
+    return "".join(pieces) + text[kept:]
 
 
 def _behind_comment(text: str, at: int) -> int:

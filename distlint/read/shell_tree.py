@@ -268,7 +268,8 @@ class TreeReader:
     def _while(self, node: Node) -> Statement:
         body = node.child_by_field_name("body")
         condition = tuple(self._sequence([child for child in node.children if child != body]))
-        return While(condition, self._block(body), self.source.span(node))
+        until = any(child.type == "until" for child in node.children)
+        return While(condition, self._block(body), self.source.span(node), until)
 
     def _case(self, node: Node) -> Statement | None:
         subject = node.child_by_field_name("value")

@@ -50,6 +50,10 @@ class WordReader:
         """The span between two offsets."""
         return self._index.span(self._file, start, end)
 
+    def slice(self, span: Span) -> str:
+        """The text at a place."""
+        return self._index.slice(span)
+
     def word(self, start: int, end: int, depth: int = 0) -> Word:
         """The word that stands between two offsets; blanks in it are taken as part of it."""
         parts, quoted = self._parts(start, end, depth)

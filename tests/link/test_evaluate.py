@@ -25,6 +25,10 @@ def probe(project: Project, name: str = "probe") -> list[Abstract]:
     return [evaluator.ask(c.site.call.args[0], c.file, c.site.function) for c in project.sites(name)]
 
 
+def _hashable(option: Any) -> Any:
+    return option if isinstance(option, str | int | float | bool | None) else repr(option)
+
+
 def shown(value: Abstract) -> Any:
     """A value as plain data: ``?`` for unknown, ``(a|b)`` for one of several, keys with ``?`` where only some paths set them."""
     options = options_of(value)
@@ -33,7 +37,7 @@ def shown(value: Abstract) -> Any:
     node = node_of(value, whole_line("x"))
     if isinstance(node, Leaf):
         state = node.value.state
-        return node.value.only if state is State.KNOWN else set(node.value.options) if state is State.ONE_OF else "?"
+        return node.value.only if state is State.KNOWN else set(map(_hashable, node.value.options)) if state is State.ONE_OF else "?"
     if isinstance(node, Items):
         return [shown(item) for item in node.items] + (["..."] if node.open else [])
     assert isinstance(node, Tree)
@@ -69,7 +73,7 @@ def shown(value: Abstract) -> Any:
         ("d = {'a': 1, 'b': 2}\ndel d['a']\nd.pop('b')\nprobe(d)", {}),
         ("d = {'a': 1}\nd.setdefault('a', 5)\nd.setdefault('b', 6)\nprobe(d)", {"a": 1, "b": 6}),
         ("d = {}\nif cond():\n    d['a'] = 1\nprobe(d)", {"a?": 1}),
-        ("d = {'n': 1}\nd[key()] = 2\nprobe(d)", {"n": 1, "...": True}),
+        ("d = {'n': 1}\nd[key()] = 2\nprobe(d)", {"n": "?", "...": True}),
         ("d = {'a': 1}\nprobe(d.get('b', 9))", 9),
         ("from pathlib import Path\nprobe(Path('a') / 'b.json')", "a/b.json"),
         ("import os\nprobe(os.path.join('a', 'b', 'c.json'))", "a/b/c.json"),

@@ -16,6 +16,7 @@ from distlint.model.launch import Launch, exclusive
 from distlint.model.source import SourceKind
 from distlint.model.span import Span
 from distlint.read.shell import read_shell
+from distlint.read.yaml import read_yaml
 
 SPECS = (*TORCH, *DEEPSPEED, *HUGGINGFACE, *COLOSSALAI, *MEGATRON, *SCHEDULERS)
 FILES = {"train.py", "pkg/mod.py", "deepy.py", "ds.json"}
@@ -58,6 +59,10 @@ def launch(text: str, hosts: str | None = None) -> Launch:
         ("mpirun -np 4 -x A=1 python train.py", "python", 4),
         ("nohup env A=1 numactl -N 0 torchrun --nproc_per_node=2 train.py", "torchrun", 2),
         ("$PYTHON -u train.py", "python", 1),
+        ("srun -k -l --overlap -N2 --ntasks-per-node 4 --signal TERM@60 python train.py", "python", 8),
+        ("srun -s -n3 --exclusive=user --x11 -K1 --profile all python train.py", "python", 3),
+        ("mpirun -np 4 --xterm -1 -merge-stderr-to-stdout --mca btl ^tcp python train.py", "python", 4),
+        ("mpiexec -ppn 2 -n 6 -genv A 1 -print-all-exitcodes -iface eth0 python train.py", "python", 6),
     ],
 )
 def test_world_size(line: str, launcher: str, world: int | None) -> None:
@@ -70,13 +75,28 @@ def test_a_host_file_of_the_project_is_read() -> None:
     assert (found.nodes.only, found.processes_per_node.only, found.world_size.only) == (2, 4, 8)
 
 
+@pytest.mark.parametrize(("option", "world"), [("", 1), ("--multi_gpu ", 4), ("--use_deepspeed ", 4)])
+def test_a_configuration_for_one_process_wins_over_counts(option: str, world: int) -> None:
+    text = "distributed_type: 'NO'\nnum_processes: 2\n"
+    script = f"accelerate launch --config_file one.yaml --num_processes 4 {option}train.py\n"
+    facts = {
+        "run.sh": FileFacts("run.sh", SourceKind.SHELL, shell=read_shell(script, "run.sh")[0]),
+        "one.yaml": FileFacts("one.yaml", SourceKind.YAML, documents=read_yaml(text, "one.yaml").documents),
+    }
+    (found,) = find_launches(facts, SPECS, {*FILES, *facts}).launches
+    assert found.world_size.only == world
+
+
 def test_world_size_rests_on_both_counts() -> None:
     found = launch("NODES=2\ntorchrun --nnodes $NODES --nproc_per_node 4 train.py\n")
     assert {span.line for span in found.world_size.spans} == {1, 2}
 
 
 def test_slurm_header_feeds_srun_and_the_launcher_inside_counts_its_own() -> None:
-    text = "#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\nsrun torchrun --nnodes $SLURM_NNODES --nproc_per_node 8 train.py\n"
+    text = (
+        "#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n"
+        "srun torchrun --nnodes $SLURM_NNODES --nproc_per_node 8 train.py\n"
+    )
     found = launch(text)
     assert (found.world_size.only, found.outer is not None and found.outer.world_size.only) == (16, 2)
 

@@ -43,7 +43,8 @@ NUMBERS = st.integers(min_value=1, max_value=64)
 def test_variables_expand_as_in_bash(first: str, second: str) -> None:
     text = (
         f'A=\'{first}\'\nB="{second}"\nC+="$A"\nC+=x\nE=( $A "$B" z )\n'
-        'run x$A "$A" "${B}y" $B$A "${C}" "${E[@]}" ${#E[@]} "${E[0]}" ${A:-d} "${B:+set}" ${N-"d e"} "${A%b*}" "${A//a/c}" "${A:1:2}" end\n'
+        'run x$A "$A" "${B}y" $B$A "${C}" "${E[@]}" ${#E[@]} "${E[0]}" ${A:-d} "${B:+set}" ${N-"d e"} '
+        '"${A%b*}" "${A//a/c}" "${A:1:2}" "${E[@]/a/c}" end\n'
     )
     assert words(text) == by_bash(text)
 
@@ -57,7 +58,10 @@ def test_variables_expand_as_in_bash(first: str, second: str) -> None:
 @settings(max_examples=40, deadline=None)
 def test_arithmetic_is_bash_arithmetic(a: int, b: int, c: int, operators: list[str]) -> None:
     one, two = operators
-    text = f"A={a}\nB={b}\nrun $((A {one} $B {two} {c})) $(( (A+{b})*{c} )) $((-A ** 2)) $((A > B ? A : B)) $(expr $A \\* $B)\n"
+    text = (
+        f"A={a}\nB={b}\nrun $((A {one} $B {two} {c})) $(( (A+{b})*{c} )) $((-A ** 2)) $((A > B ? A : B)) "
+        "$(expr $A \\* $B)\n"
+    )
     try:
         expected = by_bash(text)
     except subprocess.CalledProcessError:
@@ -146,3 +150,51 @@ def test_the_working_directory_is_followed() -> None:
 )
 def test_work_is_bounded(text: str) -> None:
     assert len(commands(text)) <= 600
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f() { local a=2 b; a=3; b=4; }\na=1\nf\nrun $a x$b\n",
+        "f() { g; }\ng() { a=5; }\nh() { local a=2; f; run $a; }\na=1\nh\n",
+        "f() { declare -g a=2; }\nf\nrun $a\n",
+        "i=0\nuntil [ 1 = 1 ]; do i=5; done\nrun $i\n",
+        "i=1\n((i++))\n((i+=3, 1))\nlet i=i*2\n((--i))\nrun x$i\n",
+        "n=0\nfor f in a b c; do ((n+=1)); done\nrun $n\n",
+        "IFS=, read -ra ids <<< '0,1,2'\nrun ${#ids[@]} ${ids[2]}\n",
+        "read -r a b c <<< 'x y'\nrun $a $b [$c]\n",
+        "printf -v name '%s' abc\nrun $name\n",
+        "a=b\nb=(x y)\nc=d\nd=e\nrun ${!c} ${!b[@]}\n",
+        "n=010\nrun $((n + 1))\n",
+        "declare -i n=2*3\nrun $n\n",
+        "A=1 B=$'x\\ty' C=\"z\"\nrun $A $C\n",
+    ],
+)
+def test_what_sets_variables_does_so_as_in_bash(text: str) -> None:
+    expected = by_bash(text.replace("{ local a=2; f; run", "{ local a=2; f; printf '%s\\0'"))
+    found = words(text)
+    assert found == expected or (None in found and len(found) == len(expected))
+
+
+def test_values_that_cannot_be_known_after_an_odd_setter_are_holes() -> None:
+    for setter in ("read x", "mapfile -t x", "printf -v x '%05d' 3", "((x = y++, y))", "unset 'x[0]'"):
+        assert words(f"x=(1 2)\n{setter}\nrun $x\n") == [None], setter
+
+
+def test_options_of_the_script_itself_have_their_defaults() -> None:
+    text = "N=8\nNAME=\nwhile [[ $# -gt 0 ]]; do case $1 in -n) N=$2; shift 2;; --name) NAME=$2; shift 2;; esac; done\n"
+    (found,) = commands(text + '[ -z "$NAME" ] && exit 1\nrun $N ${G:-2}\n')
+    assert [(word.value.only, word.value.confidence) for word in found.words[1:]] == [
+        ("8", Confidence.LIKELY), ("2", Confidence.LIKELY),
+    ]  # fmt: skip
+
+
+def test_a_string_with_a_few_possible_texts_is_run_as_each_of_them() -> None:
+    first, second = commands("if [ $X = 1 ]; then O=-a; else O=-b; fi\neval run $O\n")
+    assert [first.words[1].literal, second.words[1].literal] == ["-a", "-b"]
+    assert first.branch != second.branch
+
+
+def test_places_in_a_script_that_a_string_calls_are_its_own() -> None:
+    found = commands('A=1\nbash -c "X=$A bash scripts/other.sh"\n', other="\nrun\n")[-1]
+    assert (found.span.file, found.span.line) == ("scripts/other.sh", 2)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 from distlint.model.shell import Assignments, Command, Expansion, If, Literal, Pipeline, ShellFacts
 from distlint.model.span import LineIndex
 from distlint.read.shell import read_shell
+from distlint.read.shell_refusal import refusal
 
 
 def read(text: str) -> ShellFacts:
@@ -105,6 +108,63 @@ def test_a_quote_that_never_closes_is_one_error_and_the_rest_is_read() -> None:
     facts, errors = read_shell('A=1\npython x.py "oops\n', "run.sh")
     assert [(error.span.line, error.span.column) for error in errors] == [(2, 13)]
     assert isinstance(facts.statements[0], Assignments)
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        ("if a; then\n  b\n", (1, 1), "the `if` that opens here never closes"),
+        ("for i in 1 2; do\n  case $i in\n    1) x;;\n  esac\n", (1, 15), "the `do` that opens here never closes"),
+        ("f() {\n  if a; then b; fi\n", (1, 5), "the `{` that opens here never closes"),
+        ("if a; then b; done\n", (1, 15), "there is no `do` that this `done` could close"),
+    ],
+)
+def test_blocks_that_never_close_are_errors(text: str, place: tuple[int, int], message: str) -> None:
+    errors = read_shell(text, "run.sh")[1]
+    assert [(error.span.start, error.message) for error in errors] == [(place, message)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "echo if then fi done\n",
+        "x=(if do {)\n",
+        "case $1 in\n  if) a;;\n  (do|done) b;;\nesac\n",
+        "for x do y; done\nfor x\nin a\ndo y; done\n",
+        "cat <<EOF\nif a; then {\nEOF\n",
+        "echo 'if' \"do\" # if {\n",
+        "if [[ $a == if* ]]; then b > done; fi\n",
+        "for ((i=0; i<2; i++)); do x; done\n",
+        "f() (\n  x\n)\n",
+        "if a; then b; fi | { read x; }\n",
+        "cat <<< if\n",
+        "while read l; do x; done < <(y)\n",
+    ],
+)
+def test_no_block_is_reported_that_a_shell_accepts(text: str) -> None:
+    assert subprocess.run(["bash", "-n"], input=text.encode(), capture_output=True, check=False).returncode == 0
+    assert refusal(text) is None
+
+
+def test_assignments_on_one_line_do_not_belong_to_the_next() -> None:
+    first, second, third = read("A=1 B='x y' # both\n\n  run a b\nC=1 D=$E run c\n").statements
+    assert isinstance(first, Assignments)
+    assert [item.name for item in first.items] == ["A", "B"]
+    assert isinstance(second, Command)
+    assert (second.environment, second.span.start) == ((), (3, 3))
+    assert isinstance(third, Command)
+    assert len(third.environment) == 2
+
+
+def test_declarations_know_their_scope() -> None:
+    statements = read("local a=1 b\ndeclare -gx c=2\nexport d\nunset e 'f[0]' g[1]\n").statements
+    items = [item for statement in statements if isinstance(statement, Assignments) for item in statement.items]
+    assert [(item.name, item.local, item.exported) for item in items[:4]] == [
+        ("a", True, False), ("b", True, False), ("c", False, True), ("d", False, True),
+    ]  # fmt: skip
+    assert [(item.name, item.unset, item.index is not None) for item in items[4:]] == [
+        ("e", True, False), ("f", True, True), ("g", True, True),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """What rules of this framework see beyond calls and launches.
 
 ``training``: the training arguments of a call in Python, or of a command line or argument file that a script parses.
+``training-words``: the same of a command line whose script is not in the project, so that it may be any.
 ``accelerate``: an Accelerate configuration file, as ``accelerate launch`` reads it.
 """
 
@@ -17,6 +18,7 @@ from distlint.frameworks.huggingface.training_arguments import (
     parses_strictly,
     training_arguments,
     training_calls,
+    words_as_settings,
 )
 from distlint.model.document import Document, Mapping, node_value
 from distlint.model.launch import Run
@@ -38,6 +40,9 @@ SUBJECT_DEFAULTS = {
 }
 """transformers/training_args.py: the same from 4.6 to 5.23."""
 
+EVIDENT = frozenset({"output_dir", "per_device_train_batch_size"})
+"""Options that only scripts with training arguments have."""
+
 RENAMED = {"evaluation_strategy": "eval_strategy"}
 
 
@@ -56,6 +61,28 @@ def _training(project: Project) -> Iterator[Subject]:
             yield _subject(project, arguments, run, None)
 
 
+def _words(project: Project) -> Iterator[Subject]:
+    """Command lines with evident training options whose script is not in the project."""
+    for launch in project.launches:
+        if launch.script_file:
+            continue
+        given = {name: (value, span) for name, value, span in words_as_settings(launch)}
+        if not given.keys() >= EVIDENT:
+            continue
+        settings = {
+            name: Setting(name, value, span, value.spans[0] if value.spans else span)
+            for name, (value, span) in given.items()
+        }
+        yield Subject(
+            kind="training-words",
+            label=launch.span.file,
+            span=launch.span,
+            settings=settings,
+            versions=project.environments.for_file(launch.span.file),
+            open_blocks=frozenset({""}),
+        )
+
+
 def _subject(project: Project, arguments: TrainingArguments, run: Run | None, found: CallSite | None) -> Subject:
     settings = dict(arguments.settings)
     for old, new in RENAMED.items():
@@ -72,7 +99,7 @@ def _subject(project: Project, arguments: TrainingArguments, run: Run | None, fo
         open_blocks=frozenset({""}) if arguments.open else frozenset(),
         default=_default,
         run=run,
-        extra={"call": found.span} if found is not None else {},
+        extra={"call": found.span, "site": found} if found is not None else {},
     )
 
 
@@ -85,7 +112,7 @@ def _accelerate(project: Project) -> Iterator[Subject]:
     for path, facts in project.configuration_files():
         for document in facts.documents:
             if path.endswith((".yaml", ".yml")) and is_accelerate_file(document):
-                runs = [run for run in project.runs if _names(run, path)]
+                runs: list[Run | None] = [run for run in project.runs if _names(run, path)]
                 for run in runs or [None]:
                     yield Subject(
                         kind="accelerate",
@@ -142,6 +169,7 @@ def _is_path(path: str) -> bool:
 
 KINDS: tuple[SubjectKind, ...] = (
     SubjectKind("training", "huggingface", str.isidentifier, _training),
+    SubjectKind("training-words", "huggingface", str.isidentifier, _words),
     SubjectKind("accelerate", "huggingface", _is_path, _accelerate),
 )
 """The kinds of subject of this framework."""

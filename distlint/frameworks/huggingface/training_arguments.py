@@ -50,6 +50,9 @@ DEFAULTS: dict[str, Any] = {
     "warmup_steps": 0,
     "fp16": False,
     "bf16": False,
+    "fp16_full_eval": False,
+    "bf16_full_eval": False,
+    "auto_find_batch_size": False,
 }
 """Defaults of the fields that a DeepSpeed configuration is compared with (transformers/training_args.py, the same from 4.6 to 5.x)."""
 

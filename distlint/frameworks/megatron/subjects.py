@@ -74,7 +74,7 @@ def _command_subject(project: Project, launch: Launch) -> Subject:
         "stray": _stray(read),
         "duplicate": absent(),
         "script": _script(launch),
-        "adjustable": _adjustable(settings),
+        "adjustable": _adjustable(settings, launch),
         **derived_names(settings, world, is_open=is_open),
     }
     settings.update({path: one for path, one in launch_settings(launch).items() if path.startswith("env.")})
@@ -105,10 +105,10 @@ def _script(launch: Launch) -> Value:
     return launch.script.map(lambda text: str(text).rpartition("/")[2])
 
 
-def _adjustable(settings: dict[str, Setting]) -> Value:
-    """Whether a parallel size is a default that the environment of the script may replace (``${TP:-1}``)."""
+def _adjustable(settings: dict[str, Setting], launch: Launch) -> Value:
+    """Whether parallel sizes are made to vary: defaults for the environment to replace, values of a loop or branch."""
     sizes = [settings[path].value for path in PARALLEL_SIZES if path in settings]
-    return known(any(size.confidence < Confidence.CERTAIN for size in sizes))
+    return known(bool(sizes) and (launch.guards > 0 or any(size.confidence < Confidence.CERTAIN for size in sizes)))
 
 
 def _stray(read: CommandSettings) -> Value:

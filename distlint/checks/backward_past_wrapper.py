@@ -1,0 +1,88 @@
+"""The loss is differentiated directly although the object that prepared the model has to do it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from distlint.checks.registry import CheckContext, check
+from distlint.link.abstract import Instance, options_of
+from distlint.link.evaluate import find_argument
+from distlint.model import python as ir
+from distlint.model.finding import Finding, Operation, Related
+
+if TYPE_CHECKING:
+    from distlint.link.project import CallSite, Project
+
+
+@check("backward-past-wrapper")
+def backward_past_wrapper(context: CheckContext) -> Iterator[Finding]:
+    """``loss.backward()`` in files that call ``prepare`` and never the wrapper's own ``backward``, where it matters.
+
+    It matters under an engine (a subject of kind ``subject`` with host ``host``), and where the wrapper was made with
+    one of the ``arguments`` (name: values).
+    """
+    project: Project = context.project
+    prepared: dict[str, CallSite] = {}
+    for found in project.calls_to(set(context.parameters["prepare"])):
+        prepared.setdefault(found.file, found)
+    for file, call in sorted(prepared.items()):
+        sites = [found for found in project.sites("backward") if found.file == file]
+        direct = [found for found in sites if _is_direct(context, project, found)]
+        if not direct or len(direct) != len(sites):
+            continue
+        reason = _reason(context, project, file)
+        if reason is not None:
+            for found in direct:
+                yield _finding(context, found, call, reason)
+
+
+def _finding(context: CheckContext, found: CallSite, call: CallSite, reason: Related) -> Finding:
+    wrapper, loss = call.site.call.func, found.site.call.func
+    assert isinstance(loss, ir.Attribute)  # noqa: S101 - tested when the site was found
+    plan = None
+    if isinstance(wrapper, ir.Attribute) and isinstance(wrapper.base, ir.Name) and isinstance(loss.base, ir.Name):
+        text = f"{wrapper.base.id}.backward({loss.base.id})"
+        if call.site.function == found.site.function:
+            plan = context.plan(Operation("replace", found.span, {"text": text}))
+    related = [Related(call.span, "the model is prepared here"), reason]
+    return context.finding(
+        "the loss goes backward past the object that prepared the model", found.span, related=related, plan=plan
+    )
+
+
+def _is_direct(context: CheckContext, project: Project, found: CallSite) -> bool:
+    call = found.site.call
+    if type(call.func) is not ir.Attribute or call.args or any(k.name != "retain_graph" for k in call.keywords):
+        return False
+    if type(call.func.base) is not ir.Name:
+        return False
+    value = project.evaluator(None).ask(call.func.base, found.file, found.site.function)
+    names = [project.evaluator(None).instance_name(one) for one in options_of(value) if isinstance(one, Instance)]
+    wrappers = {f"{name}()" for name in context.parameters["wrapper"]}
+    return wrappers.isdisjoint(names)
+
+
+def _reason(context: CheckContext, project: Project, file: str) -> Related | None:
+    """Why the wrapper's own method is needed, with the place that says so."""
+    parameters = context.parameters
+    for subject in context.subjects(parameters["subject"]):
+        host = subject.names.get("host")
+        if host is None or host.only != parameters["host"] or subject.run is None:
+            continue
+        if file in project.closure(subject.run.script_file):
+            return Related(subject.span, "an engine is configured here")
+    for found in project.calls_to(set(parameters["wrapper"])):
+        if found.file == file:
+            for name, values in parameters["arguments"].items():
+                expr, _ = find_argument(found.site.call, name, None)
+                if expr is not None and _is_one_of(project, expr, found, values):
+                    return Related(ir.unpack(expr.at, file), f"`{name}` is set here")
+    return None
+
+
+def _is_one_of(project: Project, expr: ir.Expr, found: CallSite, values: list[object]) -> bool:
+    value = project.evaluator(None).value(expr, found.file, found.site.function)
+    if not value.is_known:
+        return False
+    return value.only in values or ("more" in values and isinstance(value.only, int) and value.only > 1)

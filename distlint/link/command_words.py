@@ -1,0 +1,122 @@
+"""A command line as an option parser reads it: flags, their values, and the types of those."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from distlint.model.launch import Argument, Launch
+from distlint.model.value import Value, known, unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from distlint.link.parsers import Option, Parser
+
+def given_options(
+    parser: Parser, arguments: Sequence[Argument], read: Callable[[Option, Value], Value] | None = None
+) -> dict[str, Value]:
+    """What a command line gives to a parser's options, by ``dest``, read as argparse reads it.
+
+    ``read`` gives the value of a text for an option that a function of the program reads.
+    """
+    given: dict[str, Value] = {}
+    words = list(arguments)
+
+    def of(option: Option, value: Value) -> Value:
+        return read(option, value) if read is not None and option.reader is not None else typed(value, option.kind)
+
+    index = 0
+    while index < len(words):
+        word = words[index]
+        index += 1
+        text, inline = split_flag(word)
+        option = parser.find(text) if text else None
+        if option is None:
+            continue
+        if inline is not None:
+            given[option.dest] = of(option, inline)
+            continue
+        taken, index = _take_values(option, words, index)
+        if option.arity == 0:
+            given[option.dest] = (option.constant or known(True)).at(word.span)
+        elif not taken:
+            given[option.dest] = (
+                option.constant.at(word.span) if option.constant is not None else unknown("no value", word.span)
+            )
+        elif option.arity in (1, "?"):
+            given[option.dest] = of(option, taken[0])
+        elif all(value.is_known for value in taken):
+            given[option.dest] = _all_of([of(option, value) for value in taken], word)
+        else:
+            given[option.dest] = unknown("holds words that are not known", word.span)
+    return given
+
+
+def _all_of(values: list[Value], word: Argument) -> Value:
+    if not all(value.is_known for value in values):
+        return unknown("holds words that are not known", word.span)
+    return known([value.only for value in values], word.span)
+
+
+def _take_values(option: Option, words: list[Argument], index: int) -> tuple[list[Value], int]:
+    limit = option.arity if isinstance(option.arity, int) else 1 if option.arity == "?" else len(words)
+    taken: list[Value] = []
+    while len(taken) < limit and index < len(words):
+        if split_flag(words[index])[0] and not _is_number(words[index].value.only):
+            break
+        taken.append(words[index].value)
+        index += 1
+    return taken, index
+
+
+def split_flag(word: Argument) -> tuple[str, Value | None]:
+    """The flag of a word (``--flag`` or ``--flag=value``) and its inline value; ``("", None)`` for a word that is no flag."""
+    text = word.value.only
+    if not isinstance(text, str) or not text.startswith("-") or len(text) < 2:
+        return getattr(word, "flag", "") or "", getattr(word, "inline", None)
+    if text.startswith("--") and "=" in text:
+        flag, _, value = text.partition("=")
+        return flag, known(value, word.span, confidence=word.value.confidence)
+    return text, None
+
+
+def _is_number(text: Any) -> bool:
+    try:
+        float(text)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def last_given(launch: Launch, flags: list[str]) -> Value | None:
+    """The value that the last of some spellings of an option is given on a command line; ``True`` where none follows."""
+    found: Value | None = None
+    words = launch.arguments
+    for index, word in enumerate(words):
+        text, inline = split_flag(word)
+        if text not in flags:
+            continue
+        if inline is not None:
+            found = inline
+        elif index + 1 < len(words) and not (
+            split_flag(words[index + 1])[0] and not _is_number(words[index + 1].value.only)
+        ):
+            found = words[index + 1].value
+        else:
+            found = known(True, word.span)
+    return found
+
+
+def typed(value: Value, kind: str) -> Value:
+    """A word read as the type that the option declares: numbers as numbers; ``bool`` as argparse really does it (any text is true)."""
+    if kind == "int":
+        return value.map(int)
+    if kind == "float":
+        return value.map(float)
+    if kind == "bool":
+        return value.map(
+            lambda text: str(text).lower() not in ("false", "0", "no", "n", "f", "") if isinstance(text, str) else text
+        )
+    if kind == "?":
+        return unknown("read by a function of the program", *value.spans)
+    return value

@@ -1,0 +1,434 @@
+"""Which options a program's parsers define.
+
+Covers ``argparse`` (groups, subparsers, parent parsers, ``set_defaults``) and parsers that are made from dataclasses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from distlint.link.abstract import Abstract, Instance, LambdaValue, PartialValue, Reference, lifted, node_of, options_of
+from distlint.link.command_words import typed
+from distlint.link.items import elements
+from distlint.link.modules import ClassRef, External
+from distlint.model import python as ir
+from distlint.model.document import node_value
+from distlint.model.framework import ParserSpec
+from distlint.model.span import Span
+from distlint.model.value import Value, absent, known, unknown
+
+if TYPE_CHECKING:
+    from distlint.link.evaluate import Evaluator
+    from distlint.link.project import CallSite, Project
+
+PARSER = "argparse.ArgumentParser"
+PARSE_CALLS = frozenset({"parse_args", "parse_known_args", "parse_intermixed_args"})
+KNOWN_ONLY = frozenset({"parse_known_args", "parse_known_intermixed_args"})
+_GROUPS = frozenset({"add_argument_group", "add_mutually_exclusive_group", "add_subparsers", "add_parser"})
+
+ParserId = tuple[str, int]
+"""A parser is known by the file and the place of the call that makes it."""
+
+
+@dataclass(slots=True)
+class Option:
+    """One option of a parser: its flags as written (empty for a positional one), where its value goes, and how it is read."""
+
+    dest: str
+    flags: tuple[str, ...]
+    span: Span
+    default: Value
+    kind: str = ""
+    arity: Any = 1
+    constant: Value | None = None
+    choices: tuple[Any, ...] | None = None
+    required: Value = field(default_factory=lambda: known(False))
+    reader: Abstract | None = None
+    """The function of the program that reads the text (``type=str2bool``), where ``kind`` is ``?``."""
+
+
+@dataclass(slots=True)
+class Parser:
+    """A parser with all its options.
+
+    ``open`` says that it may have options that we can't see; ``known_only`` that it leaves unknown options alone (``parse_known_args``).
+    ``allow_abbreviations`` is argparse's default. ``span`` is where it is made, ``parsed_at`` where it is used.
+    """
+
+    span: Span
+    options: list[Option] = field(default_factory=list)
+    open: bool = False
+    known_only: bool = False
+    allow_abbreviations: bool = True
+    parsed_at: list[Span] = field(default_factory=list)
+    from_dataclasses: bool = False
+    defaults: dict[str, Value] = field(default_factory=dict)
+    """What ``set_defaults`` gives to names that no option has."""
+    _by_flag: dict[str, Option] = field(default_factory=dict, repr=False)
+    _indexed: int = 0
+
+    def find(self, flag: str) -> Option | None:
+        """The option that a word such as ``--flag`` means, by exact spelling or unique prefix."""
+        for option in self.options[self._indexed :]:
+            for spelling in option.flags:
+                self._by_flag.setdefault(spelling, option)
+        self._indexed = len(self.options)
+        if flag in self._by_flag:
+            return self._by_flag[flag]
+        if not self.allow_abbreviations or not flag.startswith("--"):
+            return None
+        matches = [option for option in self.options if any(f.startswith(flag) for f in option.flags)]
+        return matches[0] if len(matches) == 1 else None
+
+    def by_dest(self, dest: str) -> Option | None:
+        """The option whose value is stored under a name; the last definition wins."""
+        for option in reversed(self.options):
+            if option.dest == dest:
+                return option
+        return None
+
+
+def method_of(instance: Instance) -> str:
+    func = instance.call.func
+    return func.name if type(func) is ir.Attribute else ""
+
+
+def receiver_of(evaluator: Evaluator, instance: Instance) -> Instance | None:
+    func = instance.call.func
+    if type(func) is not ir.Attribute:
+        return None
+    return root_parser(evaluator, evaluator.evaluate(func.base, instance.frame, instance.state))
+
+
+def root_parser(evaluator: Evaluator, value: Abstract) -> Instance | None:
+    """The parser behind a value: groups and framework helpers that return the parser they were given lead back to it."""
+    for _ in range(20):
+        value = lifted(value)
+        options = [option for option in options_of(value) if isinstance(option, Instance)]
+        if len(options) != 1:
+            return None
+        instance = options[0]
+        if is_parser(evaluator, instance):
+            return instance
+        func = instance.call.func
+        if (
+            isinstance(instance.callee, External)
+            and instance.callee.name in parsers_of(evaluator.project).adders
+            and instance.call.args
+        ):
+            value = evaluator.evaluate(instance.call.args[0], instance.frame, instance.state)
+        elif type(func) is ir.Attribute and func.name in _GROUPS:
+            # What a subparser defines ends up in the namespace of the parser that has it.
+            value = evaluator.evaluate(func.base, instance.frame, instance.state)
+        else:
+            return None
+    return None
+
+
+def is_parser(evaluator: Evaluator, instance: Instance) -> bool:
+    """Whether an object is an argument parser (of argparse, derived from it, a subparser, or made from dataclasses)."""
+    if instance.part:
+        return False
+    if isinstance(instance.callee, External):
+        name = instance.callee.name
+        return name == PARSER or name in parsers_of(evaluator.project).factories
+    if isinstance(instance.callee, ClassRef):
+        bases = evaluator.modules.external_bases(instance.callee)
+        return PARSER in bases or bool(bases & parsers_of(evaluator.project).factories)
+    return False
+
+
+def dataclasses_of(evaluator: Evaluator, parser: Instance) -> list[ClassRef | External] | None:
+    """The dataclasses that a parser is made from; ``None`` if they can't be told."""
+    from distlint.link.evaluate import find_argument
+
+    given, _ = find_argument(parser.call, "dataclass_types", 0)
+    if given is None:
+        return None
+    exprs = given.items if type(given) is ir.ListDisplay else (given,)
+    found: list[ClassRef | External] = []
+    for expr in exprs:
+        target = evaluator.modules.resolve(expr, parser.frame.file)
+        if not isinstance(target, ClassRef | External):
+            return None
+        found.append(target)
+    return found
+
+
+def dataclass_fields(
+    project: Project, evaluator: Evaluator, owner: ClassRef, hops: int = 0
+) -> Iterator[tuple[str, Option]]:
+    """The fields of a dataclass with their defaults, own ones first, then those of its bases in the project."""
+    if hops > 8:
+        return
+    definition = project.class_(owner)
+    for statement in definition.body:
+        if type(statement) is ir.Assign and statement.annotation is not None and type(statement.targets[0]) is ir.Name:
+            name = statement.targets[0].id
+            span = ir.unpack(statement.at, owner.file)
+            default = _field_default(evaluator, statement.value, owner, span)
+            kind = statement.annotation.id if type(statement.annotation) is ir.Name else ""
+            yield (
+                name,
+                Option(
+                    name,
+                    (f"--{name}", f"--{name.replace('_', '-')}"),
+                    span,
+                    default,
+                    kind,
+                    "?" if kind == "bool" else 1,
+                ),
+            )
+    for base in definition.bases:
+        parent = evaluator.modules.resolve(base, owner.file)
+        if isinstance(parent, ClassRef) and parent != owner:
+            yield from dataclass_fields(project, evaluator, parent, hops + 1)
+
+
+def _field_default(evaluator: Evaluator, value: ir.Expr | None, owner: ClassRef, span: Span) -> Value:
+    if value is None:
+        return unknown("has no default", span)
+    if type(value) is ir.Call:
+        name = (
+            value.func.name
+            if type(value.func) is ir.Attribute
+            else value.func.id
+            if type(value.func) is ir.Name
+            else ""
+        )
+        if name in ("field", "HfArg"):
+            for keyword in value.keywords:
+                if keyword.name == "default":
+                    return evaluator.value(keyword.value, owner.file, -1)
+            return unknown("made by a factory", span)
+    return evaluator.value(value, owner.file, -1)
+
+
+class ParserIndex:
+    """All parsers of a project, each built once when first asked for."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._built: dict[ParserId, Parser] = {}
+        self._calls: dict[ParserId, list[tuple[CallSite, str]]] | None = None
+        specs: list[ParserSpec] = [parser for spec in project.specs for parser in spec.parsers]
+        self.adders = {spec.callee: spec for spec in specs if not spec.dataclasses}
+        self.factories = frozenset(spec.callee for spec in specs if spec.dataclasses)
+        self.open_classes = frozenset(name for spec in project.specs for name in spec.open_dataclasses)
+
+    def get(self, evaluator: Evaluator, parser: Instance) -> Parser:
+        """The parser with its options."""
+        key = (parser.frame.file, parser.call.at)
+        if key not in self._built:
+            built = Parser(parser.span())
+            self._built[key] = built
+            self._fill(built, parser)
+        return self._built[key]
+
+    def all(self) -> Iterator[Parser]:
+        """Every parser that some code of the project makes, in the order of files and text."""
+        evaluator = self._project.evaluator(None)
+        for name in (PARSER, *sorted(self.factories)):
+            for found in self._project.calls_to({name}):
+                frame = evaluator.frame(found.file, found.site.function)
+                state = evaluator.state(frame, found.site.call.at)
+                yield self.get(evaluator, Instance(External(name), found.site.call, frame, state))
+
+    def _fill(self, built: Parser, parser: Instance) -> None:
+        evaluator = self._project.evaluator(None)
+        for keyword in parser.call.keywords:
+            if keyword.name == "allow_abbrev":
+                value = evaluator.value(keyword.value, parser.frame.file, parser.frame.function)
+                built.allow_abbreviations = value.only is not False
+            elif keyword.name == "parents":
+                self._add_parents(built, evaluator.ask(keyword.value, parser.frame.file, parser.frame.function), evaluator)
+            elif keyword.name is None:
+                built.open = True
+        if isinstance(parser.callee, External) and parser.callee.name in self.factories:
+            self._fill_from_dataclasses(built, parser, evaluator)
+        elif isinstance(parser.callee, ClassRef):
+            built.open = True
+        for found, kind in self._uses().get((parser.frame.file, parser.call.at), ()):
+            self._use(built, found, kind, evaluator)
+
+    def _add_parents(self, built: Parser, parents: Abstract, evaluator: Evaluator) -> None:
+        """A parser has the options of its parents."""
+        found = elements(parents)
+        for item in found or ():
+            parent = root_parser(evaluator, item)
+            if parent is None:
+                built.open = True
+                continue
+            inherited = self.get(evaluator, parent)
+            built.options.extend(replace(option) for option in inherited.options)
+            built.open = built.open or inherited.open
+        built.open = built.open or found is None
+
+    def _fill_from_dataclasses(self, built: Parser, parser: Instance, evaluator: Evaluator) -> None:
+        built.from_dataclasses = True
+        classes = dataclasses_of(evaluator, parser)
+        if classes is None:
+            built.open = True
+            return
+        for owner in classes:
+            if isinstance(owner, External):
+                built.open = True
+                continue
+            built.options.extend(option for _, option in dataclass_fields(self._project, evaluator, owner))
+            if evaluator.modules.external_bases(owner):
+                built.open = True
+
+    def _uses(self) -> dict[ParserId, list[tuple[CallSite, str]]]:
+        """Every call that defines options or parses, by the parser that it works on."""
+        if self._calls is None:
+            self._calls = {}
+            evaluator = self._project.evaluator(None)
+            for kind in (
+                "add_argument",
+                "set_defaults",
+                *sorted(PARSE_CALLS),
+                "add_subparsers",
+                "parse_args_into_dataclasses",
+            ):
+                for found in self._project.sites(kind):
+                    func = found.site.call.func
+                    if type(func) is ir.Attribute:
+                        base = evaluator.ask(func.base, found.file, found.site.function)
+                        for option in options_of(base):
+                            root = root_parser(evaluator, option)
+                            if root is not None:
+                                self._calls.setdefault((root.frame.file, root.call.at), []).append((found, kind))
+            self._adder_uses(evaluator)
+        return self._calls
+
+    def _adder_uses(self, evaluator: Evaluator) -> None:
+        assert self._calls is not None  # noqa: S101 - set by the caller
+        for found in self._project.calls_to(set(self.adders)):
+            if found.site.call.args:
+                root = root_parser(evaluator, evaluator.ask(found.site.call.args[0], found.file, found.site.function))
+                if root is not None:
+                    self._calls.setdefault((root.frame.file, root.call.at), []).append((found, "adder"))
+
+    def _use(self, built: Parser, found: CallSite, kind: str, evaluator: Evaluator) -> None:
+        if kind == "adder":
+            for flag, takes_value in self.adders[found.name].options:
+                dest = flag.lstrip("-").replace("-", "_")
+                default = known(None if takes_value else False, found.span)
+                built.options.append(Option(dest, (flag,), found.span, default, arity=1 if takes_value else 0))
+        elif kind == "add_argument":
+            option = _read_option(found, evaluator)
+            if option is None:
+                built.open = True
+            else:
+                built.options.append(option)
+        elif kind == "set_defaults":
+            self._set_defaults(built, found, evaluator)
+        elif kind == "add_subparsers":
+            built.open = True
+            self._name_subparsers(built, found, evaluator)
+        else:
+            built.parsed_at.append(found.span)
+            built.known_only = built.known_only or kind in KNOWN_ONLY
+            if kind == "parse_args_into_dataclasses":
+                for keyword in found.site.call.keywords:
+                    if keyword.name == "return_remaining_strings":
+                        built.known_only = True
+
+    def _name_subparsers(self, built: Parser, found: CallSite, evaluator: Evaluator) -> None:
+        """``add_subparsers(dest=...)`` stores the name of the chosen one."""
+        for keyword in found.site.call.keywords:
+            if keyword.name == "dest":
+                dest = evaluator.value(keyword.value, found.file, found.site.function)
+                if isinstance(dest.only, str):
+                    built.defaults[dest.only] = unknown("the chosen subcommand", found.span)
+
+    def _set_defaults(self, built: Parser, found: CallSite, evaluator: Evaluator) -> None:
+        for keyword in found.site.call.keywords:
+            option = built.by_dest(keyword.name or "")
+            default = evaluator.value(keyword.value, found.file, found.site.function)
+            if option is not None:
+                option.default = default
+            elif keyword.name is not None:
+                built.defaults[keyword.name] = default
+
+
+def parsers_of(project: Project) -> ParserIndex:
+    """The index of a project's parsers."""
+    found = getattr(project, "_parser_index", None)
+    if found is None:
+        found = ParserIndex(project)
+        project._parser_index = found  # type: ignore[attr-defined]  # noqa: SLF001 - one index per project, made on demand
+    return found
+
+
+def _read_option(found: CallSite, evaluator: Evaluator) -> Option | None:
+    """The option that an ``add_argument`` call defines; ``None`` if its flags are not known."""
+    call = found.site.call
+    flags: list[str] = []
+    for argument in call.args:
+        starred = type(argument) is ir.Starred
+        inner = argument.value if isinstance(argument, ir.Starred) else argument
+        given = evaluator.ask(inner, found.file, found.site.function)
+        parts = elements(given) if starred else [node_of(given, found.span)]
+        texts = [node_value(part).only for part in parts or ()]
+        if parts is None or not all(isinstance(text, str) for text in texts):
+            return None
+        flags.extend(texts)
+    if not flags:
+        return None
+    settings: dict[str, ir.Expr] = {}
+    for keyword in call.keywords:
+        if keyword.name is None:
+            return None
+        settings[keyword.name] = keyword.value
+
+    def of(name: str) -> Value:
+        return evaluator.value(settings[name], found.file, found.site.function) if name in settings else absent()
+
+    options = tuple(flag for flag in flags if flag.startswith("-"))
+    long = next((flag for flag in options if flag.startswith("--")), flags[0])
+    dest = of("dest").only or long.lstrip("-").replace("-", "_")
+    action = of("action").only or "store"
+    default = of("default")
+    kind_expr = settings.get("type")
+    kind, reader = _kind_of(kind_expr, found, evaluator)
+    if default.is_absent:
+        implied = {"store_true": False, "store_false": True}.get(str(action))
+        default = known(implied, found.span)
+    elif kind in ("int", "float", "?") and isinstance(default.only, str):
+        default = typed(default, kind)
+    arity: Any = 0 if str(action) in ("store_true", "store_false", "store_const", "count", "help", "version") else 1
+    nargs = of("nargs")
+    if not nargs.is_absent:
+        arity = nargs.only if nargs.is_known else "*"
+    constant = known(str(action) == "store_true", found.span) if str(action).startswith("store_") else of("const")
+    if str(action) == "store_const":
+        constant = of("const")
+    choices = of("choices")
+    return Option(
+        dest=str(dest),
+        flags=options,
+        span=found.span,
+        default=default,
+        kind=kind,
+        arity=arity,
+        constant=constant,
+        choices=tuple(choices.only) if isinstance(choices.only, (list, tuple)) else None,
+        required=of("required"),
+        reader=reader,
+    )
+
+
+def _kind_of(expr: ir.Expr | None, found: CallSite, evaluator: Evaluator) -> tuple[str, Abstract | None]:
+    """How an option's text is read: a built-in type by name, or a function of the program."""
+    if expr is None:
+        return "", None
+    target = evaluator.ask(expr, found.file, found.site.function)
+    if isinstance(target, Reference) and isinstance(target.target, External):
+        name = target.target.name.removeprefix("builtins.")
+        if name in ("int", "float", "bool", "str"):
+            return name, None
+        return ("str", None) if name.startswith("pathlib.") else ("?", None)
+    return "?", target if isinstance(target, Reference | LambdaValue | PartialValue) else None

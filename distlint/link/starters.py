@@ -1,0 +1,34 @@
+"""Calls that start a function in another process or thread, with its arguments given as data."""
+
+from __future__ import annotations
+
+from distlint.model import python as ir
+
+STARTERS = {"Process": 0, "Thread": 0, "spawn": -1, "start_processes": -1}
+"""Last name of the starting call, and what is added to a parameter's position: ``spawn`` gives the process its index first."""
+
+
+def started_call(call: ir.Call, name: str) -> ir.Call | None:
+    """The call that ``Process(target=f, args=(a,), kwargs={...})`` or ``spawn(f, args=(a,))`` leads to; ``None`` if no function is named."""
+    given = {keyword.name: keyword.value for keyword in call.keywords}
+    first = call.args[0] if call.args else None
+    if name in ("Process", "Thread"):
+        target = given.get("target") or (call.args[1] if len(call.args) > 1 else None)
+        arguments = given.get("args")
+    else:
+        target = given.get("fn") or first
+        arguments = given.get("args") or (call.args[1] if len(call.args) > 1 else None)
+    if target is None or isinstance(target, ir.Starred):
+        return None
+    named = given.get("kwargs")
+    return ir.Call(target, _spread(arguments), _spread_names(named), call.at)
+
+
+def _spread(arguments: ir.Expr | None) -> tuple[ir.Expr, ...]:
+    if arguments is None:
+        return ()
+    return arguments.items if type(arguments) is ir.ListDisplay else (ir.Starred(arguments, arguments.at),)
+
+
+def _spread_names(named: ir.Expr | None) -> tuple[ir.Keyword, ...]:
+    return () if named is None else (ir.Keyword(None, named, named.at),)

@@ -1,0 +1,127 @@
+"""Which statements of a file store into attributes and into the variables of its module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from distlint.link.walking import access_path, statements
+from distlint.model import python as ir
+
+MUTATORS = frozenset(
+    {"update", "setdefault", "pop", "clear", "popitem", "append", "extend", "insert", "remove", "add", "discard"}
+)
+"""Methods of mappings, lists and sets that change them."""
+
+
+def _targets(statement: ir.Stmt) -> Iterator[ir.Expr]:
+    """What a statement stores into, unpacked."""
+    stack: list[ir.Expr] = []
+    if isinstance(statement, ir.Assign):
+        stack.extend(statement.targets if statement.value is not None else ())
+    elif isinstance(statement, ir.AugAssign):
+        stack.append(statement.target)
+    elif isinstance(statement, ir.For):
+        stack.append(statement.target)
+    elif isinstance(statement, ir.With):
+        stack.extend(bound for _, bound in statement.items if bound is not None)
+    elif isinstance(statement, ir.Jump) and statement.kind == "del":
+        stack.extend(statement.values)
+    while stack:
+        target = stack.pop()
+        if type(target) is ir.ListDisplay:
+            stack.extend(target.items)
+        elif type(target) is ir.Starred:
+            stack.append(target.value)
+        else:
+            yield target
+
+
+def _changed(statement: ir.Stmt) -> Iterator[tuple[str, tuple[ir.Expr | str, ...], bool]]:
+    """The places that a statement changes: root name, path, and whether what stands there is changed in place."""
+    for target in _targets(statement):
+        root, path = access_path(target)
+        if root:
+            yield root, path, False
+    value = statement.value if isinstance(statement, ir.Evaluate | ir.Assign) else None
+    if type(value) is ir.Call and type(value.func) is ir.Attribute and value.func.name in MUTATORS:
+        root, path = access_path(value.func.base)
+        if root:
+            yield root, path, True
+
+
+def changed_attributes(body: tuple[ir.Stmt, ...], own: str) -> set[str]:
+    """The attributes of ``own`` whose objects a body changes in place."""
+    found = set()
+    for statement in statements(body):
+        for root, path, in_place in _changed(statement):
+            if root == own and path and isinstance(path[0], str) and (len(path) > 1 or in_place):
+                found.add(path[0][1:])
+    return found
+
+
+def changed_names(body: tuple[ir.Stmt, ...]) -> set[str]:
+    """The names whose objects a body changes in place."""
+    return {root for statement in statements(body) for root, path, in_place in _changed(statement) if path or in_place}
+
+
+class OutsideStore(NamedTuple):
+    """``object.name = value`` in a function (-1: the module's own body), where the object is not the method's own."""
+
+    function: int
+    base: ir.Expr
+    name: str
+    value: ir.Expr | None
+    at: ir.Position
+
+
+def outside_stores(module: ir.Module) -> tuple[OutsideStore, ...]:
+    """The plain stores of a file into attributes of objects other than the method's own."""
+    found = []
+    bodies = [(-1, "", module.body)]
+    for index, function in enumerate(module.functions):
+        own = function.parameters[0].name if function.owner >= 0 and function.parameters else ""
+        bodies.append((index, own, function.body))
+    for index, own, body in bodies:
+        for statement in statements(body):
+            value = statement.value if isinstance(statement, ir.Assign) and len(statement.targets) == 1 else None
+            for target in _targets(statement):
+                if type(target) is ir.Attribute and not (type(target.base) is ir.Name and target.base.id == own):
+                    plain = isinstance(statement, ir.Assign) and type(statement.targets[0]) is not ir.ListDisplay
+                    found.append(OutsideStore(index, target.base, target.name, value if plain else None, statement.at))
+    return tuple(found)
+
+
+def stored_attributes(module: ir.Module) -> frozenset[str]:
+    """The names of all attributes that a file stores into; ``*`` if some are computed (``setattr``, ``__dict__``)."""
+    found: set[str] = set()
+    for body in (module.body, *(function.body for function in module.functions)):
+        for statement in statements(body):
+            for _, path, _ in _changed(statement):
+                found.update(step[1:] for step in path if isinstance(step, str))
+    for site in module.calls.get("setattr", ()):
+        name = site.call.args[1] if len(site.call.args) > 1 else None
+        found.add(name.value if type(name) is ir.Constant and isinstance(name.value, str) else "*")
+    if "__dict__" in found:
+        found.add("*")
+    return frozenset(found)
+
+
+def global_writers(module: ir.Module) -> dict[str, tuple[int, ...]]:
+    """The functions that bind or change a variable of the module, by variable."""
+    found: dict[str, list[int]] = {}
+    for index, function in enumerate(module.functions):
+        declared: set[str] = set()
+        own = {parameter.name for parameter in function.parameters}
+        touched: set[str] = set()
+        for statement in statements(function.body):
+            if isinstance(statement, ir.Jump) and statement.kind == "global":
+                declared.update(name.id for name in statement.values if type(name) is ir.Name)
+            for root, path, in_place in _changed(statement):
+                if path or in_place:
+                    touched.add(root)
+                else:
+                    own.add(root)
+        for name in declared | (touched - own):
+            found.setdefault(name, []).append(index)
+    return {name: tuple(indexes) for name, indexes in found.items()}
