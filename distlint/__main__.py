@@ -14,8 +14,8 @@ def main() -> None:
 def _forget_working_directory() -> None:
     """Takes the working directory, where ``python -m`` looks first, off the module path.
 
-    It may be the repository that is analysed, and a ``json.py`` in it must not run. A checkout of distlint keeps it: its modules
-    are found there.
+    It may be the repository that is analysed, and a ``json.py`` in it must not run. A checkout of distlint keeps it:
+    its modules are found there.
     """
     package = os.path.dirname(os.path.abspath(__file__))
     if sys.path and sys.path[0] in ("", os.getcwd()) and os.path.dirname(package) != os.getcwd():

@@ -1,6 +1,7 @@
 """The whole way from a folder to a report: discover, read, link, judge.
 
-Every face of distlint (command line, language server, Python) calls ``analyse``; nothing else knows the order of the steps.
+Every face of distlint (command line, language server, Python) calls ``analyse``; nothing else knows the order of the
+steps.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ PARALLEL_FROM = 150
 class Request:
     """What to analyse and how.
 
-    ``paths`` are files or folders of one project; its root is ``settings.root``. The whole project is read, since faults lie between
-    files; findings are those that touch the paths. ``overlays`` are texts that stand for files (an editor's buffers), by path
-    relative to the root. ``jobs`` is the number of processes, ``None`` to choose.
+    ``paths`` are files or folders of one project; its root is ``settings.root``. The whole project is read, since faults
+    lie between files; findings are those that touch the paths. ``overlays`` are texts that stand for files (an
+    editor's buffers), by path relative to the root. ``jobs`` is the number of processes, ``None`` to choose.
     """
 
     paths: tuple[Path, ...]
@@ -127,7 +128,7 @@ class _Analysis:
         return found
 
     def _starts(self) -> tuple[str, ...]:
-        """The folders to walk: the root; but where paths of different projects have only a foreign folder above them, each project."""
+        """The folders to walk: the root; but each project, where the paths lie in several that have no more in common."""
         if (
             len(self._scopes) < 2
             or self._settings.file is not None

@@ -1,7 +1,7 @@
 """Facts of files that were read before, by content. Its libraries are imported only when a cache is used.
 
-The cache lies in the user's own cache folder, never in the analysed repository: what is stored there is unpickled, and neither a
-repository nor another user must be able to put such a file there. Anything that can't be read counts as empty.
+The cache lies in the user's own cache folder, never in the analysed repository: what is stored there is unpickled, and
+neither a repository nor another user must be able to put such a file there. What can't be read counts as empty.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import sqlite3
 
 SPARE_ROWS = 1000
-"""A project's cache may hold so many facts of other states of its files (another branch) beside twice those of the last run."""
+"""So many facts of other states of the files (another branch) may be kept, beside twice those of the last run."""
 
 _READING_PARTS = ("model", "read", "frameworks")
 """What facts are made by, beside the modules of the package itself."""
@@ -36,7 +36,7 @@ def cache_folder() -> str:
 
 
 def _own_stamp() -> str:
-    """Changes with every change of distlint's readers and of the libraries beside it: facts of another version must not be used."""
+    """Changes with every change of the readers and of the libraries beside them: facts of others must not be used."""
     import hashlib
     import sys
 
@@ -107,7 +107,7 @@ class FactsCache:
                 self._pending[self._key(source)] = pickle.dumps(facts, pickle.HIGHEST_PROTOCOL)
 
     def close(self) -> None:
-        """Writes what is new, and drops the facts of other versions and, where they pile up, of other states of the files."""
+        """Writes what is new; drops facts of other versions and, where they pile up, of other states of files."""
         if self._connection is None:
             return
         with suppress(Exception):

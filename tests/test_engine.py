@@ -30,7 +30,8 @@ PROJECT = {
     "args = p.parse_args()\ndeepspeed.initialize(args, config=args.deepspeed_config)\n",
     "conf/values.py": "PATH = 'conf/ds.json'\n",
     "conf/ds.json": '{"train_batch_size": 10, "zero_optimization": {"stage": 7, "offload_param": {}}}',
-    "run.sh": f"{IDLE}for n in 2 4; do\n  torchrun --nproc_per_node $n train.py --nope 1 --deepspeed_config conf/ds.json\ndone\n",
+    "run.sh": f"{IDLE}for n in 2 4; do\n"
+    "  torchrun --nproc_per_node $n train.py --nope 1 --deepspeed_config conf/ds.json\ndone\n",
     "jobs/more.sh": "source ../run.sh\ndeepspeed --num_gpus 8 ../train.py --port $MASTER_PORT\n",
     "requirements.txt": "deepspeed==0.15.0\ntorch>=2.0\n",
     "broken.json": '{"zero_optimization": ',
@@ -150,7 +151,13 @@ def test_an_overlay_of_no_known_kind_is_an_error_only_if_it_was_named(root):
 
 
 def test_a_file_that_a_value_leads_to_is_read_late_and_its_errors_are_told(root):
-    fill(root, {"conf/plain.json": '{"train_batch": ', "train.py": "import deepspeed\ndeepspeed.initialize(config='conf/plain.json')\n"})
+    fill(
+        root,
+        {
+            "conf/plain.json": '{"train_batch": ',
+            "train.py": "import deepspeed\ndeepspeed.initialize(config='conf/plain.json')\n",
+        },
+    )
     report = distlint.check(root)
     assert "conf/plain.json" in errors(report)
     assert shown(distlint.check(root)) == shown(report)
@@ -214,7 +221,17 @@ def test_the_hash_seed_does_not_matter(root):
     for seed in ("0", "1", "2", "3"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(distlint.__file__).parents[1])}
         done = subprocess.run(
-            [sys.executable, "-m", "distlint", "check", "--verbose", "--output-format", "json", "--no-cache", str(root)],
+            [
+                sys.executable,
+                "-m",
+                "distlint",
+                "check",
+                "--verbose",
+                "--output-format",
+                "json",
+                "--no-cache",
+                str(root),
+            ],
             env=environment,
             capture_output=True,
             check=False,
@@ -342,7 +359,9 @@ def test_facts_of_other_states_do_not_pile_up(root, monkeypatch):
 def test_checks_at_the_same_time_agree(root):
     environment = {**os.environ, "PYTHONPATH": str(Path(distlint.__file__).parents[1])}
     command = [sys.executable, "-m", "distlint", "check", "--output-format", "json", str(root)]
-    running = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(3)]
+    running = [
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(3)
+    ]
     outputs = {process.communicate()[0] for process in running}
     assert len(outputs) == 1
     assert json.loads(outputs.pop())["findings"]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from distlint.checks.execution import body_of
 from distlint.checks.registry import CheckContext
 from distlint.link.abstract import Instance, options_of
 from distlint.link.evaluate import Evaluator, find_argument
 from distlint.link.modules import ClassRef
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import below, calls_in
+from distlint.link.walking import below, calls_in, statements
 from distlint.model import python as ir
 
 _KEEPING = frozenset({"cuda", "to", "cpu", "half", "float", "double", "bfloat16", "train", "eval", "requires_grad_"})
@@ -24,19 +25,32 @@ def wrapped_calls(context: CheckContext) -> Iterator[tuple[CallSite, str]]:
     if not wrapped:
         return
     evaluator = project.evaluator(None)
+    # An object keeps its name wherever it goes in nearly all programs; asking about every callee would cost far more.
+    names = {name for site in wrapped for name in _names_given(project, site)}
     for file in project.python_files:
         module = project.module(file)
-        for sites in module.calls.values():
-            for site in sites:
+        for name in sorted(names & module.calls.keys()):
+            for site in module.calls[name]:
                 found = CallSite(file, site)
                 instance = _called_object(project, evaluator, found)
                 if instance is None:
                     continue
-                name = evaluator.instance_name(instance).removesuffix("()")
-                if name in wrappers and (
-                    not wrappers[name] or _may_hold_buffers(project, evaluator, instance, wrappers[name])
-                ):
+                made_by = evaluator.instance_name(instance).removesuffix("()")
+                switch = wrappers.get(made_by)
+                if switch is not None and (not switch or _may_hold_buffers(project, evaluator, instance, switch)):
                     yield found, f"{_text(site.call.func)}(...)"
+
+
+def _names_given(project: Project, found: CallSite) -> Iterator[str]:
+    """The last names of the variables and attributes that a call's result is assigned to."""
+    at = found.site.call.at
+    for statement in statements(body_of(project, found.file, found.site.function)):
+        if type(statement) is ir.Assign and statement.value is not None and statement.value.at == at:
+            for target in statement.targets:
+                if isinstance(target, ir.Name):
+                    yield target.id
+                elif isinstance(target, ir.Attribute):
+                    yield target.name
 
 
 def _called_object(project: Project, evaluator: Evaluator, found: CallSite) -> Instance | None:

@@ -62,7 +62,7 @@ def _segment(text: bytes) -> bytes | re.Pattern[bytes]:
         return _NEVER
     if len(pieces) == 1:
         return re.compile(pieces[0], re.DOTALL)
-    # Between two stars the first place that fits is as good as any: an atomic group keeps that, so that nothing backtracks.
+    # Between two stars the first place that fits is as good as any: keeping it, nothing ever backtracks.
     first, *middle, last = pieces
     inner = b"".join(b"(?=(?P<g%d>.*?%s))(?P=g%d)" % (index, piece, index) for index, piece in enumerate(middle))
     return re.compile(first + inner + b".*" + last, re.DOTALL)
@@ -96,7 +96,10 @@ def _pieces(text: bytes) -> list[bytes] | None:
 
 
 def _bracket(text: bytes, at: int) -> tuple[bytes, int]:
-    """The character class behind a ``[``, and where the pattern goes on; an empty one if it never ends or names an unknown class."""
+    """The character class behind a ``[``, and where the pattern goes on.
+
+    The class is empty if it never ends or names an unknown one.
+    """
     negated = text[at : at + 1] in (b"!", b"^")
     at += negated
     members: set[int] = set()

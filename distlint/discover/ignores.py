@@ -32,7 +32,10 @@ class IgnoreList:
     patterns: tuple[_Pattern, ...]
 
     def verdict(self, path: str, is_folder: bool) -> bool | None:
-        """Whether the list ignores a path (true) or takes it back in (false): the last pattern that fits decides; ``None`` if none does."""
+        """Whether the list ignores a path (true) or takes it back in (false); ``None`` if it says nothing.
+
+        The last pattern that fits decides.
+        """
         if not path.startswith(self.base):
             return None
         parts = os.fsencode(path[len(self.base) :]).split(b"/")
@@ -47,7 +50,10 @@ IgnoreChain = tuple[IgnoreList, ...]
 
 
 def why_ignored(path: str, is_folder: bool, chain: IgnoreChain) -> str:
-    """Why a path is left out, or ``""``: the deepest list that says anything decides. The folders above it must not be ignored."""
+    """Why a path is left out, or ``""``: the deepest list that says anything decides.
+
+    The folders above the path must not be ignored themselves.
+    """
     for one in reversed(chain):
         verdict = one.verdict(path, is_folder)
         if verdict is not None:

@@ -56,7 +56,10 @@ def _rest(descriptor: int, size: int) -> bytes:
 
 
 def read_one(root: str, path: str) -> Source | None:
-    """Reads one more file of the project, for a value that leads there; ``None`` if it is no regular, readable, small file inside."""
+    """Reads one more file of the project, for a value that leads there.
+
+    ``None`` if that is no regular, readable file of a kind and size that we read, or lies outside.
+    """
     kind = kind_by_name(path)
     try:
         real = os.path.realpath(os.path.join(root, path))

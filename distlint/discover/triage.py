@@ -32,7 +32,10 @@ _COMMAND_KINDS = frozenset({SourceKind.SHELL, SourceKind.MAKEFILE, SourceKind.DO
 
 
 class Triage:
-    """The words that make a file matter: some for scripts, some for configurations (whose prose must not count), some for command files."""
+    """The words that make a file matter.
+
+    Scripts, configurations (whose prose must not count) and command files have their own.
+    """
 
     def __init__(self, specs: Sequence[FrameworkSpec]) -> None:
         launchers = {words[0].encode() for spec in specs for launcher in spec.launchers for words in launcher.commands}
@@ -53,7 +56,7 @@ class Triage:
                 return True
         else:
             words = self._command if kind in _COMMAND_KINDS else self._lock
-        # A search per word beats one pattern over all of them: `in` skips ahead, an alternation tries them all everywhere.
+        # A search per word beats one pattern over all: `in` skips ahead, an alternation tries them all everywhere.
         return any(word in data for word in words)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import os
-import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -19,23 +18,25 @@ from distlint.model.span import whole_line
 
 SKIPPED_FOLDERS = frozenset(
     {
-        ".git", ".hg", ".svn", ".bzr", "node_modules", "__pycache__", "site-packages", "dist-packages", ".tox", ".nox", ".venv",
-        "venv", ".eggs", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".ipynb_checkpoints", ".direnv", ".pixi", "__pypackages__",
-        "third_party", "thirdparty", "third-party", "3rdparty", "vendor", "vendored", "_vendor", ".idea",
+        *(".git", ".hg", ".svn", ".bzr", ".idea"),
+        *("node_modules", "site-packages", "dist-packages", "__pypackages__", ".eggs"),
+        *(".venv", "venv", ".tox", ".nox", ".direnv", ".pixi"),
+        *("__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".ipynb_checkpoints"),
+        *("third_party", "thirdparty", "third-party", "3rdparty", "vendor", "vendored", "_vendor"),
     }
-)  # fmt: skip
+)
 """Folders that never hold the project's own code: version control, caches, environments, vendored copies."""
 
 MAX_FILES = 200_000
 """The walk stops after so many directory entries, with a note."""
 
 MAX_TOTAL_BYTES = 128 * 1024 * 1024
-"""So much text is read; a file that matters beyond that is an error. The largest known repositories have a fifth of it."""
+"""So much text is kept to be read; a file that matters beyond that is an error. Large repositories have a fifth."""
 
 
 @dataclass(slots=True)
 class Discovery:
-    """What the walk found: sources to read (sorted by path), every project file's path, and why others were left out."""
+    """What the walk found: sources to read (sorted by path), every file's path, and why others were left out."""
 
     sources: list[Source] = field(default_factory=list)
     paths: set[str] = field(default_factory=set)
@@ -56,9 +57,9 @@ def discover(
 ) -> Discovery:
     """Walks the folders ``starts`` of ``root``.
 
-    ``exclude`` are the patterns of the user's settings, each a folder and a gitignore pattern that counts from there. ``named`` are
-    the files and folders of the command line: they are read even if they are ignored, vendored or look irrelevant, and it is
-    an error when such a file can't be. All paths are relative to the root.
+    ``exclude`` are the patterns of the user's settings, each a folder and a gitignore pattern that counts from there.
+    ``named`` are the files and folders of the command line: they are read even if they are ignored, vendored or look
+    irrelevant, and it is an error when such a file can't be. All paths are relative to the root.
     """
     walk = _Walk(root, triage, exclude, explain, named)
     for start in starts:
@@ -132,7 +133,7 @@ class _Walk:
         return found
 
     def _scan(self, folder: str, room: int) -> tuple[list[os.DirEntry[str]], bool]:
-        """The entries of a folder in the order of their names, and whether they are all of them: at most ``room`` are given."""
+        """The first ``room`` entries of a folder in the order of their names, and whether these are all."""
         try:
             with os.scandir(os.path.join(self._root, folder)) as entries:
                 some = list(islice(entries, room + 1))
@@ -249,7 +250,7 @@ def _name(entry: os.DirEntry[str]) -> str:
 
 
 def _excluding(patterns: Sequence[tuple[str, str]]) -> IgnoreChain:
-    """The patterns of the settings, those of one folder together, so that a later one can take back what an earlier one excludes."""
+    """The patterns of the settings; of one folder, a later one can take back what an earlier one excludes."""
     lines: dict[str, list[bytes]] = {}
     for folder, pattern in patterns:
         lines.setdefault(f"{folder}/" if folder else "", []).append(os.fsencode(pattern))

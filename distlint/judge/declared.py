@@ -116,7 +116,9 @@ def _related(rule: Rule, view: View, verdict: Verdict, packages: frozenset[str])
         if used.key_span is None or used.key_span in seen:
             continue
         seen.add(used.key_span)
-        yield Related(used.key_span, f"`{used.path}` {_stands(used)} here")
+        # In the words of the place: a carrier may call the setting by another name.
+        written = used.setting.written if used.setting is not None else ""
+        yield Related(used.key_span, f"`{written or used.path}` {_stands(used)} here")
         if used.setting is not None and used.setting.overrides is not None:
             lower = used.setting.overrides
             yield Related(lower.key_span, f"this `{lower.path}` is overridden")

@@ -40,12 +40,16 @@ class Frame:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Delayed:
-    """An argument that is evaluated when somebody asks: an expression with where it stands, or a value that is already there."""
+    """An argument that is evaluated when somebody asks: an expression with where it stands, or a value that is already there.
+
+    ``attributes`` are attributes of it that were worked out already, by their path.
+    """
 
     expr: ir.Expr | None = None
     frame: Frame | None = None
     state: Env | None = None
     value: Abstract | None = None
+    attributes: dict[tuple[str, ...], Abstract] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -187,6 +187,11 @@ class Evaluator:
         """Says that the answers being worked out depend on a limit."""
         self._cuts.add(())
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether the answer being worked out depends on how we came here, so far."""
+        return bool(self._cuts)
+
     def keep(self, thing: object) -> None:
         """Keeps something alive by whose identity answers are remembered."""
         self._alive.append(thing)
@@ -479,6 +484,8 @@ class Evaluator:
         return several([part_of_value(self, option, part, span) for option in options_of(value)], span)
 
     def _given(self, delayed: Delayed, names: tuple[str, ...], span: Span) -> Abstract:
+        if names in delayed.attributes:
+            return delayed.attributes[names]
         if names and delayed.expr is not None and delayed.frame is not None and delayed.state is not None:
             return attribute_of(self, delayed.expr, names, delayed.frame, delayed.state, span)
         return attributes(self, self.force(delayed), names, span)

@@ -23,38 +23,59 @@ def attribute_after_call(
     call = store.expr
     assert isinstance(call, ir.Call)  # noqa: S101 - tested by the caller
     assert store.prev is not None  # noqa: S101 - a store always has a predecessor
+    before = evaluator.in_chain(name, frame, store.prev, span, names)
     rest = names[len(store.path) :]
-    before = store.prev
-    if frame.depth < MAX_CALL_DEPTH and evaluator.project.is_stored(rest[0]):
-        for callee in options_of(evaluator.evaluate(call.func, frame, before)):
-            if isinstance(callee, Reference) and isinstance(callee.target, FunctionRef):
-                found = _after_entering(evaluator, callee, call, store, frame, span, rest)
-                if found is not None:
-                    return found
-    return evaluator.in_chain(name, frame, before, span, names)
+    if frame.depth >= MAX_CALL_DEPTH or not evaluator.project.is_stored(rest[0]):
+        return before
+    results = []
+    for callee in options_of(evaluator.evaluate(call.func, frame, store.at)):
+        found = None
+        if isinstance(callee, Reference) and isinstance(callee.target, FunctionRef):
+            found = _after_entering(evaluator, callee, call, store, frame, span, rest, before)
+        results.append(found if found is not None else before)
+    return several(results, span)
 
 
 def _after_entering(
-    evaluator: Evaluator, callee: Reference, call: ir.Call, store: Store, frame: Frame, span: Span, rest: tuple[str, ...]
+    evaluator: Evaluator,
+    callee: Reference,
+    call: ir.Call,
+    store: Store,
+    frame: Frame,
+    span: Span,
+    rest: tuple[str, ...],
+    before: Abstract,
 ) -> Abstract | None:
     assert isinstance(callee.target, FunctionRef)  # noqa: S101 - tested by the caller
     target = callee.target
     function = evaluator.project.function(target)
-    if function.skipped or not evaluator.project.stores_attribute(target.file, rest[0]):
-        return None
-    shift = 1 if callee.receiver is not None and function.owner >= 0 and not is_static(function) else 0
     flow = evaluator.project.flow(target.file, target.index)
+    parameter, given = _parameter_of(function, callee, call, store)
+    if parameter is None or parameter.name not in flow.assigned or function.skipped:
+        return None
+    if not evaluator.project.stores_attribute(target.file, rest[0]):
+        return None
+    key = ("handed", target, id(call), id(frame), id(store))
+    inner = None if evaluator.is_cut else evaluator.frames.get(key)
+    if inner is None:
+        bindings = {parameter.name: Delayed(given, frame, store.at)}
+        inner = Frame(target.file, target.index, bindings, frame.depth + 1, callee.receiver, bound=True, outer=callee.scope)
+        evaluator.keep((inner, call, frame, store))
+        if not evaluator.is_cut:
+            evaluator.frames[key] = inner
+    inner.bindings[parameter.name].attributes[rest] = before
+    return several([evaluator.in_chain(parameter.name, inner, end, span, rest) for end in flow.ends()], span)
+
+
+def _parameter_of(
+    function: ir.Function, callee: Reference, call: ir.Call, store: Store
+) -> tuple[ir.Parameter | None, ir.Expr | None]:
+    """The parameter that gets the object of the step, and the argument that it gets it by."""
+    shift = 1 if callee.receiver is not None and function.owner >= 0 and not is_static(function) else 0
     for position, parameter in enumerate(function.parameters[shift:]):
         given = next((k.value for k in call.keywords if k.name == parameter.name), None)
         if given is None and position < len(call.args):
             given = call.args[position]
-        if given is None or access_path(given) != (store.name, store.path):
-            continue
-        ends = flow.ends()
-        if parameter.name not in flow.assigned or not ends:
-            return None
-        bindings = {parameter.name: Delayed(given, frame, store.prev)}
-        inner = Frame(target.file, target.index, bindings, frame.depth + 1, callee.receiver, bound=True, outer=callee.scope)
-        evaluator.keep(inner)
-        return several([evaluator.in_chain(parameter.name, inner, end, span, rest) for end in ends], span)
-    return None
+        if given is not None and access_path(given) == (store.name, store.path):
+            return parameter, given
+    return None, None

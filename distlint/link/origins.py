@@ -75,8 +75,20 @@ class _Search:
             self._returns(target, depth)
         elif isinstance(target, ClassRef):
             self.found.update(Origin("call", base, span) for base in self._project.modules.external_bases(target))
-        elif type(call.func) is ir.Attribute:
-            for name in self._object_names(call.func, file, function, state, span):
+        else:
+            if type(call.func) is ir.Attribute:
+                for name in self._object_names(call.func, file, function, state, span):
+                    self.found.add(Origin("call", name, span))
+            self._called_object(call.func, file, function, state, span)
+
+    def _called_object(self, func: ir.Expr, file: str, function: int, state: Env, span: Span) -> None:
+        """An object that is called itself, such as a model: ``<what made it>.__call__``."""
+        from distlint.link.abstract import Instance, options_of
+
+        evaluator = self._project.evaluator(None)
+        for option in options_of(evaluator.evaluate(func, evaluator.frame(file, function), state)):
+            if isinstance(option, Instance):
+                name = self._project.modules.canonical(f"{evaluator.instance_name(option)}.__call__")
                 self.found.add(Origin("call", name, span))
 
     def _returns(self, target: FunctionRef, depth: int) -> None:

@@ -97,10 +97,8 @@ class Reach:
                     return False
             if _is_behind_try(body, place):
                 return None
-        for function in _functions_around(module, at):
-            for decorator in module.functions[function].decorators:
-                if self._tests.mentions_version(decorator):
-                    return None
+        if any(self._tests.mentions_version(decorator) for decorator in _decorators_around(module, at)):
+            return None
         return True
 
     def _through_callers(self, file: str, at: ir.Position, version: str, level: int) -> bool | None:
@@ -143,6 +141,14 @@ def _functions_around(module: ir.Module, at: ir.Position) -> Iterator[int]:
     while function >= 0:
         yield function
         function = module.functions[function].parent
+
+
+def _decorators_around(module: ir.Module, at: ir.Position) -> Iterator[ir.Expr]:
+    """The decorators of the functions and classes around a place: test suites skip what a release lacks."""
+    for function in _functions_around(module, at):
+        yield from module.functions[function].decorators
+        if module.functions[function].owner >= 0:
+            yield from module.classes[module.functions[function].owner].decorators
 
 
 def _bodies_around(module: ir.Module, at: ir.Position) -> Iterator[tuple[tuple[ir.Stmt, ...], ir.Position, int]]:

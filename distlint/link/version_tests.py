@@ -33,7 +33,7 @@ _PROBING_CALLS = frozenset(
     {"hasattr", "find_spec", "signature", "getfullargspec", "getattr", "get_distribution", "find_loader"}
 )
 _PROBING_NAMES = re.compile(
-    r"version|availab|support|compat|installed|legacy|greater|less_than|^has_|_has_|TYPE_CHECKING|_(?:ge|gt|le|lt)_|(?:\D\d+_\d+)",
+    r"version|availab|support|compat|installed|legacy|greater|less_than|^has_|_has_|TYPE_CHECKING|skip|_(?:ge|gt|le|lt)_|(?:\D\d+_\d+)",
     re.IGNORECASE,
 )
 _PARSERS = frozenset({"parse", "Version", "LooseVersion", "StrictVersion", "parse_version", "TorchVersion"})

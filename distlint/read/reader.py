@@ -1,6 +1,6 @@
 """One source in, its facts out: the only entry to the readers.
 
-Readers are imported when a file of their kind is met, so that a project without shell scripts does not pay for a shell parser.
+Readers are imported when a file of their kind is met: a project without shell scripts does not pay for a shell parser.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def _dockerfile(path: str, text: str, _: PythonInterests) -> FileFacts:
 
 
 def _nothing_yet(path: str, text: str, _: PythonInterests) -> FileFacts:  # noqa: ARG001
-    """Hostfiles and makefiles are known to the project by their path; their lines are read where a launch names them."""
+    """Hostfiles and makefiles are known by their path; their lines are read where a launch names them."""
     return FileFacts(path, SourceKind.HOSTFILE if "host" in path.lower() else SourceKind.MAKEFILE)
 
 

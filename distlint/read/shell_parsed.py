@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 _PARSER: list[Parser] = []
 
 # A line of two or more assignments before one with a command. The grammar takes both for one command: it overlooks the
-# line end, but no semicolon.
-_VARIABLE = r"\$\w+|\$\{\w+\}"
+# line end, but no semicolon. No text can be matched in two ways: hostile ones must not take long.
+_VARIABLE = r"\$(?=\w)|\$\{\w+\}"
 _QUOTED = rf"""'[^'\n]*'|\$'(?:[^'\\\n]|\\.)*'|"(?:[^"\\$`\n]|\\.|{_VARIABLE})*\""""
 _VALUE = rf"""(?:[^\s'"`$;&|<>()\\#]|{_QUOTED}|{_VARIABLE}|\\.)*"""
 _ASSIGNMENTS = re.compile(
@@ -77,9 +77,8 @@ class ParsedText:
 
 def _told_apart(text: str) -> str:
     """The text, of the same length, with a semicolon where the grammar would overlook a line end."""
-    for match in _ASSIGNMENTS.finditer(text):
-        text = f"{text[: match.start(1)]};{text[match.end(1) :]}"
-    return text
+    ends = [match.start(1) for match in _ASSIGNMENTS.finditer(text)]
+    return ";".join(text[start:end] for start, end in zip([0, *(at + 1 for at in ends)], [*ends, None], strict=True))
 
 
 def _parser() -> Parser:

@@ -15,7 +15,7 @@ from distlint.read.shell_brackets import command_end, parameter_end, quoted_end
 _STOP = re.compile(r"[\\'\"`$#\n<]")
 _HERE = re.compile(r"<<(-?)[ \t]*\\?['\"]?([A-Za-z_][\w.-]*)['\"]?")
 _QUOTES_DOUBTFUL = re.compile(r"\bcase\b|<<<|\(\(|=~|\bselect\b")
-_BLOCKS_DOUBTFUL = re.compile(r"[$`]\(?[^)`]*\bcase\b[^)]*\)|\(\([^\n]*<<|=~")
+_BLOCKS_DOUBTFUL = re.compile(r"[$`]\(?[^)`]{0,300}\bcase\b|\(\([^\n]{0,300}<<|=~")
 
 
 class Refusal(NamedTuple):

@@ -40,7 +40,8 @@ def test_names_tell_the_kind(path, kind):
 
 
 @pytest.mark.parametrize(
-    "path", ["notes.txt", "train", ".py", "a.pyc", "hosts.c", "requirements.txt\n", "requirements.md", "x.j2", "data.bin"]
+    "path",
+    ["notes.txt", "train", ".py", "a.pyc", "hosts.c", "requirements.txt\n", "requirements.md", "x.j2", "data.bin"],
 )
 def test_names_that_tell_nothing(path):
     assert kind_by_name(path) is None

@@ -101,7 +101,11 @@ def test_nothing_below_an_ignored_folder_comes_back(root):
 
 def test_the_settings_exclude_relative_to_their_folder(root):
     fill(root, {"sub/old/a.py": SCRIPT, "old/a.py": SCRIPT, "sub/b.py": SCRIPT})
-    assert read(root, exclude=[("sub", "/old"), ("sub", "*.py"), ("sub", "!b.py")]) == ["old/a.py", "sub/b.py", "train.py"]
+    assert read(root, exclude=[("sub", "/old"), ("sub", "*.py"), ("sub", "!b.py")]) == [
+        "old/a.py",
+        "sub/b.py",
+        "train.py",
+    ]
     assert reasons(found(root, exclude=[("", "old")]))["old"] == "skipped: excluded by the settings"
 
 
@@ -137,7 +141,9 @@ def test_a_link_inside_the_project_is_not_read_twice(root):
     assert read(root, named=["deep/again.py"]) == ["deep/again.py", "deep/ds.json", "train.py"]
 
 
-@pytest.mark.parametrize("target", ["/etc/hostname", "../outside.py", "link.py", "nowhere.py", "/dev/zero", ".", "/etc"])
+@pytest.mark.parametrize(
+    "target", ["/etc/hostname", "../outside.py", "link.py", "nowhere.py", "/dev/zero", ".", "/etc"]
+)
 def test_links_that_lead_elsewhere_are_not_followed(root, target):
     (root.parent / "outside.py").write_text(SCRIPT)
     (root / "link.py").symlink_to(target)
@@ -199,7 +205,9 @@ def test_no_more_bytes_are_kept_than_the_limit(root, monkeypatch):
     monkeypatch.setattr(walk, "MAX_TOTAL_BYTES", 2 * len(SCRIPT))
     result = found(root)
     assert [source.path for source in result.sources] == ["a.py", "b.py"]
-    assert errors(result) == {"train.py": f"not read: the project holds more than {2 * len(SCRIPT)} bytes of files that matter"}
+    assert errors(result) == {
+        "train.py": f"not read: the project holds more than {2 * len(SCRIPT)} bytes of files that matter"
+    }
 
 
 def test_ignore_patterns_beyond_the_limit_are_not_honoured_and_a_note_says_so(root, monkeypatch):

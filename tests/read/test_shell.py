@@ -175,7 +175,15 @@ def test_what_a_shell_accepts_is_no_error(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["(" * 5000, "$(echo " * 3000, "if a; then " * 2000, "a && " * 3000 + "a", '"${x:-' * 2000]
+    "text",
+    [
+        "(" * 5000,
+        "$(echo " * 3000,
+        "if a; then " * 2000,
+        "A=$b" + "$cc" * 3000 + " B=" + "$dd" * 3000 + "(",
+        "a && " * 3000 + "a",
+        '"${x:-' * 2000,
+    ],
 )
 def test_hostile_nesting_ends(text: str) -> None:
     assert isinstance(read_shell(text, "run.sh")[0], ShellFacts)

@@ -7,15 +7,15 @@ file. One that nobody is seen to load is judged by itself.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from distlint.frameworks.deepspeed.schema import looks_like_deepspeed
 from distlint.frameworks.huggingface.training_arguments import TrainingArguments, training_arguments
-from distlint.link.abstract import Abstract, Instance, node_of, options_of
+from distlint.link.abstract import Abstract, node_of, options_of
 from distlint.link.options import split_flag
 from distlint.link.project import CallSite
-from distlint.model.document import Document, Leaf, Mapping, node_value
+from distlint.model.document import Document, Leaf, Mapping, lookup, node_value
 from distlint.model.launch import Argument, Run
 from distlint.model.span import Span, whole_line
 from distlint.model.value import known
@@ -94,15 +94,16 @@ def _call_documents(project: Project, found: CallSite, run: Run | None) -> list[
         given = evaluator.argument(found.site.call, name, position, frame)
         if given is not None:
             return as_document(project, given, run.script_file if run is not None else found.file, found.span)
-    given = evaluator.argument(found.site.call, "args", 0, frame)
+    given = evaluator.argument_attribute(found.site.call, "args", 0, ("deepspeed_config",), frame)
     documents = []
     for option in options_of(given) if given is not None else ():
-        if isinstance(option, Instance):
-            value = evaluator.attribute(option, "deepspeed_config", found.span)
-            path = node_value(node_of(value, found.span))
-            document = project.document(path, run.script_file if run is not None else found.file, _folders(run))
-            if document is not None:
-                documents.append(document)
+        if isinstance(option, Mapping):
+            documents.append(Document(option, option.span, "dict", "python"))
+            continue
+        path = node_value(node_of(option, found.span))
+        document = project.document(path, run.script_file if run is not None else found.file, _folders(run))
+        if document is not None:
+            documents.append(document)
     return documents
 
 
@@ -117,8 +118,18 @@ def _folders(run: Run | None) -> list[str]:
 # Command lines -------------------------------------------------------------------------------------------------------
 
 
+def _runs(project: Project) -> Iterator[Run]:
+    """The runs of the project, and one for each file that makes training arguments and that no run is seen to reach."""
+    from distlint.frameworks.huggingface.training_arguments import training_calls
+
+    yield from project.runs
+    reached = {file for run in project.runs for file in project.closure(run.script_file)}
+    for file in sorted({found.file for found in training_calls(project)} - reached):
+        yield Run(file, world_size=project.given_size())
+
+
 def _from_runs(project: Project) -> Iterator[Use]:
-    for run in project.runs:
+    for run in _runs(project):
         training = training_arguments(project, run)
         if training is not None:
             yield from _from_training(project, run, training)
@@ -175,7 +186,7 @@ def _option(run: Run, flags: tuple[str, ...]) -> Argument | None:
         flag, inline = split_flag(word)
         if flag in flags:
             if inline is not None:
-                return replace(word, value=inline, text=word.text.partition("=")[2])
+                return word._replace(value=inline, text=word.text.partition("=")[2])
             return words[index + 1] if index + 1 < len(words) else None
     return None
 
@@ -187,7 +198,7 @@ def _from_accelerate(project: Project) -> Iterator[Use]:
     """Accelerate files with a DeepSpeed block, for each run that uses them, or by themselves."""
     for path, facts in project.configuration_files():
         for document in facts.documents:
-            if not isinstance(document.root, Mapping) or document.root.entry("deepspeed_config") is None:
+            if not _asks_for_engine(document):
                 continue
             runs: list[Run | None] = [run for run in project.runs if _uses_file(run, path)]
             for run in runs or [_only_accelerate_run(project, path)]:
@@ -196,6 +207,14 @@ def _from_accelerate(project: Project) -> Iterator[Use]:
                     yield Use(target, ACCELERATE, run, accelerate=document)
                 else:
                     yield Use(document, ACCELERATE, run, accelerate=document)
+
+
+def _asks_for_engine(document: Document) -> bool:
+    """Whether an accelerate file has a DeepSpeed block that is used: by its own word, or because nothing says otherwise."""
+    if not isinstance(document.root, Mapping) or document.root.entry("deepspeed_config") is None:
+        return False
+    kind = lookup(document.root, ("distributed_type",))
+    return kind.only == "DEEPSPEED" if kind.is_known else not kind.is_absent
 
 
 def _uses_file(run: Run | None, path: str) -> bool:

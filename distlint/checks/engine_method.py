@@ -1,0 +1,71 @@
+"""A method of an object that may not be called so with the configuration that the object was made with.
+
+Parameters: ``subject``; ``methods`` (dotted names by what made the object: ``pkg.function()[0].method``); ``when`` (the condition
+over the configuration); ``argument`` (one that has to be given as true, if any); ``unless-called`` (library calls in the same
+project files that make it right); ``message`` (a template over the configuration).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from distlint.checks.engines import configurations, receivers
+from distlint.checks.registry import CheckContext, check
+from distlint.judge.conditions import compile_condition
+from distlint.judge.view import View
+from distlint.judge.wording import compile_template
+from distlint.link.evaluate import find_argument
+from distlint.link.project import CallSite, Project
+from distlint.model.finding import Finding, Operation, Related
+
+
+@check("engine-method")
+def engine_method(context: CheckContext) -> Iterator[Finding]:
+    """A finding for each such call."""
+    project: Project = context.project
+    wanted = frozenset(context.parameters["methods"])
+    for last in sorted({name.rpartition(".")[2] for name in wanted}):
+        for found in project.sites(last):
+            names = project.method_names(found)
+            if names and wanted.issuperset(names) and _lacks(context, project, found):
+                yield from _judge(context, project, found)
+
+
+def _lacks(context: CheckContext, project: Project, found: CallSite) -> bool:
+    """Whether the argument that makes the call right is certainly not given, or not true."""
+    argument = context.parameters.get("argument", "")
+    if not argument:
+        return True
+    expr, certain = find_argument(found.site.call, argument, None)
+    if expr is None:
+        return certain
+    value = project.evaluator(None).value(expr, found.file, found.site.function)
+    return value.is_known and not value.only
+
+
+def _judge(context: CheckContext, project: Project, found: CallSite) -> Iterator[Finding]:
+    condition = compile_condition(context.parameters["when"])
+    message = compile_template(context.parameters["message"])
+    avoided = set(context.parameters.get("unless-called", ()))
+    for made in receivers(project, found):
+        for subject in configurations(context, made):
+            script = subject.run.script_file if subject.run is not None else found.file
+            if avoided and any(call.file in project.closure(script) for call in project.calls_to(avoided)):
+                continue
+            view = View.of(subject)
+            verdict = condition.judge(view)
+            if not verdict.holds:
+                continue
+            places = [Related(used.key_span, f"`{used.path}` is set here") for used in verdict.used if used.key_span]
+            plan = None
+            if "argument" in context.parameters:
+                step = Operation("set-argument", found.span, {"name": context.parameters["argument"], "value": True})
+                plan = context.plan(step)
+            yield context.finding(
+                message.render(view),
+                found.span,
+                related=[Related(made.span(), "the object is made here"), *places],
+                confidence=verdict.confidence,
+                plan=plan,
+                runs=(subject.label,) if subject.run is not None else (),
+            )
