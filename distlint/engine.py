@@ -40,8 +40,8 @@ class Request:
     """What to analyse and how.
 
     ``paths`` are files or folders of one project; its root is ``settings.root``. The whole project is read, since faults
-    lie between files; findings are those that touch the paths. ``overlays`` are texts that stand for files (an
-    editor's buffers), by path relative to the root. ``jobs`` is the number of processes, ``None`` to choose.
+    lie between files; findings are those that touch the paths. ``overlays`` are texts that stand for files
+    (an editor's buffers), by path relative to the root. ``jobs`` is the number of processes, ``None`` to choose.
     """
 
     paths: tuple[Path, ...]
@@ -128,7 +128,7 @@ class _Analysis:
         return found
 
     def _starts(self) -> tuple[str, ...]:
-        """The folders to walk: the root; but each project, where the paths lie in several that have no more in common."""
+        """The folders to walk: the root; but each project, where the paths lie in several unrelated ones."""
         if (
             len(self._scopes) < 2
             or self._settings.file is not None

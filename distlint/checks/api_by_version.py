@@ -38,7 +38,8 @@ class Entry:
     ``package`` is the distribution; the name exists from ``since`` up to, but not in, ``removed`` (releases, ``""`` for
     always), or ``never``. ``position`` is that of the argument where it may be given by position, and ``mapping``
     says that only a dict there is surely meant. ``required`` says that where the argument exists it has to be given.
-    ``instead`` is the name that replaces it (there since ``instead-since``), ``drop`` says that it can just go.
+    ``instead`` is the name that replaces it (there since ``instead-since``), ``drop`` says that it can just go,
+    ``supply`` is the code to give for a missing one.
     ``derived`` includes project classes that derive from the callable. ``subject`` is a kind of subject whose settings
     carry the same keywords (command lines, configuration files). ``note`` says what to do.
     """
@@ -55,6 +56,7 @@ class Entry:
     instead: str = ""
     instead_since: str = ""
     drop: bool = False
+    supply: str = ""
     derived: bool = False
     subject: str = ""
     note: str = ""
@@ -212,7 +214,7 @@ class _Judge:
                     place = f"{entry.package} {fault.version}{fault.where}"
                     message = f"`{_short(found.name)}` needs `{entry.keywords[0]}` in {place}"
                     ends = f" ({entry.removed} does without)" if entry.removed else ""
-                    yield self.finding(entry, fault, message + ends, found.span, [], [])
+                    yield self.finding(entry, fault, message + ends, found.span, [], _supplied(entry, found))
 
     def _refused(self, entry: Entry, found: CallSite, fault: Fault, given: Mapping[str, Span]) -> Finding:
         first, *others = given.values()
@@ -351,6 +353,11 @@ def _argument_change(entry: Entry, found: CallSite, keyword: str) -> list[Operat
             return []
         return [Operation("rename-argument", found.span, {"name": keyword, "to": entry.instead})]
     return [Operation("remove-argument", found.span, {"name": keyword})] if entry.drop else []
+
+
+def _supplied(entry: Entry, found: CallSite) -> list[Operation]:
+    arguments = {"name": entry.keywords[0], "text": entry.supply}
+    return [Operation("set-argument", found.span, arguments)] if entry.supply else []
 
 
 def _setting_change(entry: Entry, key: Span) -> list[Operation]:

@@ -11,7 +11,7 @@ from distlint.link.library_uses import written_name
 from distlint.model import python as ir
 from distlint.model.document import Leaf, find, node_value
 from distlint.model.document import Mapping as Tree
-from distlint.model.finding import Finding, Related
+from distlint.model.finding import Finding, FixPlan, Operation, Related
 from distlint.model.subject import Setting, Subject
 from distlint.model.value import Value, known
 
@@ -39,6 +39,7 @@ def device_map_in_distributed(context: CheckContext) -> Iterator[Finding]:
                     ir.unpack(expr.at, found.file),
                     related=[Related(run.span, f"{_shown(count)} processes are started here")],
                     confidence=min(value.confidence, count.confidence),
+                    plan=_plan(context, found),
                     symbol=context.parameters["argument"],
                     runs=(f"{run.span.file}:{run.span.line}",),
                 )
@@ -74,8 +75,13 @@ def device_map_with_sharding(context: CheckContext) -> Iterator[Finding]:
                     ir.unpack(expr.at, found.file),
                     related=[*places, Related(subject.span, "the arguments are made before")],
                     confidence=inner.confidence,
+                    plan=_plan(context, found),
                     symbol=parameters["argument"],
                 )
+
+
+def _plan(context: CheckContext, found: CallSite) -> FixPlan | None:
+    return context.plan(Operation("remove-argument", found.span, {"name": context.parameters["argument"]}))
 
 
 def _loads(context: CheckContext, project: Project) -> Iterator[tuple[CallSite, ir.Expr]]:

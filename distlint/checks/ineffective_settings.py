@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from distlint.checks.registry import CheckContext, check
 from distlint.judge.conditions import compile_condition
-from distlint.judge.view import View
+from distlint.judge.view import Used, View
 from distlint.judge.wording import compile_template
 from distlint.model.finding import Finding, Related
 from distlint.model.value import State
@@ -37,7 +37,7 @@ def ineffective_settings(context: CheckContext) -> Iterator[Finding]:
             continue
         view = View.of(subject)
         verdict = condition.judge(view)
-        if not verdict.holds:
+        if not verdict.holds or any(_is_chosen_elsewhere(used) for used in verdict.used):
             continue
         written.sort(key=lambda setting: setting.key_span)
         names = ", ".join(f"`{setting.path.rpartition('.')[2]}`" for setting in written[:SHOWN])
@@ -52,3 +52,15 @@ def ineffective_settings(context: CheckContext) -> Iterator[Finding]:
             symbol=written[0].path,
             runs=(subject.label,) if subject.run is not None else (),
         )
+
+
+def _is_chosen_elsewhere(used: Used) -> bool:
+    """Whether a value comes from outside the place where it is set: such a block is made for other values too."""
+    setting = used.setting
+    if setting is None:
+        return False
+    inside = setting.span
+    return any(
+        (span.file, span.line) < (inside.file, inside.line) or (span.file, span.line) > (inside.file, inside.end_line)
+        for span in setting.value.spans
+    )

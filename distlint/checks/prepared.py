@@ -24,17 +24,21 @@ class Preparation(NamedTuple):
 def preparations(context: CheckContext) -> Iterator[Preparation]:
     """The calls of ``prepare`` in the runs that a configuration of kind ``subject`` with host ``host`` is for.
 
-    Calls with ``*arguments`` are left out, since what they hand over is not known.
+    Calls with ``*arguments`` are left out, since what they hand over is not known, and so are programs that use an
+    attribute of ``escapes``, through which the configuration can be changed.
     """
     project: Project = context.project
     calls = [found for name in context.parameters["prepare"] for found in project.calls_to({name})]
     if not calls:
         return
+    escapes = frozenset(context.parameters.get("escapes", ()))
     for subject in context.subjects(context.parameters["subject"]):
         host = subject.names.get("host")
         if subject.run is None or host is None or host.only != context.parameters["host"]:
             continue
         closure = project.closure(subject.run.script_file)
+        if any(project.module(file).attributes & escapes for file in closure if file in project.python_files):
+            continue
         for found in calls:
             arguments = found.site.call.args
             if found.file in closure and arguments and not any(type(one) is ir.Starred for one in arguments):

@@ -36,7 +36,8 @@ def _own_group_only(context: CheckContext) -> Iterator[Finding]:
     sites = [site for site in project.calls_to(set(context.parameters["callees"])) if _for_all(context, site)]
     for site in sites:
         ranks, _ = find_argument(site.site.call, "ranks", 0)
-        cause = _depends(project, ranks, site, 0) if ranks is not None else None
+        alone = type(ranks) is ir.ListDisplay and len(ranks.items) == 1
+        cause = _depends(project, ranks, site, 0) if ranks is not None and not alone else None
         if cause is not None and not _in_loop(project, site):
             yield context.finding(
                 "each rank makes only its own group: the ranks of the group depend on the rank that makes it",

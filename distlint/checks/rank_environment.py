@@ -1,7 +1,7 @@
 """A script that takes its rank from the environment, started by something that does not set it.
 
-Parameters: ``launchers`` (plain starters), ``variables`` (what a process of a job needs), ``callees`` (library functions
-that read them), and ``given-by`` (of a callee: arguments any of which makes it do without).
+Parameters: ``launchers`` (plain starters), ``variables`` (what a process of a job needs), ``callees`` (library
+functions that read them), and ``given-by`` (of a callee: arguments any of which makes it do without).
 """
 
 from __future__ import annotations

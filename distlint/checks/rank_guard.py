@@ -26,6 +26,9 @@ from distlint.model.value import Confidence
 MAX_CALL_CHAIN = 3
 """Calls that are followed from a guarded call of a project function to the collective inside it."""
 
+MAX_CALLERS = 20
+"""Calls of a name that are looked at for a test of the rank around them."""
+
 
 class Collective(NamedTuple):
     """A call that all processes must make: its site, what it is called, and the calls that lead to the library's."""
@@ -48,7 +51,7 @@ class _Work:
     project: Project
     first: RankView
     second: RankView
-    collective_names: frozenset[str]
+    collective_names: frozenset[str] = frozenset()
     possible: set[str] = field(default_factory=set)
     """Names of project functions that may come to a collective."""
     lone: dict[tuple[str, str], set[bool]] = field(default_factory=dict)
@@ -59,18 +62,17 @@ class _Work:
 def rank_guard(context: CheckContext) -> Iterator[Finding]:
     """A finding for each collective call that is certainly made by rank 0 alone, or by all but rank 0."""
     project: Project = context.project
+    counters = dict(context.parameters.get("counters", {}))
+    views = (RankView(project, FIRST, counters=counters), RankView(project, SECOND, counters=counters))
+    work = _Work(project, *views)
     direct = [
         *(Collective(site, _what(site.name)) for site in project.calls_to(set(context.parameters["collectives"]))),
-        *(Collective(site, what) for site, what in wrapped_calls(context)),
+        *(Collective(site, what) for site, what in wrapped_calls(context, lambda site: _may_split(work, site))),
     ]
     if not direct:
         return
-    counters = dict(context.parameters.get("counters", {}))
-    names = frozenset(item.site.name.rpartition(".")[2] for item in direct if item.site.name)
-    work = _Work(
-        project, RankView(project, FIRST, counters=counters), RankView(project, SECOND, counters=counters), names
-    )
-    work.possible = _functions_with(project, direct)
+    work.collective_names = frozenset(item.site.name.rpartition(".")[2] for item in direct if item.site.name)
+    work.possible = _names_leading_to(project, direct)
     whole = [item for item in direct if not _has_group(item.site.site.call, context)]
     found = [(item, split) for item in _with_callers(work, whole) if (split := _split(work, item.site)) is not None]
     for item, split in found:
@@ -122,22 +124,31 @@ def _is_none(expr: ir.Expr) -> bool:
     return type(expr) is ir.Constant and expr.value is None
 
 
-def _functions_with(project: Project, direct: list[Collective]) -> set[str]:
-    """The names of project functions that may come to one of the calls, directly or through others."""
-    found: set[FunctionRef] = set()
-    wave = {FunctionRef(item.site.file, item.site.site.function) for item in direct if item.site.site.function >= 0}
-    for _ in range(6):
+def _may_split(work: _Work, site: CallSite) -> bool:
+    """Whether the ranks part on the way to a call, in its function or where something of that name is called."""
+    if _split(work, site) is not None:
+        return True
+    function = site.site.function
+    if function < 0:
+        return False
+    name = _function_around(work.project, site)
+    return any(_split(work, caller) is not None for caller in work.project.sites(name)[:MAX_CALLERS])
+
+
+def _names_leading_to(project: Project, direct: list[Collective]) -> set[str]:
+    """The names of functions that may come to one of the calls: by names alone, so rather too many."""
+    wave = {name for item in direct if (name := _function_around(project, item.site))}
+    found = set(wave)
+    for _ in range(MAX_CALL_CHAIN):
+        callers = (_function_around(project, site) for name in sorted(wave) for site in project.sites(name))
+        wave = {name for name in callers if name} - found
         found |= wave
-        callers = {
-            FunctionRef(caller.file, caller.site.function)
-            for ref in wave
-            for caller in project.callers(ref)
-            if caller.site.function >= 0
-        }
-        wave = callers - found
-        if not wave:
-            break
-    return {project.function(ref).name for ref in found}
+    return found
+
+
+def _function_around(project: Project, site: CallSite) -> str:
+    function = site.site.function
+    return project.module(site.file).functions[function].name if function >= 0 else ""
 
 
 def _with_callers(work: _Work, direct: list[Collective]) -> Iterator[Collective]:

@@ -224,12 +224,12 @@ class RankView:
         if isinstance(target, FunctionRef):
             return self._returned(target)
         if type(call.func) is ir.Attribute:
-            return self._method(call, call.func, file, function, state)
+            return self._method(call, call.func, file, function)
         return UNKNOWN
 
-    def _method(self, call: ir.Call, func: ir.Attribute, file: str, function: int, state: Env) -> Any:
+    def _method(self, call: ir.Call, func: ir.Attribute, file: str, function: int) -> Any:
         found = []
-        for name, option in self._object_names(func, file, function, state):
+        for name, option in self._object_names(func, file, function):
             kind = self._sources.get(name)
             if kind is not None and not _names_group(call):
                 found.append(self._source(kind))
@@ -240,9 +240,9 @@ class RankView:
                 found.append(UNKNOWN)
         return _same(found)
 
-    def _object_names(self, expr: ir.Attribute, file: str, function: int, state: Env) -> list[tuple[str, Instance]]:
+    def _object_names(self, expr: ir.Attribute, file: str, function: int) -> list[tuple[str, Instance]]:
         """The attribute by what made each object that its base can be: ``pkg.Class().name``."""
-        base = self._evaluator.evaluate(expr.base, self._evaluator.frame(file, function), state)
+        base = self._evaluator.ask(expr.base, file, function)
         canonical = self._project.modules.canonical
         return [
             (canonical(f"{self._evaluator.instance_name(option)}.{expr.name}"), option)
@@ -295,7 +295,7 @@ class RankView:
         if stored is not UNKNOWN:
             return stored
         found = []
-        for name, option in self._object_names(expr, file, function, state):
+        for name, option in self._object_names(expr, file, function):
             if name in self._counters:
                 found.append(self._counter(option, self._counters[name]))
             elif name in self._sources:

@@ -169,7 +169,7 @@ def _sampler_of(context: CheckContext, loader: Instance) -> Instance | None:
     given, _ = find_argument(loader.call, "sampler", list(context.parameters["signature"]).index("sampler"))
     if given is None:
         return None
-    options = options_of(project.evaluator(None).evaluate(given, loader.frame, loader.state))
+    options = options_of(project.evaluator(None).ask(given, loader.frame.file, loader.frame.function))
     rest = [one for one in options if not isinstance(one, Instance)]
     objects = [one for one in options if isinstance(one, Instance)]
     harmless = all(isinstance(one, Leaf) and one.value.is_known and one.value.only is None for one in rest)

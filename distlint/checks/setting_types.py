@@ -98,7 +98,8 @@ def _typed(info: KeyInfo, path: str, value: Any, modern: bool) -> tuple[str, Sev
         problem = _range(info, value)
     if not problem:
         return None
-    meant = int(value) if kind == "int" and isinstance(value, float) and modern and problem.endswith("fraction") else None
+    number = _as_number(value) if isinstance(value, str) else value
+    meant = int(number) if kind == "int" and isinstance(number, float) and abs(number) < 1e18 else None
     return f"`{path}` is {_shown(value)}, {problem}", Severity.ERROR, meant
 
 

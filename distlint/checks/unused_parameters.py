@@ -72,10 +72,9 @@ def _wrapped_class(project: Project, site: CallSite) -> ClassRef | None:
     if model is None:
         return None
     evaluator = project.evaluator(None)
-    frame = evaluator.frame(site.file, site.site.function)
-    state = evaluator.state(frame, site.site.call.at)
+    file, function = site.file, site.site.function
     for _ in range(4):
-        options = options_of(evaluator.evaluate(unwrapped(model), frame, state))
+        options = options_of(evaluator.ask(unwrapped(model), file, function))
         only = options[0] if len(options) == 1 else None
         if not isinstance(only, Instance):
             return None
@@ -84,7 +83,7 @@ def _wrapped_class(project: Project, site: CallSite) -> ClassRef | None:
         inner = unwrapped(only.call)
         if inner is only.call:
             return None
-        model, frame, state = inner, only.frame, only.state
+        model, file, function = inner, only.frame.file, only.frame.function
     return None
 
 

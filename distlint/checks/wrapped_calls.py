@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from distlint.checks.execution import body_of
 from distlint.checks.registry import CheckContext
@@ -17,8 +17,11 @@ _KEEPING = frozenset({"cuda", "to", "cpu", "half", "float", "double", "bfloat16"
 """Methods of a module that give the module itself."""
 
 
-def wrapped_calls(context: CheckContext) -> Iterator[tuple[CallSite, str]]:
-    """The calls ``model(...)`` of objects that ``wrappers`` made, with the words for a message."""
+def wrapped_calls(context: CheckContext, matters: Callable[[CallSite], bool]) -> Iterator[tuple[CallSite, str]]:
+    """The calls ``model(...)`` of objects that ``wrappers`` made, with the words for a message.
+
+    ``matters`` tells cheaply whether anything would follow from a call; the others are left out.
+    """
     project: Project = context.project
     wrappers = dict(context.parameters.get("wrappers", {}))
     wrapped = [site for name in wrappers for site in project.calls_to({name})]
@@ -32,7 +35,7 @@ def wrapped_calls(context: CheckContext) -> Iterator[tuple[CallSite, str]]:
         for name in sorted(names & module.calls.keys()):
             for site in module.calls[name]:
                 found = CallSite(file, site)
-                instance = _called_object(project, evaluator, found)
+                instance = _called_object(project, evaluator, found) if matters(found) else None
                 if instance is None:
                     continue
                 made_by = evaluator.instance_name(instance).removesuffix("()")
@@ -78,7 +81,7 @@ def _may_hold_buffers(project: Project, evaluator: Evaluator, wrapper: Instance,
     model, _ = find_argument(wrapper.call, "module", 0)
     if model is None:
         return False
-    for option in options_of(evaluator.evaluate(unwrapped(model), wrapper.frame, wrapper.state)):
+    for option in options_of(evaluator.ask(unwrapped(model), wrapper.frame.file, wrapper.frame.function)):
         if not isinstance(option, Instance) or not _holds_buffers(project, option):
             return False
     return True

@@ -173,8 +173,6 @@ def _show_files(request: Request) -> int:
 def _refuse_contradictions(options: Options) -> None:
     if options.fix and options.diff:
         raise click.UsageError("--fix and --diff exclude each other: one writes, the other shows what would be written")
-    if options.unsafe_fixes and not (options.fix or options.diff):
-        raise click.UsageError("--unsafe-fixes needs --fix or --diff")
     if options.isolated and options.config is not None:
         raise click.UsageError("--isolated and --config exclude each other")
     if options.fix and options.stdin_filename is not None:

@@ -74,7 +74,11 @@ class Aliases:
 
     def changes(self, name: str, path: Path, action: str, expr: ir.Expr) -> Iterator[Change]:
         """The changes that a change at ``path`` of ``name`` makes to objects behind other names."""
+        of_object = bool(path) and isinstance(path[0], str)
         for link in self._links:
+            if of_object and link.kind != "exact":
+                # An attribute of an object: what was made from it with other means is no part of it.
+                continue
             surely = link.kind == "exact" and link.arms == tuple(self._arms[: len(link.arms)])
             if link.name == name:
                 if surely:

@@ -65,7 +65,9 @@ def _format(template: str | bytes, given: Any) -> str:
         raise TypeError("a format that is not followed")
     given = tuple(given) if isinstance(given, list) else given
     scalars = (str, int, float, bool, type(None))
-    if not isinstance(given, scalars) and not (isinstance(given, tuple) and all(isinstance(one, scalars) for one in given)):
+    if not isinstance(given, scalars) and not (
+        isinstance(given, tuple) and all(isinstance(one, scalars) for one in given)
+    ):
         raise TypeError("formats something that is not a plain value")
     return str(template % given)
 

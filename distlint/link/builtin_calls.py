@@ -50,7 +50,9 @@ _NUMBERS: dict[str, Callable[..., Any]] = {
 }
 
 
-def call_builtin(evaluator: Evaluator, name: str, call: ir.Call, frame: Frame, state: Env, span: Span) -> Abstract | None:
+def call_builtin(
+    evaluator: Evaluator, name: str, call: ir.Call, frame: Frame, state: Env, span: Span
+) -> Abstract | None:
     if name == "dict":
         return dict_call(evaluator, call, frame, state, span)
     if name in _COLLECTIONS and len(call.args) <= 1:
@@ -190,7 +192,11 @@ def _is_instance(evaluator: Evaluator, call: ir.Call, frame: Frame, state: Env, 
         target = evaluator.evaluate(one, frame, state)
         if not isinstance(target, Reference):
             return None
-        names.append(getattr(target.target, "name", "").removeprefix("builtins.") if not isinstance(target.target, ClassRef) else "")
+        names.append(
+            getattr(target.target, "name", "").removeprefix("builtins.")
+            if not isinstance(target.target, ClassRef)
+            else ""
+        )
     results = [_is_kind(option, names) for option in options_of(evaluator.evaluate(call.args[0], frame, state))]
     if any(result is None for result in results):
         return None

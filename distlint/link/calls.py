@@ -119,7 +119,11 @@ def _result_of(evaluator: Evaluator, callee: Abstract, call: ir.Call, frame: Fra
     if isinstance(callee, Reference) and isinstance(callee.target, ClassRef):
         return Instance(callee.target, call, frame, state)
     if isinstance(callee, Instance):
-        method = evaluator.modules.method(callee.callee, "__call__") if isinstance(callee.callee, ClassRef) and not callee.part else None
+        method = (
+            evaluator.modules.method(callee.callee, "__call__")
+            if isinstance(callee.callee, ClassRef) and not callee.part
+            else None
+        )
         if method is None:
             return Instance(External(evaluator.instance_name(callee)), call, frame, state)
         callee = Reference(method, span, callee)
@@ -149,7 +153,14 @@ def entered(evaluator: Evaluator, callee: Abstract, given: Given, depth: int, sp
                 bound.setdefault(parameter.name, Delayed(parameter.default, callee.frame, callee.state))
         around = callee.frame
         inner = Frame(
-            around.file, around.function, around.bindings, depth, around.instance, around.bound, around.outer, {**around.local, **bound}
+            around.file,
+            around.function,
+            around.bindings,
+            depth,
+            around.instance,
+            around.bound,
+            around.outer,
+            {**around.local, **bound},
         )
         evaluator.keep(inner)
         # Variables from outside are looked up when the lambda is called, which may be after everything around it.
@@ -165,9 +176,7 @@ def entered(evaluator: Evaluator, callee: Abstract, given: Given, depth: int, sp
     return Leaf(unknown("the result of a call that we can't resolve", span), span)
 
 
-def returned(
-    evaluator: Evaluator, callee: Reference, bindings: dict[str, Delayed], span: Span, depth: int
-) -> Abstract:
+def returned(evaluator: Evaluator, callee: Reference, bindings: dict[str, Delayed], span: Span, depth: int) -> Abstract:
     """What a function of the project returns for these arguments."""
     inner = inner_frame(evaluator, callee, bindings, depth)
     if inner is None:

@@ -53,7 +53,11 @@ def _after_mapping_change(
         if store.action == "pop":
             return removed(before, keys, _first_argument(evaluator, call, frame, store.prev, where))
         if store.action == "clear":
-            return removed(before, keys, None) if not keys else stored(before, keys, Entry(keys[-1], where, Mapping((), where)))
+            return (
+                removed(before, keys, None)
+                if not keys
+                else stored(before, keys, Entry(keys[-1], where, Mapping((), where)))
+            )
         if store.action == "setdefault":
             return _set_default(evaluator, call, keys, before, frame, store.prev, where)
         if store.action == "update":
@@ -164,7 +168,14 @@ def _after_list_method(
             return Sequence((*before.items, node_of(given, span)), before.span, before.open)
         if store.action == "extend" and isinstance(given, Sequence):
             return Sequence((*before.items, *given.items), before.span, before.open or given.open)
-    if keys and len(keys) == 1 and store.action == "set" and isinstance(keys[0], int) and not before.open and store.prev is not None:
+    if (
+        keys
+        and len(keys) == 1
+        and store.action == "set"
+        and isinstance(keys[0], int)
+        and not before.open
+        and store.prev is not None
+    ):
         items = list(before.items)
         if -len(items) <= keys[0] < len(items):
             items[keys[0]] = node_of(evaluator.evaluate(store.expr, frame, store.at), span)
@@ -175,7 +186,9 @@ def _after_list_method(
 # Functions ------------------------------------------------------------------------------------------------------------
 
 
-def _after_call(evaluator: Evaluator, store: Store, path: Path, before: Mapping | Sequence, frame: Frame, span: Span) -> Abstract:
+def _after_call(
+    evaluator: Evaluator, store: Store, path: Path, before: Mapping | Sequence, frame: Frame, span: Span
+) -> Abstract:
     """An object that was handed to a function is what the function leaves behind; library functions leave it alone.
 
     A method that we can't resolve may be the project's own if the project has one of that name.
@@ -199,7 +212,13 @@ def _after_call(evaluator: Evaluator, store: Store, path: Path, before: Mapping 
 
 
 def _left_behind(
-    evaluator: Evaluator, callee: Abstract, call: ir.Call, store: Store, before: Mapping | Sequence, frame: Frame, span: Span
+    evaluator: Evaluator,
+    callee: Abstract,
+    call: ir.Call,
+    store: Store,
+    before: Mapping | Sequence,
+    frame: Frame,
+    span: Span,
 ) -> Abstract:
     if isinstance(callee, Reference) and isinstance(callee.target, ClassRef):
         method = evaluator.modules.method(callee.target, "__init__")
@@ -216,7 +235,14 @@ def _left_behind(
 
 
 def _after_entering(
-    evaluator: Evaluator, target: FunctionRef, shift: int, call: ir.Call, store: Store, before: Mapping | Sequence, frame: Frame, span: Span
+    evaluator: Evaluator,
+    target: FunctionRef,
+    shift: int,
+    call: ir.Call,
+    store: Store,
+    before: Mapping | Sequence,
+    frame: Frame,
+    span: Span,
 ) -> Abstract:
     function = evaluator.project.function(target)
     flow = evaluator.project.flow(target.file, target.index)
@@ -249,7 +275,8 @@ def _is_kept_and_changed(evaluator: Evaluator, target: FunctionRef, name: str) -
     owner = ClassRef(target.file, function.owner)
     changes = evaluator.project.attribute_changes(owner)
     return any(
-        attribute in changes and any(method == target and type(expr) is ir.Name and expr.id == name for method, expr, _ in stores)
+        attribute in changes
+        and any(method == target and type(expr) is ir.Name and expr.id == name for method, expr, _ in stores)
         for attribute, stores in evaluator.project.attribute_stores(owner).items()
     )
 
@@ -290,7 +317,11 @@ def _leaves_alone(evaluator: Evaluator, store: Store, frame: Frame) -> bool:
         name = callee.target.name if isinstance(callee, Reference) and isinstance(callee.target, External) else ""
         if name in ("builtins.dict", "builtins.list", "copy.copy", "collections.OrderedDict"):
             return False
-        if isinstance(callee, Leaf) and type(origin.func) is ir.Attribute and origin.func.name in ("copy", "get", "setdefault", "pop", "items", "values"):
+        if (
+            isinstance(callee, Leaf)
+            and type(origin.func) is ir.Attribute
+            and origin.func.name in ("copy", "get", "setdefault", "pop", "items", "values")
+        ):
             return False
         if not name and not isinstance(callee, Instance):
             return not _may_be_ours(evaluator, origin)
@@ -303,5 +334,3 @@ def placed(node: Node, expr: ir.Expr, frame: Frame) -> Node:
         span = ir.unpack(expr.at, frame.file)
         return Leaf(node.value.at(span), span)
     return node
-
-

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from distlint.link.parsers import Option, Parser
 
+
 def given_options(
     parser: Parser, arguments: Sequence[Argument], read: Callable[[Option, Value], Value] | None = None
 ) -> dict[str, Value]:

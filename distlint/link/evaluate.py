@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 MAX_DEPTH = 60
 """Nested evaluations (names, calls, joins) before the answer is *unknown*."""
 
-MAX_STEPS = 20_000
+MAX_STEPS = 500
 """Steps per question; a question that needs more is answered *unknown*."""
 
 MAX_CALLERS = 8
@@ -84,6 +84,9 @@ class Evaluator:
         self._alive: list[object] = []
         # What a place is taken for while it is being evaluated: a name when a loop was entered, an attribute before a method changes it.
         self._standing: dict[Key, Abstract] = {}
+        # Answers that hold only as long as the places that cut them short are being evaluated, and which those are.
+        self._tentative: dict[Key, tuple[Abstract, int, frozenset[Key]]] = {}
+        self._dependents: dict[Key, list[Key]] = {}
         self._synthetic: dict[Key, ir.Expr] = {}
 
     # Questions ---------------------------------------------------------------------------------------------------
@@ -111,7 +114,9 @@ class Evaluator:
         span = ir.unpack(expr.at, file)
         return node_value(node_of(self.ask(expr, file, function), span)).at(span)
 
-    def argument(self, call: ir.Call, name: str, position: int | None, frame: Frame, state: Env | None = None) -> Abstract | None:
+    def argument(
+        self, call: ir.Call, name: str, position: int | None, frame: Frame, state: Env | None = None
+    ) -> Abstract | None:
         """An argument of a call by keyword or position; ``None`` if it is not given, unknown behind ``*`` or ``**``."""
         expr, certain = find_argument(call, name, position)
         state = state if state is not None else self.state(frame, call.at)
@@ -151,7 +156,7 @@ class Evaluator:
         """The answer to a question, remembered; where the question comes up again while it is being answered, what stands for it."""
         found = self._memo.get(key)
         if found is not None:
-            if self._depth + found[1] <= MAX_DEPTH:
+            if not self._depth or self._depth + found[1] <= MAX_DEPTH:
                 self._deepest = max(self._deepest, self._depth + found[1])
                 return found[0]
             self.cut()
@@ -159,6 +164,11 @@ class Evaluator:
         if key in self._active:
             self._cuts.add(key)
             return self._standing.get(key, NOTHING)
+        tentative = self._tentative.get(key)
+        if tentative is not None:
+            self._cuts |= tentative[2]
+            self._deepest = max(self._deepest, self._depth + tentative[1])
+            return tentative[0]
         self._steps += 1
         if self._depth >= MAX_DEPTH or self._steps > MAX_STEPS:
             self.cut()
@@ -178,10 +188,22 @@ class Evaluator:
             inner_cuts = self._cuts
             self._cuts = outer_cuts | inner_cuts if inner_cuts else outer_cuts
             self._deepest = max(outer_deepest, self._deepest)
+        self._forget(key)
         if not inner_cuts or self._depth == 0:
             # An answer that was cut short depends on how we came here, so it must not answer another question.
             self._memo[key] = (result, height)
+        else:
+            self._tentative[key] = (result, height, frozenset(inner_cuts))
+            for cut in inner_cuts:
+                self._dependents.setdefault(cut, []).append(key)
+        if self._depth == 0:
+            self._forget(())
         return result
+
+    def _forget(self, key: Key) -> None:
+        """Drops the answers that depended on a place that is no longer being evaluated, or is taken for something else now."""
+        for dependent in self._dependents.pop(key, ()):
+            self._tentative.pop(dependent, None)
 
     def cut(self) -> None:
         """Says that the answers being worked out depend on a limit."""
@@ -201,6 +223,7 @@ class Evaluator:
         """Lets a value stand for a question that is being answered."""
         before = self._standing.get(key)
         self._standing[key] = value
+        self._forget(key)
         try:
             yield
         finally:
@@ -419,7 +442,13 @@ class Evaluator:
 
     def _step(self, name: str, frame: Frame, state: Env, span: Span, names: tuple[str, ...], key: Key) -> Abstract:
         if isinstance(state, Bind):
-            if names and not state.part and state.prev is not None and state.expr is not None and not isinstance(state.expr, ir.Define | ir.AugAssign):
+            if (
+                names
+                and not state.part
+                and state.prev is not None
+                and state.expr is not None
+                and not isinstance(state.expr, ir.Define | ir.AugAssign)
+            ):
                 return attribute_of(self, state.expr, names, frame, state.at, span)  # type: ignore[arg-type]
             return attributes(self, self._bound(state, frame, span), names, span)
         if isinstance(state, Store):
@@ -467,7 +496,9 @@ class Evaluator:
         if isinstance(bind.expr, ir.AugAssign):
             key = ("augmented", id(bind.expr))
             if key not in self._synthetic:
-                self._synthetic[key] = ir.Operation((bind.expr.operator,), (bind.expr.target, bind.expr.value), bind.expr.at)
+                self._synthetic[key] = ir.Operation(
+                    (bind.expr.operator,), (bind.expr.target, bind.expr.value), bind.expr.at
+                )
             return self.evaluate(self._synthetic[key], frame, bind.prev)
         if isinstance(bind.expr, ir.Define):
             made = FunctionRef if bind.expr.kind == "function" else ClassRef
@@ -507,7 +538,13 @@ class Evaluator:
     # Parameters --------------------------------------------------------------------------------------------------
 
     def _parameter(
-        self, function: ir.Function, parameter: ir.Parameter, position: int, frame: Frame, span: Span, names: tuple[str, ...]
+        self,
+        function: ir.Function,
+        parameter: ir.Parameter,
+        position: int,
+        frame: Frame,
+        span: Span,
+        names: tuple[str, ...],
     ) -> Abstract:
         if function.owner >= 0 and position == 0 and not is_static(function):
             own = frame.instance or self._own(function, frame, span)
@@ -523,22 +560,36 @@ class Evaluator:
         for caller in callers:
             outer = self.frame(caller.file, caller.site.function)
             at = position - offset + caller.shift
-            results.append(self._from_caller(caller.site.call, function, parameter, at, outer, span, names) or attributes(self, self._default(parameter, frame, span), names, span))
+            results.append(
+                self._from_caller(caller.site.call, function, parameter, at, outer, span, names)
+                or attributes(self, self._default(parameter, frame, span), names, span)
+            )
         return separate(results, span)
 
     def _from_caller(
-        self, call: ir.Call, function: ir.Function, parameter: ir.Parameter, at: int, outer: Frame, span: Span, names: tuple[str, ...]
+        self,
+        call: ir.Call,
+        function: ir.Function,
+        parameter: ir.Parameter,
+        at: int,
+        outer: Frame,
+        span: Span,
+        names: tuple[str, ...],
     ) -> Abstract | None:
         """What a caller gives for a parameter; ``None`` if it leaves it to the default."""
         state = self.state(outer, call.at)
         if parameter.kind == "var-keyword":
             taken = {p.name for p in function.parameters}
             given = given_arguments(self, call, outer, state)
-            entries = [Entry(n, span, node_of(self.force(d), span)) for n, d in given.keywords.items() if n not in taken]
+            entries = [
+                Entry(n, span, node_of(self.force(d), span)) for n, d in given.keywords.items() if n not in taken
+            ]
             return Mapping(tuple(entries), span, given.open_keywords)
         if parameter.kind == "var-positional":
             given = given_arguments(self, call, outer, state)
-            return Sequence(tuple(node_of(self.force(d), span) for d in given.positional[at:]), span, given.open_positional)
+            return Sequence(
+                tuple(node_of(self.force(d), span) for d in given.positional[at:]), span, given.open_positional
+            )
         expr, _ = find_argument(call, parameter.name, at if parameter.kind != "keyword" else None)
         if expr is not None:
             return attribute_of(self, expr, names, outer, state, span)

@@ -40,7 +40,12 @@ class Bind(Env):
     __slots__ = ("at", "expr", "name", "part")
 
     def __init__(
-        self, prev: Env, name: str, expr: ir.Expr | ir.Stmt | None, part: tuple[int | str, ...] = (), at: Env | None = None
+        self,
+        prev: Env,
+        name: str,
+        expr: ir.Expr | ir.Stmt | None,
+        part: tuple[int | str, ...] = (),
+        at: Env | None = None,
     ) -> None:
         self.prev = prev
         self.at = at or prev
@@ -159,7 +164,12 @@ class _Walker:
     # Steps -------------------------------------------------------------------------------------------------------
 
     def bind(
-        self, state: Env, name: str, expr: ir.Expr | ir.Stmt | None, part: tuple[int | str, ...] = (), at: Env | None = None
+        self,
+        state: Env,
+        name: str,
+        expr: ir.Expr | ir.Stmt | None,
+        part: tuple[int | str, ...] = (),
+        at: Env | None = None,
     ) -> Env:
         for touched in self._touched:
             touched.add(name)
@@ -246,7 +256,9 @@ class _Walker:
             state = self._target(target, value, (), state, at)
         return state
 
-    def _target(self, target: ir.Expr, value: ir.Expr, part: tuple[int | str, ...], state: Env, at: Env | None = None) -> Env:
+    def _target(
+        self, target: ir.Expr, value: ir.Expr, part: tuple[int | str, ...], state: Env, at: Env | None = None
+    ) -> Env:
         if type(target) is ir.Name:
             self._aliases.bound(target.id, value, part)
             return self.bind(state, target.id, value, part, at)

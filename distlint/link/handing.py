@@ -59,7 +59,9 @@ def _after_entering(
     inner = None if evaluator.is_cut else evaluator.frames.get(key)
     if inner is None:
         bindings = {parameter.name: Delayed(given, frame, store.at)}
-        inner = Frame(target.file, target.index, bindings, frame.depth + 1, callee.receiver, bound=True, outer=callee.scope)
+        inner = Frame(
+            target.file, target.index, bindings, frame.depth + 1, callee.receiver, bound=True, outer=callee.scope
+        )
         evaluator.keep((inner, call, frame, store))
         if not evaluator.is_cut:
             evaluator.frames[key] = inner

@@ -141,7 +141,12 @@ def environment_item(
         if stored.action == "set" and stored.prev is not None:
             return evaluator.evaluate(stored.expr, frame, stored.prev)
         call = stored.expr
-        if stored.action == "setdefault" and isinstance(call, ir.Call) and len(call.args) > 1 and stored.prev is not None:
+        if (
+            stored.action == "setdefault"
+            and isinstance(call, ir.Call)
+            and len(call.args) > 1
+            and stored.prev is not None
+        ):
             default = evaluator.evaluate(call.args[1], frame, stored.prev)
         else:
             return Leaf(unknown(f"the environment variable {name}", span), span)

@@ -40,7 +40,6 @@ _TEXT_LOADERS = {
 _PATH_LOADERS = {"omegaconf.OmegaConf.load": "omegaconf", "toml.load": "toml", "mmengine.Config.fromfile": "yaml"}
 
 
-
 _SAME = frozenset({"copy.deepcopy", "copy.copy", "omegaconf.OmegaConf.create", "omegaconf.OmegaConf.to_container"})
 """Functions that give an equal object."""
 

@@ -96,7 +96,10 @@ def _is_local(project: Project, name: str, file: str, function: int) -> bool:
 
 
 def uses_of(project: Project, names: Collection[str]) -> Iterator[Use]:
-    """Every import and dotted expression that mentions one of the names or something inside it, by file and place."""
+    """Every import and dotted expression that mentions one of the names or something inside it, by file and place.
+
+    What a file reaches through an import of the name itself counts by that import.
+    """
     lasts = {name.rpartition(".")[2] for name in names}
     for file in project.python_files:
         module = project.module(file)

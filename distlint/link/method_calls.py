@@ -126,7 +126,9 @@ def _join(
     text = base.value.only.join(value.only for value in values)
     spans = tuple(dict.fromkeys(s for value in (base.value, *values) for s in value.spans))
     confidence = min(value.confidence for value in (base.value, *values))
-    return Leaf(known(text, *spans, confidence=confidence) if len(text) <= _LONGEST else unknown("too long", span), span)
+    return Leaf(
+        known(text, *spans, confidence=confidence) if len(text) <= _LONGEST else unknown("too long", span), span
+    )
 
 
 def _mapping_copy(

@@ -137,10 +137,15 @@ class ModuleTable:
             self._bindings[file] = _collect_bindings(self.module(file))
         return self._bindings[file]
 
-    def lookup(self, name: str, file: str, hops: int = 0) -> Target | None:
+    def lookup(self, name: str, file: str) -> Target | None:
         """What a module-level name of a file refers to; ``None`` if the file does not bind it or it can't be told."""
-        if hops > MAX_HOPS:
+        return self._lookup(name, file, set())
+
+    def _lookup(self, name: str, file: str, seen: set[tuple[str, str]], hops: int = 0) -> Target | None:
+        """The same within one search: ``seen`` are the names looked up so far, since star imports fan out and meet."""
+        if hops > MAX_HOPS or (name, file) in seen:
             return None
+        seen.add((name, file))
         bindings = self.bindings(file)
         if name in bindings.names:
             bound = bindings.names[name]
@@ -148,16 +153,16 @@ class ModuleTable:
                 return GlobalRef(file, name)
             if isinstance(bound, ir.Define):
                 return FunctionRef(file, bound.index) if bound.kind == "function" else ClassRef(file, bound.index)
-            return self._imported(bound, file, hops)
+            return self._imported(bound, file, seen, hops)
         for star in bindings.stars:
             source = self.find(star.module, file, star.level)
             if source is not None and source != file:
-                found = self.lookup(name, source, hops + 1)
+                found = self._lookup(name, source, seen, hops + 1)
                 if found is not None:
                     return found
         return None
 
-    def _imported(self, item: ir.Import, file: str, hops: int) -> Target | None:
+    def _imported(self, item: ir.Import, file: str, seen: set[tuple[str, str]], hops: int) -> Target | None:
         if not item.name:
             whole = item.module if item.alias != item.module.split(".")[0] else item.alias
             found = self.find(whole, file)
@@ -166,7 +171,7 @@ class ModuleTable:
             return External(self.canonical(whole))
         source = self.find(item.module, file, item.level)
         if source is not None:
-            inner = self.lookup(item.name, source, hops + 1)
+            inner = self._lookup(item.name, source, seen, hops + 1)
             if inner is not None:
                 return inner
             submodule = self.find(f"{item.module}.{item.name}" if item.module else item.name, file, item.level)
@@ -195,20 +200,21 @@ class ModuleTable:
             return self.method(target, name)
         return None
 
-    def method(self, owner: ClassRef, name: str, hops: int = 0) -> FunctionRef | None:
-        """A method of a class or of its bases in the project."""
-        module = self.module(owner.file)
-        if module is None or hops > MAX_HOPS:
-            return None
-        for index, function in enumerate(module.functions):
-            if function.owner == owner.index and function.name == name:
-                return FunctionRef(owner.file, index)
-        for base in module.classes[owner.index].bases:
-            parent = self.resolve(base, owner.file)
-            if isinstance(parent, ClassRef) and parent != owner:
-                found = self.method(parent, name, hops + 1)
-                if found is not None:
-                    return found
+    def method(self, owner: ClassRef, name: str) -> FunctionRef | None:
+        """A method of a class or of its bases in the project: the first that a search in depth comes to."""
+        seen: set[ClassRef] = set()
+        stack = [owner]
+        while stack:
+            current = stack.pop()
+            module = self.module(current.file)
+            if module is None or current in seen:
+                continue
+            seen.add(current)
+            for index, function in enumerate(module.functions):
+                if function.owner == current.index and function.name == name:
+                    return FunctionRef(current.file, index)
+            bases = [self.resolve(base, current.file) for base in module.classes[current.index].bases]
+            stack.extend(base for base in reversed(bases) if isinstance(base, ClassRef))
         return None
 
     def ancestry(self, owner: ClassRef) -> tuple[ClassRef, ...]:
@@ -231,18 +237,23 @@ class ModuleTable:
         bases = module.classes[owner.index].bases if module is not None else ()
         return any(type(base) is ir.Name and base.id in ("str", "int", "float") for base in bases)
 
-    def external_bases(self, owner: ClassRef, hops: int = 0) -> set[str]:
+    def external_bases(self, owner: ClassRef) -> set[str]:
         """The dotted names of the library classes that a project class derives from, however far up."""
-        module = self.module(owner.file)
         found: set[str] = set()
-        if module is None or hops > MAX_HOPS:
-            return found
-        for base in module.classes[owner.index].bases:
-            parent = self.resolve(base, owner.file)
-            if isinstance(parent, External):
-                found.add(parent.name)
-            elif isinstance(parent, ClassRef) and parent != owner:
-                found |= self.external_bases(parent, hops + 1)
+        seen: set[ClassRef] = set()
+        stack = [owner]
+        while stack:
+            current = stack.pop()
+            module = self.module(current.file)
+            if module is None or current in seen:
+                continue
+            seen.add(current)
+            for base in module.classes[current.index].bases:
+                parent = self.resolve(base, current.file)
+                if isinstance(parent, External):
+                    found.add(parent.name)
+                elif isinstance(parent, ClassRef):
+                    stack.append(parent)
         return found
 
     def resolve(self, expr: ir.Expr, file: str) -> Target | None:

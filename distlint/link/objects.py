@@ -56,7 +56,9 @@ class Field(NamedTuple):
 # By expression --------------------------------------------------------------------------------------------------------
 
 
-def attribute_of(evaluator: Evaluator, base: ir.Expr, names: tuple[str, ...], frame: Frame, state: Env, span: Span) -> Abstract:
+def attribute_of(
+    evaluator: Evaluator, base: ir.Expr, names: tuple[str, ...], frame: Frame, state: Env, span: Span
+) -> Abstract:
     """What ``base.name`` (or a longer path of attributes) is in a state, with what was stored into it before."""
     if not names:
         return evaluator.evaluate(base, frame, state)
@@ -73,14 +75,22 @@ def attribute_of(evaluator: Evaluator, base: ir.Expr, names: tuple[str, ...], fr
     return attributes(evaluator, evaluator.evaluate(base, frame, state), names, span)
 
 
-def _attribute_of_result(evaluator: Evaluator, call: ir.Call, names: tuple[str, ...], frame: Frame, state: Env, span: Span) -> Abstract:
+def _attribute_of_result(
+    evaluator: Evaluator, call: ir.Call, names: tuple[str, ...], frame: Frame, state: Env, span: Span
+) -> Abstract:
     """An attribute of what a function of the project returns, as the function left it."""
     results: list[Abstract] = []
     for callee in options_of(evaluator.evaluate(call.func, frame, state)):
         inner = None
         if isinstance(callee, Reference) and isinstance(callee.target, FunctionRef) and frame.depth < 6:
             function = evaluator.project.function(callee.target)
-            shift = 1 if callee.receiver is not None and function.owner >= 0 and not decorated(function.decorators, "staticmethod") else 0
+            shift = (
+                1
+                if callee.receiver is not None
+                and function.owner >= 0
+                and not decorated(function.decorators, "staticmethod")
+                else 0
+            )
             given = given_arguments(evaluator, call, frame, state)
             bindings = bound_parameters(evaluator, function.parameters[shift:], given, span)
             inner = inner_frame(evaluator, callee, bindings, frame.depth + 1)
@@ -147,7 +157,11 @@ def class_attribute(evaluator: Evaluator, owner: ClassRef, name: str, span: Span
         if expr is None:
             continue
         bases = evaluator.modules.external_bases(one)
-        if bases & _ENUMERATIONS and not bases & {"enum.StrEnum", "enum.IntEnum"} and not evaluator.modules.derives_from_builtin(one):
+        if (
+            bases & _ENUMERATIONS
+            and not bases & {"enum.StrEnum", "enum.IntEnum"}
+            and not evaluator.modules.derives_from_builtin(one)
+        ):
             call = ir.Call(expr, (), (), expr.at)
             outer = evaluator.frame(one.file, -1)
             return Instance(one, call, outer, evaluator.state(outer, expr.at), (MEMBER, name))
@@ -248,7 +262,9 @@ def fields_of(evaluator: Evaluator, owner: ClassRef) -> tuple[Field, ...]:
     return tuple(found.values())
 
 
-def _field_value(evaluator: Evaluator, instance: Instance, fields: tuple[Field, ...], field: Field, span: Span) -> Abstract:
+def _field_value(
+    evaluator: Evaluator, instance: Instance, fields: tuple[Field, ...], field: Field, span: Span
+) -> Abstract:
     given = given_arguments(evaluator, instance.call, instance.frame, instance.state)
     position = fields.index(field)
     if position < len(given.positional):
@@ -267,7 +283,13 @@ def field_default(evaluator: Evaluator, field: Field, span: Span) -> Abstract:
         return Leaf(unknown(f"field `{field.name}` is not given", span), span)
     if type(default) is not ir.Call:
         return _body_value(evaluator, field.owner, default)
-    name = default.func.name if type(default.func) is ir.Attribute else default.func.id if type(default.func) is ir.Name else ""
+    name = (
+        default.func.name
+        if type(default.func) is ir.Attribute
+        else default.func.id
+        if type(default.func) is ir.Name
+        else ""
+    )
     if name not in ("field", "HfArg", "Field"):
         return _body_value(evaluator, field.owner, default)
     for keyword in default.keywords:
@@ -294,7 +316,9 @@ def as_mapping(evaluator: Evaluator, instance: Instance, span: Span) -> Mapping 
 # Methods that set attributes ------------------------------------------------------------------------------------------
 
 
-def _set_in_methods(evaluator: Evaluator, instance: Instance, owner: ClassRef, name: str, span: Span) -> Abstract | None:
+def _set_in_methods(
+    evaluator: Evaluator, instance: Instance, owner: ClassRef, name: str, span: Span
+) -> Abstract | None:
     """What an object's methods leave in ``self.name``; ``None`` if none of them sets it."""
     stores = evaluator.project.attribute_stores(owner).get(name, ())
     methods = list(dict.fromkeys(method for method, _, _ in stores if method.index >= 0))
@@ -332,7 +356,13 @@ def _from_outside(
 
 
 def _after_methods(
-    evaluator: Evaluator, instance: Instance, owner: ClassRef, name: str, methods: list[FunctionRef], key: tuple[object, ...], span: Span
+    evaluator: Evaluator,
+    instance: Instance,
+    owner: ClassRef,
+    name: str,
+    methods: list[FunctionRef],
+    key: tuple[object, ...],
+    span: Span,
 ) -> Abstract:
     value = several([_left_by(evaluator, method, instance, owner, name, span) for method in methods], span)
     changing = [m for m in evaluator.project.attribute_changes(owner).get(name, ()) if m not in methods]
@@ -344,7 +374,9 @@ def _after_methods(
     return several([value, *changed], span)
 
 
-def _left_by(evaluator: Evaluator, method: FunctionRef, instance: Instance, owner: ClassRef, name: str, span: Span) -> Abstract:
+def _left_by(
+    evaluator: Evaluator, method: FunctionRef, instance: Instance, owner: ClassRef, name: str, span: Span
+) -> Abstract:
     """What a method leaves in ``self.name`` when it ends."""
     inner = _method_frame(evaluator, method, instance, owner)
     function = evaluator.project.function(method)
@@ -360,7 +392,11 @@ def _method_frame(evaluator: Evaluator, method: FunctionRef, instance: Instance,
     key = ("frame", method, *instance.identity)
     found = evaluator.frames.get(key)
     if found is None:
-        is_constructor = function.name == "__init__" and instance.part == () and evaluator.modules.method(owner, "__init__") == method
+        is_constructor = (
+            function.name == "__init__"
+            and instance.part == ()
+            and evaluator.modules.method(owner, "__init__") == method
+        )
         if is_constructor:
             given = given_arguments(evaluator, instance.call, instance.frame, instance.state)
             bindings = bound_parameters(evaluator, function.parameters[1:], given, instance.span())
@@ -383,4 +419,3 @@ def concerns(store: Store, names: tuple[str, ...]) -> bool:
         if step != "." + name:
             return False
     return True
-

@@ -140,7 +140,9 @@ class Options:
         if launch is None:
             return default.at_most(Confidence.POSSIBLE)
         if id(parser) not in self._given:
-            self._given[id(parser)] = given_options(parser, launch.arguments, lambda one, value: _read(evaluator, one, value))
+            self._given[id(parser)] = given_options(
+                parser, launch.arguments, lambda one, value: _read(evaluator, one, value)
+            )
         given = self._given[id(parser)].get(option.dest)
         if given is not None:
             return given

@@ -243,7 +243,9 @@ class ParserIndex:
                 value = evaluator.value(keyword.value, parser.frame.file, parser.frame.function)
                 built.allow_abbreviations = value.only is not False
             elif keyword.name == "parents":
-                self._add_parents(built, evaluator.ask(keyword.value, parser.frame.file, parser.frame.function), evaluator)
+                self._add_parents(
+                    built, evaluator.ask(keyword.value, parser.frame.file, parser.frame.function), evaluator
+                )
             elif keyword.name is None:
                 built.open = True
         if isinstance(parser.callee, External) and parser.callee.name in self.factories:

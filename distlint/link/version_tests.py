@@ -33,7 +33,7 @@ _PROBING_CALLS = frozenset(
     {"hasattr", "find_spec", "signature", "getfullargspec", "getattr", "get_distribution", "find_loader"}
 )
 _PROBING_NAMES = re.compile(
-    r"version|availab|support|compat|installed|legacy|greater|less_than|^has_|_has_|TYPE_CHECKING|skip|_(?:ge|gt|le|lt)_|(?:\D\d+_\d+)",
+    r"version|availab|support|compat|installed|legacy|greater|less_than|^has_|_has_|TYPE_CHECKING|_(?:ge|gt|le|lt)_|(?:\D\d+_\d+)",
     re.IGNORECASE,
 )
 _PARSERS = frozenset({"parse", "Version", "LooseVersion", "StrictVersion", "parse_version", "TorchVersion"})
@@ -70,8 +70,8 @@ class VersionTests:
 
     @staticmethod
     def mentions_version(expr: ir.Expr) -> bool:
-        """Whether an expression asks for a version or a feature, as far as its own words tell."""
-        return any(_is_probe(part) for part in below(expr))
+        """Whether a decorator asks for a version or a feature, or skips, as far as its own words tell."""
+        return any(_is_probe(part) or _last_name(part).startswith(("skip", "require")) for part in below(expr))
 
     def value(self, expr: ir.Expr, file: str, function: int, version: str) -> Any:
         """The value of an expression with a release; ``PROBE`` or ``OTHER`` where it can't be computed."""
@@ -138,7 +138,7 @@ class _Evaluation:
             return found
         if type(expr) is ir.Attribute and not name:
             return self._part(expr, file, function, depth)
-        return PROBE if _PROBING_NAMES.search(last) or last == "__version__" else OTHER
+        return PROBE if any(_is_probe(part) for part in below(expr)) else OTHER
 
     def _part(self, expr: ir.Attribute, file: str, function: int, depth: int) -> Any:
         base = self.value(expr.base, file, function, depth + 1)
@@ -325,6 +325,10 @@ def assignments(body: Sequence[ir.Stmt], name: str, tried: bool = False) -> Iter
 
 def _binds(target: ir.Expr, name: str) -> bool:
     return type(target) is ir.Name and target.id == name
+
+
+def _last_name(expr: ir.Expr) -> str:
+    return expr.name if isinstance(expr, ir.Attribute) else expr.id if isinstance(expr, ir.Name) else ""
 
 
 def _is_probe(expr: ir.Expr) -> bool:

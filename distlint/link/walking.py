@@ -157,7 +157,13 @@ def literal_items(loop: ir.For) -> list[ir.Expr] | None:
         return _dict_items(func.base, func.name)
     if type(func) is ir.Name and func.id == "range":
         bounds = [part.value for part in iterable.args if type(part) is ir.Constant and type(part.value) is int]
-        if bounds and len(bounds) == len(iterable.args) and len(bounds) <= 3 and all(abs(b) < 100 for b in bounds) and 0 not in bounds[2:]:
+        if (
+            bounds
+            and len(bounds) == len(iterable.args)
+            and len(bounds) <= 3
+            and all(abs(b) < 100 for b in bounds)
+            and 0 not in bounds[2:]
+        ):
             return [ir.Constant(number, iterable.at) for number in range(*bounds)]
     return None
 

@@ -145,7 +145,7 @@ def test_names_that_are_not_text_are_matched_by_their_bytes():
     assert ignored(os.fsdecode(b"\xff.json"), "?.json") is True
 
 
-@pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.symlink("/dev/zero", path), os.mkdir])
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: Path(path).symlink_to("/dev/zero"), os.mkdir])
 def test_an_ignore_file_that_is_no_file_says_nothing(tmp_path, make):
     make(str(tmp_path / ".gitignore"))
     assert read_ignore_file(str(tmp_path), ".gitignore", "") is None

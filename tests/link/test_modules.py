@@ -44,7 +44,8 @@ def test_names_are_followed_through_re_exports(make_project: MakeProject):
             {
                 "train.py": "from pkg import build, Engine, PATH, lib\nimport torch.distributed as dist\n",
                 "pkg/__init__.py": "from .lib import *\nfrom .lib import make as build\n",
-                "pkg/lib.py": f"{USE}PATH = 'x'\ndef make(): pass\nclass Engine(deepspeed.Base):\n    def step(self): pass\n",
+                "pkg/lib.py": f"{USE}PATH = 'x'\ndef make(): pass\n"
+                "class Engine(deepspeed.Base):\n    def step(self): pass\n",
             }
         )
     )
@@ -82,6 +83,13 @@ def test_star_imports_that_branch_are_searched_once_per_module(make_project: Mak
         f"m{n}.py": USE + "".join(f"from m{(n + step) % 12} import *\n" for step in range(1, 12)) for n in range(12)
     }
     assert table(make_project(files)).lookup("nothing", "m0.py") is None
+
+
+def test_classes_that_share_many_bases_are_searched_once_each(make_project: MakeProject):
+    classes = [f"class C{n}({', '.join(f'C{m}' for m in range(40) if m != n)}, L{n}): pass\n" for n in range(40)]
+    modules = table(make_project({"a.py": "from deepspeed import *\nimport deepspeed as L7\n" + "".join(classes)}))
+    assert modules.method(ClassRef("a.py", 0), "step") is None
+    assert modules.external_bases(ClassRef("a.py", 0)) == {"deepspeed"}
 
 
 def test_a_dotted_expression_has_the_library_name(make_project: MakeProject):

@@ -1,4 +1,4 @@
-"""``TrainingArguments`` of a run: keyword arguments in the script, options on the command line, keys of a YAML or JSON argument file.
+"""``TrainingArguments`` of a run: keyword arguments, options on the command line, keys of a YAML or JSON file.
 
 Names and the order of precedence are those of transformers' ``HfArgumentParser`` and of the trainers built on it.
 """
@@ -54,12 +54,15 @@ DEFAULTS: dict[str, Any] = {
     "bf16_full_eval": False,
     "auto_find_batch_size": False,
 }
-"""Defaults of the fields that a DeepSpeed configuration is compared with (transformers/training_args.py, the same from 4.6 to 5.x)."""
+"""Defaults of the fields that a DeepSpeed configuration is compared with.
+
+transformers/training_args.py, the same from 4.6 to 5.x.
+"""
 
 
 @dataclass(slots=True)
 class TrainingArguments:
-    """The training arguments of one run. ``open`` says that more may be given than we can see; ``span`` is where they are made."""
+    """The training arguments of one run, made at ``span``; ``open`` says that more may be given than we can see."""
 
     settings: dict[str, Setting] = field(default_factory=dict)
     open: bool = False
@@ -95,7 +98,7 @@ def training_calls(project: Project) -> tuple[CallSite, ...]:
     found = getattr(project, "_training_calls", None)
     if found is None:
         found = tuple(_training_calls(project))
-        project._training_calls = found  # type: ignore[attr-defined]  # noqa: SLF001 - computed once per project
+        project._training_calls = found  # type: ignore[attr-defined]  # computed once per project
     return found
 
 
@@ -171,7 +174,7 @@ def _add_argument_file(project: Project, launch: Launch, arguments: TrainingArgu
 
 
 def words_as_settings(launch: Launch) -> Iterator[tuple[str, Value, Span]]:
-    """The options of a command line: name with underscores, value as a number or bool where it reads as one, place of the flag."""
+    """The options of a command line: name with underscores, value (a number or bool where it reads as one), place."""
     words = launch.arguments
     for index, word in enumerate(words):
         flag, inline = split_flag(word)
