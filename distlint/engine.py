@@ -39,9 +39,9 @@ PARALLEL_FROM = 150
 class Request:
     """What to analyse and how.
 
-    ``paths`` are files or folders of one project; its root is ``settings.root``. The whole project is read, since faults
-    lie between files; findings are those that touch the paths. ``overlays`` are texts that stand for files
-    (an editor's buffers), by path relative to the root. ``jobs`` is the number of processes, ``None`` to choose.
+    ``paths`` are files or folders of one project; its root is ``settings.root``. The whole project is read, as faults
+    lie between files; findings are those that touch the paths. ``overlays`` are texts that stand for files (an editor's
+    buffers), by path from the root. ``jobs`` is the number of processes, ``None`` to choose.
     """
 
     paths: tuple[Path, ...]

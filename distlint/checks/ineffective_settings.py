@@ -42,7 +42,7 @@ def ineffective_settings(context: CheckContext) -> Iterator[Finding]:
         written.sort(key=lambda setting: setting.key_span)
         names = ", ".join(f"`{setting.path.rpartition('.')[2]}`" for setting in written[:SHOWN])
         more = len(written) - SHOWN
-        message = f"{names}{f' and {more} more' if more > 0 else ''} {because.render(view)}"
+        message = f"no effect of {names}{f' and {more} more' if more > 0 else ''} {because.render(view)}"
         places = [Related(used.key_span, f"`{used.path}` is set here") for used in verdict.used if used.key_span]
         yield context.finding(
             message,

@@ -31,7 +31,7 @@ def run(*arguments: str, text: str | bytes | None = None) -> Result:
         ("CRASH\n", (), 2),
         ("CRASH\n", ("--exit-zero",), 2),
         ("BAD\n", ("--fix", "--diff"), 2),
-        ("BAD\n", ("--unsafe-fixes",), 2),
+        ("BAD\n", ("--unsafe-fixes",), 1),
         ("BAD\n", ("--config", "gone.toml"), 2),
         ("BAD\n", ("--isolated", "--config", "x"), 2),
     ],

@@ -31,7 +31,7 @@ CALL_ARGUMENTS = frozenset(
     {"model", "optimizer", "model_parameters", "lr_scheduler", "mpu", "training_data", "args", "config"}
 )
 
-NAMES = frozenset({"world_size", "data_parallel_size", "host", "pipeline", "strict_json", "zero_init"})
+NAMES = frozenset({"world_size", "data_parallel_size", "host", "pipeline", "strict_json", "zero_init", "client_optimizer"})
 
 
 def build(project: Project) -> Iterator[Subject]:
@@ -50,7 +50,7 @@ def subject_of(project: Project, use: Use) -> Subject:
     settings, blocks = _settings(use)
     names: dict[str, Value] = {
         "world_size": use.run.world_size if use.run is not None else unknown("no launch is known"),
-        "host": known(use.host, place) if use.host != "unknown" else unknown("nobody is seen to load it", place),
+        "host": known(use.host) if use.host != "unknown" else unknown("nobody is seen to load it", place),
         "pipeline": unknown("the model is not known", place),
     }
     strict = _strict_json(project, use.document)
@@ -135,9 +135,19 @@ def _add_call(project: Project, use: Use, settings: dict[str, Setting], names: d
             settings[f"call.{name}"] = Setting(f"call.{name}", value, given.key_span, given.span)
         elif not certain or is_open:
             names[f"call.{name}"] = unknown("the call's arguments are not known", use.call.span)
+    optimizer = settings.get("call.optimizer")
+    if optimizer is not None:
+        names["client_optimizer"] = _made_by(optimizer.value)
     model = settings.get("call.model")
     if model is not None:
         names["pipeline"] = _is_pipeline(model.value)
+
+
+def _made_by(thing: Value) -> Value:
+    """The class or function that made an object, by its dotted name; its place is the call that did."""
+    if not thing.is_known or not isinstance(thing.only, str) or not thing.only.startswith("<"):
+        return unknown("the object is not known", *thing.spans)
+    return known(thing.only.strip("<>").removesuffix("()"), *(thing.spans[-1:]))
 
 
 def _is_pipeline(model: Value) -> Value:
