@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable, Iterator, Mapping, Sized
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from distlint.discover.walk import Discovery, discover, sources_of
 from distlint.facts_cache import FactsCache
 from distlint.model.facts import FileFacts
 from distlint.model.finding import Finding, Note, ProjectError
+from distlint.model.record import dataclass
 from distlint.model.report import Report
 from distlint.model.source import DecodingError, Source, SourceKind, decode
 from distlint.read.python import PythonInterests, interests_of

@@ -10,12 +10,13 @@ is the folder of that file, and nothing above it is read.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from distlint.judge.selection import SelectionLayer
 from distlint.model.finding import Severity
+from distlint.model.record import dataclass
 from distlint.model.value import Confidence
 
 FILE_NAMES = ("distlint.toml", ".distlint.toml")

@@ -7,7 +7,7 @@ name (``link.version_guards``).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from distlint.link.version_guards import Reach
 from distlint.model import python as ir
 from distlint.model.document import Mapping as Tree
 from distlint.model.finding import Finding, Operation, Related, Safety, Severity
+from distlint.model.record import dataclass
 from distlint.model.span import Span
 from distlint.model.value import Confidence
 

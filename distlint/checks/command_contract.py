@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -16,6 +16,7 @@ from distlint.link.project import CallSite, Project
 from distlint.link.walking import below, statements
 from distlint.model import python as ir
 from distlint.model.launch import Argument, Launch, Run
+from distlint.model.record import dataclass
 from distlint.model.span import Span
 from distlint.model.value import Value
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from distlint.checks.registry import CheckContext, check
 from distlint.knowledge.config_schema import KeyInfo, KeySuggestion, SchemaView
 from distlint.model.document import Document, Entry, Mapping, find, node_value
 from distlint.model.finding import Finding, FixPlan, Operation, Related, Safety
+from distlint.model.record import dataclass
 from distlint.model.subject import Subject
 from distlint.model.value import Confidence, State
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from distlint.checks.registry import CheckContext, check
 from distlint.knowledge.releases import releases
 from distlint.link.library_uses import uses_of
 from distlint.model.finding import Finding, FixPlan, Operation, Related
+from distlint.model.record import dataclass
 from distlint.model.span import Span
 from distlint.model.value import Confidence
 

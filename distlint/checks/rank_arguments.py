@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from distlint.checks.execution import asks_for_main, body_of
-from distlint.checks.ranks import FIRST, SECOND, UNKNOWN, Process, RankView
+from distlint.checks.rank_values import UNKNOWN
+from distlint.checks.ranks import FIRST, SECOND, Process, RankView
 from distlint.checks.registry import CheckContext, check
 from distlint.link.evaluate import find_argument
 from distlint.link.flow import Bind, Env

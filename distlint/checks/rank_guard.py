@@ -9,7 +9,7 @@ switches their object off).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from distlint.checks.execution import asks_for_main, body_of
@@ -21,6 +21,7 @@ from distlint.link.project import CallSite, Project
 from distlint.link.walking import Guard, calls_in, guards_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
+from distlint.model.record import dataclass
 from distlint.model.value import Confidence
 
 MAX_CALL_CHAIN = 3

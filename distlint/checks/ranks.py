@@ -6,20 +6,28 @@ The environment variables and library functions that tell a process its rank com
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from distlint.checks.rank_values import (
+    AROUND,
+    MANY,
+    UNKNOWN,
+    agrees,
+    binary,
+    converted,
+    names_group,
+    part_of,
+    same,
+    truth_of,
+    unary,
+)
 from distlint.link.abstract import Instance, options_of
-from distlint.link.arithmetic import truth
 from distlint.link.evaluate import find_argument
 from distlint.link.flow import Bind, Env, Join, Store
 from distlint.link.modules import ClassRef, External, FunctionRef, GlobalRef
 from distlint.link.walking import guards_of
 from distlint.model import python as ir
-from distlint.model.document import Leaf
-from distlint.model.value import Confidence
+from distlint.model.record import dataclass
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
@@ -30,47 +38,6 @@ MAX_CALLERS = 8
 
 RANK_NAMES = frozenset({"rank", "local_rank", "global_rank", "world_rank"})
 """Parameters and parsed options that hold the rank where nothing else is known of them."""
-
-
-class Unknown:
-    """What nothing is known of; compared by identity."""
-
-    def __repr__(self) -> str:
-        return "unknown"
-
-
-UNKNOWN: Any = Unknown()
-_AROUND: Any = Unknown()
-"""What the way back of a loop adds: nothing."""
-
-
-class Many:
-    """A number of processes of which only is known that it is above one."""
-
-    def compare(self, symbol: str, other: object) -> object:
-        """The comparison with a number, where being above one decides it."""
-        if not isinstance(other, int) or other > 1:
-            return UNKNOWN
-        return {"==": False, "!=": True, ">": True, ">=": True, "<": False, "<=": False}.get(symbol, UNKNOWN)
-
-
-MANY = Many()
-_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
-_COMPARISONS: dict[str, Callable[[Any, Any], object]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-_ARITHMETIC: dict[str, Callable[[Any, Any], object]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "//": operator.floordiv,
-    "%": operator.mod,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +81,11 @@ class RankView:
         self._steps = 0
         self.off = False
         found = self._value(expr, file, function, self._project.flow(file, function).before(expr.at))
-        return UNKNOWN if found is _AROUND else found
+        return UNKNOWN if found is AROUND else found
 
     def holds(self, expr: ir.Expr, file: str, function: int) -> bool | None:
         """Whether a test holds on this process; ``None`` where that can't be told."""
-        return _truth(self.ask(expr, file, function))
+        return truth_of(self.ask(expr, file, function))
 
     # Expressions -------------------------------------------------------------------------------------------------
 
@@ -152,9 +119,9 @@ class RankView:
             items = tuple(self._value(item, file, function, state) for item in expr.items)
             return UNKNOWN if any(type(item) is ir.Starred for item in expr.items) else items
         if type(expr) is ir.Conditional:
-            test = _truth(self._value(expr.test, file, function, state))
+            test = truth_of(self._value(expr.test, file, function, state))
             parts = (expr.body, expr.orelse) if test is None else (expr.body if test else expr.orelse,)
-            return _same([self._value(part, file, function, state) for part in parts])
+            return same([self._value(part, file, function, state) for part in parts])
         if type(expr) is ir.Wrapped and expr.value is not None and expr.kind in ("await", ":="):
             return self._value(expr.value, file, function, state)
         return UNKNOWN
@@ -165,18 +132,18 @@ class RankView:
             return self._logic(first, expr.operands, file, function, state)
         values = [self._value(operand, file, function, state) for operand in expr.operands]
         if len(values) == 1:
-            return _unary(first, values[0])
+            return unary(first, values[0])
         if len(values) != 2:
             return UNKNOWN
         if first in ("in", "not in") and self._is_environment(expr.operands[1], file):
             known = f"${values[0]}" in self._sources
             return (first == "in") if known else UNKNOWN
-        return _binary(first, values[0], values[1])
+        return binary(first, values[0], values[1])
 
     def _logic(self, symbol: str, operands: tuple[ir.Expr, ...], file: str, function: int, state: Env) -> Any:
         """A short circuit: the operand that decides, else unknown if one of them is."""
         stops = symbol == "or"
-        decided = [_truth(self._value(operand, file, function, state)) for operand in operands]
+        decided = [truth_of(self._value(operand, file, function, state)) for operand in operands]
         if stops in decided:
             return stops
         return UNKNOWN if None in decided else not stops
@@ -214,13 +181,13 @@ class RankView:
 
     def _call(self, call: ir.Call, file: str, function: int, state: Env) -> Any:
         if type(call.func) is ir.Name and call.func.id in ("int", "str", "bool") and len(call.args) == 1:
-            return _converted(call.func.id, self._value(call.args[0], file, function, state))
+            return converted(call.func.id, self._value(call.args[0], file, function, state))
         target = self._project.modules.resolve(call.func, file)
         if isinstance(target, External):
             if target.name in ("os.environ.get", "os.getenv") and call.args:
                 return self._variable(self._value(call.args[0], file, function, state))
             given = self._sources.get(target.name, "")
-            return self._source(given) if not _names_group(call) else UNKNOWN
+            return self._source(given) if not names_group(call) else UNKNOWN
         if isinstance(target, FunctionRef):
             return self._returned(target)
         if type(call.func) is ir.Attribute:
@@ -231,14 +198,14 @@ class RankView:
         found = []
         for name, option in self._object_names(func, file, function):
             kind = self._sources.get(name)
-            if kind is not None and not _names_group(call):
+            if kind is not None and not names_group(call):
                 found.append(self._source(kind))
             elif isinstance(option.callee, ClassRef):
                 method = self._project.modules.method(option.callee, func.name)
                 found.append(self._returned(method) if method is not None else UNKNOWN)
             else:
                 found.append(UNKNOWN)
-        return _same(found)
+        return same(found)
 
     def _object_names(self, expr: ir.Attribute, file: str, function: int) -> list[tuple[str, Instance]]:
         """The attribute by what made each object that its base can be: ``pkg.Class().name``."""
@@ -268,9 +235,9 @@ class RankView:
                 if statement.value is not None:
                     value = self._value(statement.value, target.file, target.index, state)
                 if reached:
-                    return _same([*found, value])
+                    return same([*found, value])
                 found.append(value)
-            return _same([*found, None] if flow.exit is not None else found)
+            return same([*found, None] if flow.exit is not None else found)
         finally:
             self._active.discard(key)
 
@@ -280,8 +247,8 @@ class RankView:
         decided = [
             None
             if guard.test is None or guard.kind in ("for", "while")
-            else _agrees(
-                _truth(self._value(guard.test, where.file, where.index, flow.before(guard.test.at))), guard.holds
+            else agrees(
+                truth_of(self._value(guard.test, where.file, where.index, flow.before(guard.test.at))), guard.holds
             )
             for guard in guards
         ]
@@ -304,7 +271,7 @@ class RankView:
                 found.append(self._own_attribute(option.callee, expr.name))
             else:
                 found.append(self._parsed(option, expr.name))
-        return _same(found)
+        return same(found)
 
     def _stored(self, expr: ir.Attribute, file: str, function: int, state: Env) -> Any:
         """What a statement before set ``name.attribute`` to in this body."""
@@ -332,8 +299,8 @@ class RankView:
             one = self._value(
                 value, where.file, where.index, self._project.flow(where.file, where.index).before(value.at)
             )
-            found.append(_part(one, part))
-        return _same(found)
+            found.append(part_of(one, part))
+        return same(found)
 
     def _parsed(self, option: Instance, name: str) -> Any:
         """An option of a parsed command line that is named like a rank."""
@@ -348,7 +315,7 @@ class RankView:
         given, _ = find_argument(option.call, switch, None)
         if given is None:
             return UNKNOWN
-        is_off = _truth(self._value(given, option.frame.file, option.frame.function, option.state))
+        is_off = truth_of(self._value(given, option.frame.file, option.frame.function, option.state))
         if is_off:
             self.off = True
             return 0
@@ -371,21 +338,21 @@ class RankView:
             return UNKNOWN
         if isinstance(bind.expr, ir.AugAssign):
             before = self._value(bind.expr.target, file, function, bind.prev)
-            return _binary(bind.expr.operator, before, self._value(bind.expr.value, file, function, bind.prev))
-        return _part(self._value(bind.expr, file, function, bind.prev), bind.part)  # type: ignore[arg-type]
+            return binary(bind.expr.operator, before, self._value(bind.expr.value, file, function, bind.prev))
+        return part_of(self._value(bind.expr, file, function, bind.prev), bind.part)  # type: ignore[arg-type]
 
     def _joined(self, name: str, join: Join, file: str, function: int) -> Any:
         key = ("join", name, id(join))
         if key in self._active:
-            return _AROUND
+            return AROUND
         self._active.add(key)
         try:
             branches = join.branches
             if join.test is not None and len(branches) == 2 and join.prev is not None:
-                test = _truth(self._value(join.test, file, function, join.prev))
+                test = truth_of(self._value(join.test, file, function, join.prev))
                 if test is not None:
                     branches = [branches[0] if test else branches[1]]
-            return _same([self._name(name, file, function, branch) for branch in branches])
+            return same([self._name(name, file, function, branch) for branch in branches])
         finally:
             self._active.discard(key)
 
@@ -422,82 +389,4 @@ class RankView:
             self._active.discard(key)
         if not callers and self._guess and name in RANK_NAMES:
             return self._process.local_rank if name == "local_rank" else self._process.rank
-        return _same(found)
-
-    def constant(self, expr: ir.Expr, file: str, function: int) -> bool | None:
-        """Whether a test holds on every process alike, by what the program itself says."""
-        value = self._evaluator.ask(expr, file, function)
-        sure = isinstance(value, Leaf) and value.value.confidence > Confidence.POSSIBLE
-        return truth(value) if sure else None
-
-
-def _truth(value: Any) -> bool | None:
-    if value is UNKNOWN or value is _AROUND:
-        return None
-    return True if isinstance(value, Many) else bool(value)
-
-
-def _agrees(value: bool | None, wanted: bool) -> bool | None:
-    return None if value is None else value is wanted
-
-
-def _same(values: list[Any]) -> Any:
-    """The value that all ways agree on."""
-    given = [value for value in values if value is not _AROUND]
-    if not given or any(value is UNKNOWN for value in given):
-        return UNKNOWN
-    first = given[0]
-    return first if all(type(value) is type(first) and value == first for value in given) else UNKNOWN
-
-
-def _part(value: Any, part: tuple[Any, ...]) -> Any:
-    for step in part:
-        if not isinstance(value, tuple) or not isinstance(step, int) or not -len(value) <= step < len(value):
-            return UNKNOWN
-        value = value[step]
-    return value
-
-
-def _converted(kind: str, value: Any) -> Any:
-    if value is UNKNOWN or value is _AROUND or isinstance(value, Many):
-        return value
-    try:
-        return {"int": int, "str": str, "bool": bool}[kind](value)
-    except (TypeError, ValueError):
-        return UNKNOWN
-
-
-def _unary(symbol: str, value: Any) -> Any:
-    if symbol == "not":
-        decided = _truth(value)
-        return UNKNOWN if decided is None else not decided
-    if symbol == "-" and isinstance(value, int):
-        return -value
-    return UNKNOWN
-
-
-def _binary(symbol: str, left: Any, right: Any) -> Any:
-    if isinstance(left, Many):
-        return left.compare(symbol, right)
-    if isinstance(right, Many):
-        return right.compare(_MIRRORED.get(symbol, ""), left)
-    if left in (UNKNOWN, _AROUND) or right in (UNKNOWN, _AROUND):
-        return UNKNOWN
-    try:
-        if symbol in ("is", "is not"):
-            same = left is right or (left == right and type(left) is type(right))
-            return same is (symbol == "is")
-        if symbol in ("in", "not in"):
-            if isinstance(right, tuple) and UNKNOWN in right:
-                return UNKNOWN
-            return (left in right) is (symbol == "in")
-        function = _COMPARISONS.get(symbol) or _ARITHMETIC.get(symbol)
-        small = not isinstance(left, str) or symbol in _COMPARISONS
-        return function(left, right) if function is not None and small else UNKNOWN
-    except (ArithmeticError, TypeError):
-        return UNKNOWN
-
-
-def _names_group(call: ir.Call) -> bool:
-    """Whether a call asks about a group of processes rather than about the job."""
-    return bool(call.args) or any(keyword.name == "group" for keyword in call.keywords)
+        return same(found)

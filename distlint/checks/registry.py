@@ -9,11 +9,11 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
 
 from distlint.model.finding import Finding, FixPlan, Operation, Related, Safety, Severity
+from distlint.model.record import dataclass
 from distlint.model.rule import Rule
 from distlint.model.span import Span
 from distlint.model.subject import Subject

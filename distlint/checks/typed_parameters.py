@@ -23,7 +23,12 @@ def typed_parameters(context: CheckContext) -> Iterator[Finding]:
     for subject in context.subjects(parameters["subject"]):
         view = View.of(subject)
         kind = view.setting(parameters["type"])
-        if kind is None or not kind.certain or not kind.value.is_known or kind.value.only not in parameters["signatures"]:
+        if (
+            kind is None
+            or not kind.certain
+            or not kind.value.is_known
+            or kind.value.only not in parameters["signatures"]
+        ):
             continue
         unless = view.read(parameters["unless"]).value
         if not (unless.is_absent or (unless.is_known and unless.only is None)):

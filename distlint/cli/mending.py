@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -13,6 +12,7 @@ from distlint.cli.screen import say
 from distlint.fix.apply import Stable, fix_until_stable
 from distlint.fix.diff import unified_diff
 from distlint.fix.writing import WriteError, write_changes
+from distlint.model.record import dataclass
 from distlint.model.report import Report
 from distlint.model.source import DecodingError, SourceKind, decode
 from distlint.report.summary import counted

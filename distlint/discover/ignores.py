@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from distlint.discover.globs import Segment, compile_glob, fits
+from distlint.model.record import dataclass
 
 MAX_IGNORE_BYTES = 256 * 1024
 """Of a longer ignore file only so much is honoured."""

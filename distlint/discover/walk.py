@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain, islice
 
 from distlint.discover.classify import kind_by_content, kind_by_name
@@ -13,6 +13,7 @@ from distlint.discover.ignores import MAX_PATTERNS, IgnoreChain, IgnoreList, ign
 from distlint.discover.reading import HEAD_BYTES, TooLarge, read_regular
 from distlint.discover.triage import Triage
 from distlint.model.finding import Note, ProjectError
+from distlint.model.record import dataclass
 from distlint.model.source import MAX_BYTES, Source, SourceKind
 from distlint.model.span import whole_line
 

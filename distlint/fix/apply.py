@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from distlint.fix.edits import Patch, patched
 from distlint.fix.planning import Refusal, build_fix
 from distlint.fix.validation import broken_by
 from distlint.model.finding import Edit, Finding, FixPlan, Safety
+from distlint.model.record import dataclass
 from distlint.model.report import Report
 from distlint.model.span import LineIndex
 

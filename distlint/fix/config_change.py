@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from distlint.fix.config_tree import ConfigTree, Step, tree_at
@@ -12,6 +11,7 @@ from distlint.fix.operations import CannotFixError
 from distlint.fix.place import Place
 from distlint.model import document
 from distlint.model.document import Entry, Leaf, Node
+from distlint.model.record import dataclass
 
 Change = Callable[[Any], Any]
 """Makes the plain data after a step from the plain data before it; it may change its argument."""

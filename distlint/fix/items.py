@@ -6,9 +6,8 @@ key takes its comma and its line along everywhere, and a new one looks like its 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from distlint.fix.edits import Patch, begins_line, indentation, line_end, line_start, newline_of, next_line
+from distlint.model.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from distlint.fix.operations import CannotFixError
+from distlint.model.record import dataclass
 
 _BARE_TOML_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 _PLAIN_YAML = re.compile(r"[A-Za-z_./][\w./+ -]*\Z")

@@ -52,9 +52,8 @@ Requirements:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from distlint.model.finding import Operation
+from distlint.model.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePosixPath
 from typing import Any
 
 from distlint.fix.operations import CannotFixError
+from distlint.model.record import dataclass
 from distlint.model.span import Span
 
 _LANGUAGES = {

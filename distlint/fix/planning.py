@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
 from typing import cast
 
@@ -12,6 +11,7 @@ from distlint.fix.operations import CannotFixError, operation_problem
 from distlint.fix.place import Place, place_of
 from distlint.fix.validation import broken_by
 from distlint.model.finding import Fix, FixPlan, Operation
+from distlint.model.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import lru_cache
 from typing import Any
 
 from distlint.fix.operations import CannotFixError
 from distlint.fix.place import Place
+from distlint.model.record import dataclass
 from distlint.model.shell import Command
 from distlint.model.span import LineIndex, Span
 

@@ -104,7 +104,9 @@ def _launch_names(project: Project, launch: Launch) -> dict[str, Value]:
         "world_size": launch.world_size,
         "background": known(launch.background, here),
         "is_module": known(launch.is_module, here),
-        "script": known(launch.script_file, *launch.script.spans) if launch.script_file else unknown("the script is not known", here),
+        "script": known(launch.script_file, *launch.script.spans)
+        if launch.script_file
+        else unknown("the script is not known", here),
     }
     return names
 
@@ -139,7 +141,9 @@ def launch_subjects(project: Project) -> Iterator[Subject]:
         )
 
 
-_LAUNCH_NAMES = frozenset({"launcher", "scheduler", "nodes", "processes_per_node", "world_size", "background", "is_module", "script"})
+_LAUNCH_NAMES = frozenset(
+    {"launcher", "scheduler", "nodes", "processes_per_node", "world_size", "background", "is_module", "script"}
+)
 
 
 def pin_subjects(project: Project) -> Iterator[Subject]:

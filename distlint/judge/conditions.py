@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 from distlint.judge import kleene
@@ -16,6 +15,7 @@ from distlint.judge.frame import Evaluator, Frame, Outcome, outcomes
 from distlint.judge.predicates import PATH_PREDICATES, PREDICATES, VERSION_PREDICATES, PredicateError, call_of_subject
 from distlint.judge.suggestion import did_you_mean
 from distlint.judge.view import Used, View
+from distlint.model.record import dataclass
 from distlint.model.subject import Subject, SubjectKind
 from distlint.model.value import Confidence, Value, join, known
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from distlint.judge.conditions import Condition, Verdict, compile_condition
 from distlint.judge.plans import plan_fix
@@ -11,6 +10,7 @@ from distlint.judge.versions import other_versions, satisfies
 from distlint.judge.view import Used, View
 from distlint.judge.wording import Template, compile_template, show
 from distlint.model.finding import Finding, Related, Severity
+from distlint.model.record import dataclass
 from distlint.model.rule import Rule
 from distlint.model.span import Span
 from distlint.model.subject import Subject, SubjectKind

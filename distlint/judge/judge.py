@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 from distlint.checks.registry import CheckContext, find_check
@@ -16,6 +16,7 @@ from distlint.judge.suppression import OWN_FRAMEWORK, Suppressions
 from distlint.judge.view import BLOCK
 from distlint.model.facts import FileFacts
 from distlint.model.finding import Finding, Note, ProjectError, Related
+from distlint.model.record import dataclass
 from distlint.model.report import Suppressed
 from distlint.model.rule import Rule
 from distlint.model.span import Span

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from distlint.judge.ruleindex import RuleHead
 from distlint.judge.suggestion import did_you_mean
+from distlint.model.record import dataclass
 
 ALL = "ALL"
 EXACT = 10

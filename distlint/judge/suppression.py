@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from distlint.judge.ruleindex import RuleHead
 from distlint.judge.selection import SelectionError, Selector, resolve_selector
 from distlint.model.facts import FileFacts, Suppression
 from distlint.model.finding import Finding, FixPlan, Operation, Safety
+from distlint.model.record import dataclass
 from distlint.model.report import Suppressed
 from distlint.model.rule import Rule
 from distlint.model.span import Span

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from distlint.judge.conditions import Condition, ConditionError, compile_condition
 from distlint.judge.view import View
+from distlint.model.record import dataclass
 from distlint.model.subject import Subject
 from distlint.model.value import State, Value
 

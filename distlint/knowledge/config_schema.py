@@ -11,12 +11,13 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from distlint.knowledge.config_names import nearest
+from distlint.model.record import dataclass
 from distlint.model.value import Value, absent, known, unknown
 
 

@@ -1,1 +1,1 @@
-
+"""Facts of single files put together: names, values, calls, options, launches, runs."""

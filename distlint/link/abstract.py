@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from collections.abc import Sequence as Sequence_
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from distlint.link.modules import Target
 from distlint.model import python as ir
 from distlint.model.document import Leaf, Mapping, Node, Sequence, alternatives
+from distlint.model.record import dataclass
 from distlint.model.span import Span
 from distlint.model.value import MAX_OPTIONS, Value, unknown
 

@@ -13,7 +13,6 @@ from distlint.link.abstract import (
     PartialValue,
     Reference,
     leaf,
-    lifted,
     node_of,
     options_of,
     several,
@@ -53,6 +52,7 @@ _NUMBERS: dict[str, Callable[..., Any]] = {
 def call_builtin(
     evaluator: Evaluator, name: str, call: ir.Call, frame: Frame, state: Env, span: Span
 ) -> Abstract | None:
+    """The result of a built-in function; ``None`` for one that we don't model."""
     if name == "dict":
         return dict_call(evaluator, call, frame, state, span)
     if name in _COLLECTIONS and len(call.args) <= 1:
@@ -72,8 +72,8 @@ def call_builtin(
     if name == "vars" and len(call.args) == 1:
         return attribute_of(evaluator, call.args[0], ("__dict__",), frame, state, span)
     if name == "str" and len(call.args) == 1:
-        value = argument_values(evaluator, call, frame, state, span)[0]
-        return leaf(value.map(lambda v: v if isinstance(v, PathText) else str(v)), span)
+        text = argument_values(evaluator, call, frame, state, span)[0]
+        return leaf(text.map(lambda v: v if isinstance(v, PathText) else str(v)), span)
     if name in _NUMBERS and call.args and not call.keywords:
         return _number(evaluator, name, call, frame, state, span)
     return None
@@ -145,7 +145,7 @@ def _collected(evaluator: Evaluator, name: str, value: Abstract, span: Span) -> 
         except TypeError:
             return None
         if name != "sorted":
-            first = {only: index for only, index in reversed(pairs)}
+            first = dict(reversed(pairs))
             pairs = [(only, index) for only, index in pairs if first[only] == index]
         items = [items[index] for _, index in pairs]
     return Sequence(tuple(items), span)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from distlint.link.abstract import (
@@ -23,6 +23,7 @@ from distlint.link.flow import Assume, Env
 from distlint.link.modules import ClassRef, External, FunctionRef
 from distlint.model import python as ir
 from distlint.model.document import Entry, Leaf, Mapping, Sequence
+from distlint.model.record import dataclass
 from distlint.model.span import Span
 from distlint.model.value import known, unknown
 

@@ -251,6 +251,8 @@ def _after_entering(
         return before
     if function.skipped or parameter.kind.startswith("var"):
         return before
+    if _is_kept_and_changed(evaluator, target, parameter.name):
+        return in_doubt(before, (), span)
     if parameter.name not in flow.assigned:
         return before
     if frame.depth >= MAX_CALL_DEPTH:
@@ -261,8 +263,6 @@ def _after_entering(
     bindings[parameter.name] = Delayed(value=before)
     inner = Frame(target.file, target.index, bindings, frame.depth + 1, bound=True)
     evaluator.keep(inner)
-    if _is_kept_and_changed(evaluator, target, parameter.name):
-        return in_doubt(before, (), span)
     ends = flow.ends()
     return several([evaluator.in_chain(parameter.name, inner, end, span) for end in ends], span) if ends else before
 

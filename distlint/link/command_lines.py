@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from distlint.link.shell_commands import EvaluatedWord
 from distlint.link.shell_values import Chunk, Hole, Text
 from distlint.model.framework import LauncherSpec, OptionSpec
 from distlint.model.launch import LaunchOption
+from distlint.model.record import dataclass
 from distlint.model.span import Span
 from distlint.model.value import Value, absent, known, unknown
 

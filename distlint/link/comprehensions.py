@@ -21,7 +21,7 @@ MAX_ROUNDS = 100
 """Rounds over all ``for`` clauses together; more leave the result open."""
 
 
-class _TooMany(Exception):
+class _TooMany(Exception):  # noqa: N818 - a signal, no error
     """The comprehension has more items than we follow, or some that can't be told."""
 
 

@@ -19,13 +19,14 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from functools import cache
 from typing import TYPE_CHECKING
 
 from distlint.model.facts import FileFacts
 from distlint.model.pin import Pin
+from distlint.model.record import dataclass
 from distlint.model.span import Span
 
 if TYPE_CHECKING:

@@ -27,10 +27,11 @@ from distlint.link.abstract import (
     several,
 )
 from distlint.link.calls import call_result, given_arguments, is_static
-from distlint.link.changes import after_store, in_doubt, placed
-from distlint.link.flow import Bind, Env, Join, Store
+from distlint.link.chains import in_chain
+from distlint.link.changes import in_doubt, placed
+from distlint.link.flow import Env
 from distlint.link.modules import ClassRef, External, FunctionRef, GlobalRef, Target
-from distlint.link.objects import attribute, attribute_of, attributes, concerns
+from distlint.link.objects import attribute, attribute_of, attributes
 from distlint.link.paths import ProjectPath
 from distlint.link.stores import changed_names
 from distlint.link.variables import module_variable
@@ -52,9 +53,56 @@ MAX_CALLERS = 8
 """A parameter with more callers than this is unknown."""
 
 _BUILTINS = frozenset(
-    "abs all any bool bytes callable dict enumerate eval exec filter float format frozenset getattr hasattr id input int isinstance "
-    "issubclass iter len list map max min next object open ord pow print range repr reversed round set setattr slice sorted str sum "
-    "super tuple type vars zip".split()
+    [
+        "abs",
+        "all",
+        "any",
+        "bool",
+        "bytes",
+        "callable",
+        "dict",
+        "enumerate",
+        "eval",
+        "exec",
+        "filter",
+        "float",
+        "format",
+        "frozenset",
+        "getattr",
+        "hasattr",
+        "id",
+        "input",
+        "int",
+        "isinstance",
+        "issubclass",
+        "iter",
+        "len",
+        "list",
+        "map",
+        "max",
+        "min",
+        "next",
+        "object",
+        "open",
+        "ord",
+        "pow",
+        "print",
+        "range",
+        "repr",
+        "reversed",
+        "round",
+        "set",
+        "setattr",
+        "slice",
+        "sorted",
+        "str",
+        "sum",
+        "super",
+        "tuple",
+        "type",
+        "vars",
+        "zip",
+    ]
 )
 
 Key = tuple[Any, ...]
@@ -420,93 +468,19 @@ class Evaluator:
         return Reference(target, span)
 
     def in_chain(self, name: str, frame: Frame, state: Env, span: Span, names: tuple[str, ...] = ()) -> Abstract:
-        """Walks the chain back to what bound the name, applying on the way what was stored into it (or into the attribute ``names``)."""
-        while True:
-            if isinstance(state, Store):
-                if state.name == name and concerns(state, names):
-                    return self._remembered(name, frame, state, span, names)
-            elif isinstance(state, Bind):
-                if state.name == name:
-                    return self._remembered(name, frame, state, span, names)
-            elif isinstance(state, Join) and name in state.touched:
-                return self._remembered(name, frame, state, span, names)
-            if state.prev is None:
-                return self._entry(name, frame, span, names)
-            state = state.prev
+        """What a name, or an attribute of it, is in a state of a body."""
+        return in_chain(self, name, frame, state, span, names)
 
-    def _remembered(self, name: str, frame: Frame, state: Env, span: Span, names: tuple[str, ...]) -> Abstract:
-        key = (name, names, id(frame), id(state))
-        if key not in self._memo:
-            self._alive.append((frame, state))
-        return self.guarded(key, lambda: self._step(name, frame, state, span, names, key))
-
-    def _step(self, name: str, frame: Frame, state: Env, span: Span, names: tuple[str, ...], key: Key) -> Abstract:
-        if isinstance(state, Bind):
-            if (
-                names
-                and not state.part
-                and state.prev is not None
-                and state.expr is not None
-                and not isinstance(state.expr, ir.Define | ir.AugAssign)
-            ):
-                return attribute_of(self, state.expr, names, frame, state.at, span)  # type: ignore[arg-type]
-            return attributes(self, self._bound(state, frame, span), names, span)
-        if isinstance(state, Store):
-            return self._stored(name, frame, state, span, names)
-        assert isinstance(state, Join)  # noqa: S101 - the only other kind of step
-        return self._joined(name, frame, state, span, names, key)
-
-    def _joined(self, name: str, frame: Frame, join: Join, span: Span, names: tuple[str, ...], key: Key) -> Abstract:
-        branches = join.branches
-        if join.anywhere:
-            branches = [branches[0], *(b for b in branches[1:] if isinstance(b, Bind | Store) and b.name == name)]
-        elif join.test is not None and len(branches) == 2 and join.prev is not None:
-            decided = self.truth(join.test, frame, join.prev)
-            if decided is not None:
-                branches = [branches[0] if decided else branches[1]]
-        first = self.in_chain(name, frame, branches[0], span, names)
-        # Around a loop: a mapping is what it was before, to be changed further; of anything else nothing is known yet.
-        before = first if isinstance(first, Mapping | Instance | Sequence) else NOTHING
-        with self.standing(key, before):
-            others = [self.in_chain(name, frame, branch, span, names) for branch in branches[1:]]
-        return several([first, *others], span)
-
-    def _stored(self, name: str, frame: Frame, store: Store, span: Span, names: tuple[str, ...]) -> Abstract:
-        assert store.prev is not None  # noqa: S101 - only the entry of a chain has no predecessor
-        steps = len(store.path)
-        if names and steps <= len(names):
-            if store.action == "set" and ".*" not in store.path:
-                return attribute_of(self, store.expr, names[steps:], frame, store.at, span)
-            if store.action not in ("call", "alias") or ".*" in store.path:
-                return Leaf(unknown("changed in a way that is not followed", span), span)
-            if store.action == "call" and isinstance(store.expr, ir.Call) and steps < len(names):
-                from distlint.link.handing import attribute_after_call
-
-                return attribute_after_call(self, name, frame, store, span, names)
-        before = self.in_chain(name, frame, store.prev, span, names)
-        path = store.path[len(names) :]
-        if not names and path and isinstance(path[0], str) and not isinstance(before, Mapping):
-            return before
-        after = [after_store(self, store, path, option, frame, span) for option in options_of(before)]
-        return after[0] if len(after) == 1 else separate(after, span)
-
-    def _bound(self, bind: Bind, frame: Frame, span: Span) -> Abstract:
-        if bind.expr is None or bind.prev is None:
-            return Leaf(unknown("not followed", span), span)
-        if isinstance(bind.expr, ir.AugAssign):
-            key = ("augmented", id(bind.expr))
-            if key not in self._synthetic:
-                self._synthetic[key] = ir.Operation(
-                    (bind.expr.operator,), (bind.expr.target, bind.expr.value), bind.expr.at
-                )
-            return self.evaluate(self._synthetic[key], frame, bind.prev)
-        if isinstance(bind.expr, ir.Define):
-            made = FunctionRef if bind.expr.kind == "function" else ClassRef
-            return Reference(made(frame.file, bind.expr.index), span, scope=frame if frame.function >= 0 else None)
-        value = self.evaluate(bind.expr, frame, bind.at)  # type: ignore[arg-type]
-        for part in bind.part:
-            value = self.take(value, part, span)
-        return value
+    def operation(self, statement: ir.AugAssign) -> ir.Operation:
+        """An augmented assignment's right-hand side as the operation that it stands for; the same one each time."""
+        key = ("augmented", id(statement))
+        if key not in self._synthetic:
+            self.keep(statement)
+            operands = (statement.target, statement.value)
+            self._synthetic[key] = ir.Operation((statement.operator,), operands, statement.at)
+        made = self._synthetic[key]
+        assert isinstance(made, ir.Operation)  # noqa: S101 - stored just above
+        return made
 
     def take(self, value: Abstract, part: int | str, span: Span) -> Abstract:
         """A part of a value, as unpacking, iteration and ``with`` take it."""
@@ -521,7 +495,7 @@ class Evaluator:
             return attribute_of(self, delayed.expr, names, delayed.frame, delayed.state, span)
         return attributes(self, self.force(delayed), names, span)
 
-    def _entry(self, name: str, frame: Frame, span: Span, names: tuple[str, ...]) -> Abstract:
+    def entry(self, name: str, frame: Frame, span: Span, names: tuple[str, ...]) -> Abstract:
         """The start of a body was reached: the name is a parameter, or comes from further out."""
         if name in frame.bindings:
             return self._given(frame.bindings[name], names, span)

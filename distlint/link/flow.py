@@ -7,13 +7,17 @@ at a place is found by walking the chain backwards from there, on demand; nothin
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from distlint.link.aliases import Aliases
 from distlint.link.walking import access_path, effects_in, literal_items
 from distlint.model import python as ir
+from distlint.model.record import dataclass
 
 __all__ = ["Assume", "Bind", "Env", "Flow", "Join", "Store", "access_path", "flow_of"]
+
+BINDS, CHANGES, HANDS = " =", " []", " ()"
+"""Behind a name in ``Join.touched``: it is bound, the mapping or list behind it is changed, it is handed to a function."""
 
 MAX_UNROLLED = 120
 """Statements that a body gains at most by loops over literals, which are walked once per item."""
@@ -76,7 +80,8 @@ class Store(Env):
 
 
 class Join(Env):
-    """Paths meet: ``branches`` are the states at their ends, ``prev`` the state before they parted, ``touched`` the names that differ.
+    """Paths meet: ``branches`` are the states at their ends, ``prev`` the state before they parted, ``touched`` the names that differ
+    (also with how: ``name =``, ``name []``, ``name ()``, ``name.attribute``).
 
     ``test`` is the condition that chooses between the first branch and the second, where there is one. ``anywhere`` marks the start of
     an exception handler: the branches after the first are single steps of the guarded body, any of which may have been the last.
@@ -99,7 +104,7 @@ class Assume(Env):
 
     __slots__ = ("holds", "test")
 
-    def __init__(self, prev: Env, test: ir.Expr, holds: bool) -> None:  # noqa: FBT001 - positional in a hot place
+    def __init__(self, prev: Env, test: ir.Expr, holds: bool) -> None:
         self.prev = prev
         self.test = test
         self.holds = holds
@@ -173,6 +178,7 @@ class _Walker:
     ) -> Env:
         for touched in self._touched:
             touched.add(name)
+            touched.add(name + BINDS)
         self._flow.bound.add(name)
         return self._step(Bind(state, name, expr, part, at))
 
@@ -190,8 +196,11 @@ class _Walker:
     def _store(
         self, state: Env, name: str, path: tuple[ir.Expr | str, ...], action: str, expr: ir.Expr, at: Env
     ) -> Env:
+        first = path[0] if path else None
+        how = HANDS if action == "call" and first is None else first if isinstance(first, str) else CHANGES
         for touched in self._touched:
             touched.add(name)
+            touched.add(name + how)
         return self._step(Store(state, name, path, action, expr, at))
 
     def _step(self, step: Env) -> Env:
@@ -502,12 +511,73 @@ def _suppresses(context: ir.Expr) -> bool:
 
 
 _MUTATORS = frozenset(
-    "update setdefault pop clear popitem append extend insert remove sort reverse add discard __setitem__".split()
+    [
+        "update",
+        "setdefault",
+        "pop",
+        "clear",
+        "popitem",
+        "append",
+        "extend",
+        "insert",
+        "remove",
+        "sort",
+        "reverse",
+        "add",
+        "discard",
+        "__setitem__",
+    ]
 )
 
 _HARMLESS = frozenset(
-    "print len range int str float bool isinstance issubclass type max min sorted list tuple dict set frozenset enumerate zip getattr "
-    "hasattr any all sum abs repr round open super iter next id map filter format vars callable hash reversed ValueError RuntimeError "
-    "TypeError KeyError Exception AssertionError NotImplementedError".split()
+    [
+        "print",
+        "len",
+        "range",
+        "int",
+        "str",
+        "float",
+        "bool",
+        "isinstance",
+        "issubclass",
+        "type",
+        "max",
+        "min",
+        "sorted",
+        "list",
+        "tuple",
+        "dict",
+        "set",
+        "frozenset",
+        "enumerate",
+        "zip",
+        "getattr",
+        "hasattr",
+        "any",
+        "all",
+        "sum",
+        "abs",
+        "repr",
+        "round",
+        "open",
+        "super",
+        "iter",
+        "next",
+        "id",
+        "map",
+        "filter",
+        "format",
+        "vars",
+        "callable",
+        "hash",
+        "reversed",
+        "ValueError",
+        "RuntimeError",
+        "TypeError",
+        "KeyError",
+        "Exception",
+        "AssertionError",
+        "NotImplementedError",
+    ]
 )
 """Built-in functions that change nothing of what they are given."""

@@ -63,7 +63,9 @@ def _add_python(graph: nx.DiGraph[Any], project: Project) -> None:
                 if isinstance(target, ClassRef):
                     target = project.modules.method(target, "__init__")
                 if isinstance(target, FunctionRef) and target.file in project.facts:
-                    graph.add_edge(_caller(graph, path, module, site.function), _function(graph, project, target), kind="calls")
+                    graph.add_edge(
+                        _caller(graph, path, module, site.function), _function(graph, project, target), kind="calls"
+                    )
 
 
 def _caller(graph: nx.DiGraph[Any], path: str, module: ir.Module, index: int) -> tuple[Any, ...]:
@@ -79,7 +81,9 @@ def _function(graph: nx.DiGraph[Any], project: Project, target: FunctionRef) -> 
 def _add_function(graph: nx.DiGraph[Any], path: str, index: int, function: ir.Function) -> tuple[Any, ...]:
     key = ("function", path, index)
     if key not in graph:
-        graph.add_node(key, kind="function", label=f"{path}: {function.qualname}", file=path, line=ir.line_of(function.at))
+        graph.add_node(
+            key, kind="function", label=f"{path}: {function.qualname}", file=path, line=ir.line_of(function.at)
+        )
         graph.add_edge(("file", path), key, kind="defines")
     return key
 
@@ -92,7 +96,9 @@ def _add_launches(graph: nx.DiGraph[Any], project: Project) -> None:
         graph.add_node(key, kind="launch", label=label, file=launch.span.file, line=launch.span.line)
         graph.add_edge(("file", launch.span.file), key, kind="starts")
         if launch.script_file:
-            graph.add_node(("file", launch.script_file), kind="script", label=launch.script_file, file=launch.script_file, line=1)
+            graph.add_node(
+                ("file", launch.script_file), kind="script", label=launch.script_file, file=launch.script_file, line=1
+            )
             graph.add_edge(key, ("file", launch.script_file), kind="launches")
         if launch.config is not None:
             graph.add_edge(key, _document(graph, launch.config.file), kind="loads")

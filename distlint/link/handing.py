@@ -17,15 +17,12 @@ if TYPE_CHECKING:
 
 
 def attribute_after_call(
-    evaluator: Evaluator, name: str, frame: Frame, store: Store, span: Span, names: tuple[str, ...]
+    evaluator: Evaluator, before: Abstract, frame: Frame, store: Store, span: Span, names: tuple[str, ...]
 ) -> Abstract:
-    """The attribute ``names`` of ``name`` after the call of a ``call`` step: what the function leaves there, or what it was before."""
+    """The attribute ``names`` after the call of a ``call`` step: what the function leaves there, or what it was before."""
     call = store.expr
-    assert isinstance(call, ir.Call)  # noqa: S101 - tested by the caller
-    assert store.prev is not None  # noqa: S101 - a store always has a predecessor
-    before = evaluator.in_chain(name, frame, store.prev, span, names)
     rest = names[len(store.path) :]
-    if frame.depth >= MAX_CALL_DEPTH or not evaluator.project.is_stored(rest[0]):
+    if not isinstance(call, ir.Call) or frame.depth >= MAX_CALL_DEPTH:
         return before
     results = []
     for callee in options_of(evaluator.evaluate(call.func, frame, store.at)):

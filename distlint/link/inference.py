@@ -27,6 +27,7 @@ MAX_CHARACTERS = 200_000
 
 MAX_INFERRED = 4
 
+
 def worth_asking(expr: ir.Expr) -> bool:
     """Whether astroid may know an expression that we don't: no call may stand in it, except one that makes an object."""
     if isinstance(expr, ir.Attribute):
@@ -75,7 +76,7 @@ def _parse(text: str, file: str) -> nodes.Module | None:
     from astroid.exceptions import AstroidError, AstroidImportError
     from astroid.manager import AstroidManager
 
-    class _Closed(AstroidManager):
+    class _Closed(AstroidManager):  # type: ignore[misc]  # astroid is not followed by the type checker
         def ast_from_module_name(self, modname: Any, *_: Any, **__: Any) -> Any:
             if modname == "builtins":
                 return self.builtins_module

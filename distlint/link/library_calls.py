@@ -108,6 +108,7 @@ def environment_variable(evaluator: Evaluator, name: Any, default: Abstract | No
 
 
 def argument_values(evaluator: Evaluator, call: ir.Call, frame: Frame, state: Env, span: Span) -> list[Value]:
+    """What is known of the positional arguments of a call."""
     return [node_value(node_of(evaluator.evaluate(arg, frame, state), span)) for arg in call.args]
 
 

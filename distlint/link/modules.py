@@ -7,10 +7,11 @@ dotted string; a name of the project is a file with an index into its definition
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from distlint.model import python as ir
 from distlint.model.facts import FileFacts
+from distlint.model.record import dataclass
 
 MAX_HOPS = 12
 """Re-exports are followed so far; import cycles end there."""

@@ -62,8 +62,9 @@ def attribute_of(
     """What ``base.name`` (or a longer path of attributes) is in a state, with what was stored into it before."""
     if not names:
         return evaluator.evaluate(base, frame, state)
-    while type(base) is ir.Attribute:
-        base, names = base.base, (base.name, *names)
+    while isinstance(base, ir.Attribute):
+        names = (base.name, *names)
+        base = base.base
     if type(base) is ir.Name:
         return evaluator.name(base.id, frame, state, span, names)
     if type(base) is ir.Conditional:
@@ -118,7 +119,7 @@ def attribute(evaluator: Evaluator, base: Abstract, name: str, span: Span) -> Ab
         return _of_reference(evaluator, base, name, span)
     if isinstance(base, Instance):
         return _of_instance(evaluator, base, name, span)
-    if isinstance(base, Mapping) and name in ("__dict__",):
+    if isinstance(base, Mapping) and name == "__dict__":
         return base
     if isinstance(base, Leaf) and isinstance(base.value.only, PathText):
         text = base.value.only

@@ -6,7 +6,7 @@ Covers ``argparse`` (groups, subparsers, parent parsers, ``set_defaults``) and p
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from distlint.link.abstract import Abstract, Instance, LambdaValue, PartialValue, Reference, lifted, node_of, options_of
@@ -16,6 +16,7 @@ from distlint.link.modules import ClassRef, External
 from distlint.model import python as ir
 from distlint.model.document import node_value
 from distlint.model.framework import ParserSpec
+from distlint.model.record import dataclass
 from distlint.model.span import Span
 from distlint.model.value import Value, absent, known, unknown
 
@@ -91,11 +92,13 @@ class Parser:
 
 
 def method_of(instance: Instance) -> str:
+    """The name of the method whose result an object is, or ``""``."""
     func = instance.call.func
     return func.name if type(func) is ir.Attribute else ""
 
 
 def receiver_of(evaluator: Evaluator, instance: Instance) -> Instance | None:
+    """The parser whose method's result an object is, or ``None``."""
     func = instance.call.func
     if type(func) is not ir.Attribute:
         return None
@@ -361,7 +364,7 @@ def parsers_of(project: Project) -> ParserIndex:
     found = getattr(project, "_parser_index", None)
     if found is None:
         found = ParserIndex(project)
-        project._parser_index = found  # type: ignore[attr-defined]  # noqa: SLF001 - one index per project, made on demand
+        project._parser_index = found  # type: ignore[attr-defined]
     return found
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,11 +17,14 @@ from distlint.link.paths import folders_around, resolve_path
 from distlint.link.starters import STARTERS, started_call
 from distlint.link.stores import OutsideStore, changed_attributes, global_writers, outside_stores, stored_attributes
 from distlint.model import python as ir
-from distlint.model.document import Document, Entry, Leaf, Mapping as Tree, Node, Sequence as Items
+from distlint.model.document import Document, Entry, Leaf, Node
+from distlint.model.document import Mapping as Tree
+from distlint.model.document import Sequence as Items
 from distlint.model.facts import FileFacts
 from distlint.model.finding import Note
 from distlint.model.framework import FrameworkSpec
-from distlint.model.launch import Launch, Run
+from distlint.model.launch import Launch, LaunchIndex, Run
+from distlint.model.record import dataclass
 from distlint.model.source import SourceKind
 from distlint.model.span import Span, whole_line
 from distlint.model.value import Value, unknown
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
 
     from distlint.link.environments import Environments
     from distlint.link.inference import Inference
-    from distlint.link.launches import LaunchIndex
 
 MAX_CANDIDATES = 40
 """A method name with more call sites than this is not followed to its callers."""
@@ -144,21 +145,18 @@ class Project:
 
     @cached_property
     def launch_index(self) -> LaunchIndex:
-        """Every command line of the project that starts processes."""
+        """Every command line of the project that starts processes; without any shell script, nothing of the shell is imported."""
+        if not any(facts.shell is not None for facts in self.facts.values()):
+            return LaunchIndex()
         from distlint.link.launches import find_launches
 
         launchers = [launcher for spec in self.specs for launcher in spec.launchers]
         return find_launches(self.facts, launchers, self.paths, self.text_of)
 
-    @cached_property
-    def _has_scripts(self) -> bool:
-        """Whether there is any shell script; without one, nothing of the shell is imported."""
-        return any(facts.shell is not None for facts in self.facts.values())
-
     @property
     def launches(self) -> tuple[Launch, ...]:
         """The launches of the project, in a fixed order."""
-        return self.launch_index.launches if self._has_scripts else ()
+        return self.launch_index.launches
 
     # Definitions -------------------------------------------------------------------------------------------------
 
@@ -503,8 +501,6 @@ class Project:
     @cached_property
     def written(self) -> tuple[WrittenDocument, ...]:
         """The configuration files that shell scripts write, parsed."""
-        if not self._has_scripts:
-            return ()
         from distlint.link.written import written_documents
 
         return tuple(written_documents(self.launch_index))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from distlint.link.shell_values import EMPTY, Hole, Text, merged, places_of, plain, value_of, weakened
+from distlint.model.record import dataclass
 from distlint.model.shell import Function
 from distlint.model.span import Span
 from distlint.model.value import MAX_OPTIONS, Confidence, Value, absent, unknown

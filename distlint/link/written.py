@@ -12,10 +12,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distlint.model.document import Document, Leaf, Mapping, Node, Sequence
-from distlint.model.launch import WrittenFile
+from distlint.model.launch import LaunchIndex, WrittenFile
 
 if TYPE_CHECKING:
-    from distlint.link.launches import LaunchIndex
     from distlint.link.project import WrittenDocument
     from distlint.read.config import ConfigReading
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from difflib import SequenceMatcher
 
 from lsprotocol import types
@@ -11,6 +11,7 @@ from lsprotocol import types
 from distlint.lsp.convert import SOURCE, Client, Converter
 from distlint.lsp.snapshot import Analysis
 from distlint.model.finding import Edit, Finding, Fix, Safety
+from distlint.model.record import dataclass
 from distlint.model.report import Report
 from distlint.model.span import LineIndex, Span
 

@@ -7,13 +7,14 @@ that a change below such a character would land in the wrong line.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from lsprotocol import types
 from pygls.uris import to_fs_path
 
 from distlint.lsp.positions import Positions
+from distlint.model.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from lsprotocol import types
 
 from distlint.lsp.positions import UTF16, Positions
 from distlint.lsp.snapshot import Analysis
 from distlint.model.finding import Edit, Finding, Severity
+from distlint.model.record import dataclass
 from distlint.model.span import Span
 from distlint.report.links import rule_url
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from lsprotocol import types
@@ -19,6 +18,7 @@ from distlint.lsp.hover import hover
 from distlint.lsp.positions import Positions
 from distlint.lsp.session import QUIET_SECONDS, Session
 from distlint.lsp.snapshot import Analyse, Analysis, Snapshot, project_folder
+from distlint.model.record import dataclass
 from distlint.model.report import Report
 from distlint.report.links import rule_url
 
@@ -146,7 +146,7 @@ def _register_workspace(server: Server) -> None:
         server.client = Client.read(params.capabilities, str(getattr(encoding, "value", encoding)))
 
     @server.feature(types.INITIALIZED)
-    def initialized(params: types.InitializedParams) -> None:  # noqa: ARG001 - the protocol sends it
+    def initialized(params: types.InitializedParams) -> None:
         if server.client.watches_files:
             watchers = [types.FileSystemWatcher(pattern) for pattern in WATCHED]
             options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
@@ -160,7 +160,7 @@ def _register_workspace(server: Server) -> None:
         server.touch(path for path in changed if server.folder(path) in watched)
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
-    def did_change_workspace_folders(params: types.DidChangeWorkspaceFoldersParams) -> None:  # noqa: ARG001 - kept by pygls
+    def did_change_workspace_folders(params: types.DidChangeWorkspaceFoldersParams) -> None:
         server.arrange()
 
     @server.command(offered.OPEN_PAGE)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 from distlint.lsp.snapshot import Analyse, Analysis, Snapshot, analyse_snapshot
+from distlint.model.record import dataclass
 
 QUIET_SECONDS = 0.3
 """How long a project must be left alone before it is analysed."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from distlint.lsp.buffers import Buffer
+from distlint.model.record import dataclass
 from distlint.model.report import Report
 
 Analyse = Callable[[Path, Mapping[Path, str]], Report]

@@ -7,9 +7,9 @@ every leaf keeps its span.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from distlint.model.record import dataclass
 from distlint.model.span import Span
 from distlint.model.value import State, Value, absent, known, one_of, unknown
 

@@ -6,9 +6,9 @@ worker pool, determinism, and trees that die as soon as they were read.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from distlint.model.record import dataclass
 from distlint.model.source import SourceKind
 from distlint.model.span import Span
 

@@ -7,7 +7,9 @@ them in. A new framework, or a team's own wrapper, is one more description.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from distlint.model.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

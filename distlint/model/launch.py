@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.model.document import Document
+from distlint.model.record import dataclass
 from distlint.model.span import Span
 from distlint.model.value import Value, absent
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from distlint.model.record import dataclass
 from distlint.model.span import Span
 
 

@@ -11,9 +11,9 @@ Positions are packed with ``pack`` because a file has ten expressions a line; ``
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from distlint.model.record import dataclass
 from distlint.model.span import Span
 
 Position = int
@@ -361,22 +361,7 @@ class Define:
     at: Position
 
 
-Stmt = (
-    Assign
-    | AugAssign
-    | Evaluate
-    | Return
-    | If
-    | Match
-    | For
-    | While
-    | With
-    | Try
-    | Jump
-    | Assert
-    | Import
-    | Define
-)
+Stmt = Assign | AugAssign | Evaluate | Return | If | Match | For | While | With | Try | Jump | Assert | Import | Define
 
 
 @dataclass(slots=True, eq=False, repr=False, match_args=False)

@@ -10,7 +10,7 @@ To the type checker it is the standard ``dataclass``; that nobody assigns to a f
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
@@ -28,7 +28,7 @@ else:
         fields = {}
         for base in reversed(cls.__mro__[1:]):
             fields.update(getattr(base, "__dataclass_fields__", {}))
-        own = cls.__dict__.get("__annotations__", {})
+        own = cls.__dict__.get("__annotations__", {})  # noqa: RUF063 - the plain strings are enough
         namespace = dict(cls.__dict__)
         for name, annotation in own.items():
             if annotation.startswith("ClassVar"):
@@ -37,7 +37,7 @@ else:
             item = default if isinstance(default, Field) else field(default=default)
             if not item.init or item.kw_only is True:
                 raise TypeError(f"{cls.__qualname__}.{name}: init=False and kw_only are not supported")
-            item.name, item.type, item._field_type = name, annotation, _KIND  # noqa: SLF001 - as the standard decorator does
+            item.name, item.type, item._field_type = name, annotation, _KIND
             item.kw_only = False
             fields[name] = item
             if not slots and item.default is not MISSING:
@@ -112,7 +112,7 @@ else:
         """The standard module's private mark of an ordinary field, by which ``fields`` and ``replace`` know it."""
         import dataclasses
 
-        return dataclasses._FIELD  # noqa: SLF001 - stable since Python 3.7
+        return dataclasses._FIELD
 
     _KIND = _field_kind()
 

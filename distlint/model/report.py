@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from distlint.model.facts import Suppression
 from distlint.model.finding import Finding, Note, ProjectError, Severity
+from distlint.model.record import dataclass
 from distlint.model.rule import Rule
 
 

@@ -8,8 +8,9 @@ them, and making each comparable class costs half a millisecond of every start.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from distlint.model.record import dataclass
 from distlint.model.span import Span
 
 

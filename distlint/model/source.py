@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass
 from enum import Enum
+
+from distlint.model.record import dataclass
 
 MAX_BYTES = 4 * 1024 * 1024
 """Larger files are not read: no configuration or script that people write is so long, and parsing must stay bounded."""

@@ -44,9 +44,9 @@ def whole_line(file: str, line: int = 1) -> Span:
 
 
 class LineIndex:
-    """Converts between code-point offsets, UTF-8 byte columns and positions of one text.
+    r"""Converts between code-point offsets, UTF-8 byte columns and positions of one text.
 
-    Lines end at ``\\n``, ``\\r\\n`` or a lone ``\\r``, as for Python's tokenizer and for editors; form feeds and
+    Lines end at ``\n``, ``\r\n`` or a lone ``\r``, as for Python's tokenizer and for editors; form feeds and
     U+2028 do not end a line.
     """
 
@@ -88,7 +88,9 @@ class LineIndex:
         if self._ascii:
             return frozenset()
         ends = [*self._starts[1:], len(self.text)]
-        return frozenset(n for n, (a, b) in enumerate(zip(self._starts, ends, strict=True), 1) if not self.text[a:b].isascii())
+        return frozenset(
+            n for n, (a, b) in enumerate(zip(self._starts, ends, strict=True), 1) if not self.text[a:b].isascii()
+        )
 
     def column_of_byte(self, line: int, byte_column: int) -> int:
         """1-based code-point column of a 0-based UTF-8 byte column (what ``ast`` and tree-sitter report)."""

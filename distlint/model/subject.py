@@ -7,10 +7,11 @@ this. Paths are dotted; what a subject does not know is absent, unknown or the f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from distlint.model.launch import Run
+from distlint.model.record import dataclass
 from distlint.model.rule import Rule
 from distlint.model.span import Span
 from distlint.model.value import Value, absent

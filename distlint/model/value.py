@@ -8,10 +8,11 @@ is possible.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum, IntEnum
 from typing import Any
 
+from distlint.model.record import dataclass
 from distlint.model.span import Span
 
 MAX_OPTIONS = 8
@@ -143,5 +144,7 @@ def join(values: Iterable[Value]) -> Value:
     spans = tuple(dict.fromkeys(span for part in parts for span in part.spans))
     for part in parts:
         if part.state not in (State.KNOWN, State.ONE_OF):
-            return part if all(p.state is part.state for p in parts) else unknown(part.reason or "differs by path", *spans)
+            return (
+                part if all(p.state is part.state for p in parts) else unknown(part.reason or "differs by path", *spans)
+            )
     return one_of((o for part in parts for o in part.options), spans, min(part.confidence for part in parts))

@@ -1,1 +1,1 @@
-
+"""One tolerant reader with exact places for each format: a file's text in, its facts out."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from distlint.model.document import Document, Entry, Leaf, Mapping, Node, Sequence
 from distlint.model.facts import ReadError
+from distlint.model.record import dataclass
 from distlint.model.span import LineIndex, Span, whole_line
 from distlint.model.value import State, Value, unknown
 

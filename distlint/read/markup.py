@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from distlint.model.record import dataclass
 
 _MARKUP = re.compile(
     r"\$?\{\{.{0,500}?\}\}|\{%-?\s*(?P<word>\w*).{0,500}?%\}|\{#.{0,500}?#\}|<%(?!=).{0,500}?%>|<%=.{0,500}?%>"

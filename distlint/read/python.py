@@ -10,12 +10,12 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from distlint.model import python as ir
 from distlint.model.facts import ReadError
 from distlint.model.framework import FrameworkSpec
+from distlint.model.record import dataclass
 from distlint.model.span import LineIndex, Span, whole_line
 
 SHORT_FUNCTION = 12
@@ -293,7 +293,10 @@ class _Lowering:
 
     def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> ir.Expr:
         generators = tuple(
-            [(self.expr(g.target), self.expr(g.iter), tuple([self.expr(test) for test in g.ifs])) for g in node.generators]
+            [
+                (self.expr(g.target), self.expr(g.iter), tuple([self.expr(test) for test in g.ifs]))
+                for g in node.generators
+            ]
         )
         if isinstance(node, ast.DictComp):
             pair = (self.expr(node.key), self.expr(node.value))
@@ -383,7 +386,9 @@ class _Lowering:
             return ir.Name("_", self.at(pattern))
         if isinstance(pattern, ast.MatchOr):
             items = [self.expr(part.value) for part in pattern.patterns if isinstance(part, ast.MatchValue)]
-            return ir.ListDisplay("tuple", tuple(items), self.at(pattern)) if len(items) == len(pattern.patterns) else None
+            return (
+                ir.ListDisplay("tuple", tuple(items), self.at(pattern)) if len(items) == len(pattern.patterns) else None
+            )
         return None
 
     def for_(self, node: ast.For | ast.AsyncFor) -> ir.Stmt:

@@ -147,7 +147,7 @@ def _dockerfile(path: str, text: str, _: PythonInterests) -> FileFacts:
     return FileFacts(path, SourceKind.DOCKERFILE, pins=reading.pins, includes=reading.includes, errors=reading.errors)
 
 
-def _nothing_yet(path: str, text: str, _: PythonInterests) -> FileFacts:  # noqa: ARG001
+def _nothing_yet(path: str, text: str, _: PythonInterests) -> FileFacts:
     """Hostfiles and makefiles are known by their path; their lines are read where a launch names them."""
     return FileFacts(path, SourceKind.HOSTFILE if "host" in path.lower() else SourceKind.MAKEFILE)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 import tomli
 
 from distlint.model.document import Entry, Leaf, Mapping, Node, Sequence
 from distlint.model.facts import ReadError
+from distlint.model.record import dataclass
 from distlint.model.value import known, unknown
 from distlint.read.config import HOLE, MAX_NODES, TOO_DEEP, ConfigReading, Places, Refusal, has_hole, is_open_key
 from distlint.read.markup import Masked, mask

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from distlint.model.record import dataclass
 
 MAX_PARTS = 50
 """Longer dotted keys are not followed."""

@@ -7,12 +7,12 @@ blanked out.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
 from distlint.model.facts import ReadError
+from distlint.model.record import dataclass
 from distlint.read.config import ConfigReading, Places, Refusal
 from distlint.read.markup import Masked, mask
 from distlint.read.yaml_tree import TooDeep, YamlTree

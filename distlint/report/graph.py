@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from distlint.model.record import dataclass
 from distlint.report.terminal import harmless
 
 _DOT_SHAPES = {

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from distlint.model.finding import Severity
+from distlint.model.record import dataclass
 from distlint.model.rule import Rule
 from distlint.report.text import BITES
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from distlint.checks.ranks import FIRST, SECOND, SECOND_NODE, UNKNOWN, Process, RankView
+from distlint.checks.rank_values import UNKNOWN
+from distlint.checks.ranks import FIRST, SECOND, SECOND_NODE, Process, RankView
 from distlint.model import python as ir
 from tests.conftest import MakeProject
 

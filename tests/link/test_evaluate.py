@@ -37,7 +37,13 @@ def shown(value: Abstract) -> Any:
     node = node_of(value, whole_line("x"))
     if isinstance(node, Leaf):
         state = node.value.state
-        return node.value.only if state is State.KNOWN else set(map(_hashable, node.value.options)) if state is State.ONE_OF else "?"
+        return (
+            node.value.only
+            if state is State.KNOWN
+            else set(map(_hashable, node.value.options))
+            if state is State.ONE_OF
+            else "?"
+        )
     if isinstance(node, Items):
         return [shown(item) for item in node.items] + (["..."] if node.open else [])
     assert isinstance(node, Tree)
@@ -116,7 +122,8 @@ def test_values_cross_modules_through_reexports_and_calls(make_project: MakeProj
 
 def test_attributes_go_through_the_methods_that_set_them(make_project: MakeProject) -> None:
     text = (
-        HEAD + "class T:\n    kind = 'x'\n    def __init__(self, n):\n        self.n = n\n        self.cfg = {'n': self.n}\n"
+        HEAD
+        + "class T:\n    kind = 'x'\n    def __init__(self, n):\n        self.n = n\n        self.cfg = {'n': self.n}\n"
         "    def go(self):\n        probe(self.cfg)\n        probe(self.kind)\nT(3).go()\n"
     )
     assert [shown(value) for value in probe(make_project({"a.py": text}))] == [{"n": 3}, "x"]
@@ -185,7 +192,9 @@ def test_a_run_decides_what_options_are(make_project: MakeProject, line: str, ex
     assert all(value.confidence is Confidence.CERTAIN for value in values)
 
 
-@pytest.mark.parametrize("line", ["torchrun a.py $ARGS", 'torchrun a.py "$@"', "torchrun a.py --zero-stage $UNKNOWN --cpu"])
+@pytest.mark.parametrize(
+    "line", ["torchrun a.py $ARGS", 'torchrun a.py "$@"', "torchrun a.py --zero-stage $UNKNOWN --cpu"]
+)
 def test_arguments_that_we_cannot_see_leave_options_unknown(make_project: MakeProject, line: str) -> None:
     assert options_of_run(make_project({"a.py": OPTIONS, "run.sh": line + "\n"}))[0].is_unknown
 
@@ -197,12 +206,17 @@ def test_without_a_launch_a_default_is_only_possible(make_project: MakeProject) 
 
 def test_environment_variables_come_from_the_launch(make_project: MakeProject) -> None:
     text = "import os, deepspeed\nprobe(os.environ.get('STAGE', '1'))\nprobe(os.environ['WORLD_SIZE'])\nprobe(os.environ['RANK'])\n"
-    values = options_of_run(make_project({"a.py": text, "run.sh": "export STAGE=3\ntorchrun --nproc_per_node 4 a.py\n"}))
+    values = options_of_run(
+        make_project({"a.py": text, "run.sh": "export STAGE=3\ntorchrun --nproc_per_node 4 a.py\n"})
+    )
     assert [value.only for value in values] == ["3", "4", None]
 
 
 def test_objects_are_known_by_what_made_them(make_project: MakeProject) -> None:
-    text = HEAD + "engine, opt, *_ = deepspeed.initialize(model=m)\nclass E:\n    def __init__(self):\n        self.inner = engine\n    def go(self):\n        self.inner.backward(1)\nE().go()\n"
+    text = (
+        HEAD
+        + "engine, opt, *_ = deepspeed.initialize(model=m)\nclass E:\n    def __init__(self):\n        self.inner = engine\n    def go(self):\n        self.inner.backward(1)\nE().go()\n"
+    )
     project = make_project({"a.py": text})
     found = list(project.calls_to({"deepspeed.initialize()[0].backward"}))
     assert [call.span.line for call in found] == [7]
@@ -221,9 +235,14 @@ def test_mutual_recursion_ends(make_project: MakeProject) -> None:
 
 
 def test_the_answer_does_not_depend_on_what_was_asked_before(make_project: MakeProject) -> None:
-    text = HEAD + "def f(x):\n    return g(x) if x else 1\ndef g(x):\n    return f(x - 1)\nprobe(f(3))\nprobe(g(2))\nprobe(f(0))\n"
+    text = (
+        HEAD
+        + "def f(x):\n    return g(x) if x else 1\ndef g(x):\n    return f(x - 1)\nprobe(f(3))\nprobe(g(2))\nprobe(f(0))\n"
+    )
     forward = [shown(value) for value in probe(make_project({"a.py": text}))]
     project = make_project({"a.py": text})
     evaluator = project.evaluator(None)
-    backward = [shown(evaluator.ask(c.site.call.args[0], c.file, c.site.function)) for c in reversed(project.sites("probe"))]
+    backward = [
+        shown(evaluator.ask(c.site.call.args[0], c.file, c.site.function)) for c in reversed(project.sites("probe"))
+    ]
     assert forward == backward[::-1]

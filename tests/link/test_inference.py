@@ -18,7 +18,10 @@ HEAD = "import deepspeed\n"
     ("body", "expected"),
     [
         ("probe(x='%d-%s' % (3, 'é'))", "3-é"),
-        ("class A:\n    n = 2\n    @property\n    def m(self):\n        return self.n * 3\nclass B(A):\n    n = 4\nprobe(x=B().m)", 12),
+        (
+            "class A:\n    n = 2\n    @property\n    def m(self):\n        return self.n * 3\nclass B(A):\n    n = 4\nprobe(x=B().m)",
+            12,
+        ),
         ("probe(x=','.join(['a', 'b']))", "a,b"),
         ("probe(x='{}'.format(3))", "3"),
         ("import os\nprobe(x='%s' % os.getcwd())", None),

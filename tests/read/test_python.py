@@ -29,7 +29,7 @@ def all_expressions(module: ir.Module) -> list[ir.Expr]:
     return [p for body in bodies for s in statements(body) for e in expressions_of(s) for p in below(e)]
 
 
-SAMPLE = '''\
+SAMPLE = """\
 import os
 naïve = {"ключ": os.environ["RANK"], **more}
 x = f(a, *b, key=1, **rest)[0].attr if not y else [1, -2.5, *z]
@@ -37,7 +37,7 @@ for i, (j, k) in enumerate(items):
     total += i ** 2 and j or k
 with open("é") as handle, lock:
     data = handle.read(); print("🎉", data)
-'''
+"""
 
 
 def test_every_position_slices_to_text_that_parses_to_the_same_expression() -> None:
@@ -59,7 +59,15 @@ def test_every_position_slices_to_text_that_parses_to_the_same_expression() -> N
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_definitions_know_their_names_places(newline: str) -> None:
-    text = newline.join(["# é", "async def outer(a, /, b=1, *c, d, **e):", "    class Inner(Base, meta=1):", "        def m(self): pass", ""])
+    text = newline.join(
+        [
+            "# é",
+            "async def outer(a, /, b=1, *c, d, **e):",
+            "    class Inner(Base, meta=1):",
+            "        def m(self): pass",
+            "",
+        ]
+    )
     module = lowered(text)
     index = LineIndex(text)
     names = [(f.qualname, index.slice(ir.unpack(f.name_at, "a.py"))) for f in module.functions]

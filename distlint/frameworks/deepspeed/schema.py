@@ -119,7 +119,12 @@ def suggest(path: str, version: str = "") -> KeySuggestion | None:
         misplaced = meant.rpartition(".")[0] != path.rpartition(".")[0]
         return KeySuggestion(meant, misplaced)
     found = view.suggest(path)
-    if found is not None and found.misplaced and path.split(".")[0] in PRECISIONS and found.path.startswith("fp16."):
+    if (
+        found is not None
+        and found.misplaced
+        and path.split(".", maxsplit=1)[0] in PRECISIONS
+        and found.path.startswith("fp16.")
+    ):
         return None
     return found
 

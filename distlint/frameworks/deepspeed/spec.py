@@ -18,7 +18,12 @@ SPEC = FrameworkSpec(
         # deepspeed/__init__.py, _add_core_arguments: the deepscale spellings are still accepted
         ParserSpec(
             "deepspeed.add_config_arguments",
-            (("--deepspeed", False), ("--deepspeed_config", True), ("--deepscale", False), ("--deepscale_config", True)),
+            (
+                ("--deepspeed", False),
+                ("--deepspeed_config", True),
+                ("--deepscale", False),
+                ("--deepscale_config", True),
+            ),
         ),
     ),
     lazily_exported=(

@@ -31,7 +31,9 @@ CALL_ARGUMENTS = frozenset(
     {"model", "optimizer", "model_parameters", "lr_scheduler", "mpu", "training_data", "args", "config"}
 )
 
-NAMES = frozenset({"world_size", "data_parallel_size", "host", "pipeline", "strict_json", "zero_init", "client_optimizer"})
+NAMES = frozenset(
+    {"world_size", "data_parallel_size", "host", "pipeline", "strict_json", "zero_init", "client_optimizer"}
+)
 
 
 def build(project: Project) -> Iterator[Subject]:

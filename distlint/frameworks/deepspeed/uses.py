@@ -7,7 +7,7 @@ file. One that nobody is seen to load is judged by itself.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from distlint.frameworks.deepspeed.schema import looks_like_deepspeed
@@ -17,6 +17,7 @@ from distlint.link.options import split_flag
 from distlint.link.project import CallSite
 from distlint.model.document import Document, Leaf, Mapping, lookup, node_value
 from distlint.model.launch import Argument, Run
+from distlint.model.record import dataclass
 from distlint.model.span import Span, whole_line
 from distlint.model.value import known
 

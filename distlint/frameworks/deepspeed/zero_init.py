@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from distlint.frameworks.general import argument_settings
 from distlint.link.modules import FunctionRef
 from distlint.link.walking import guards_of
-from distlint.model.span import Span
 from distlint.model.value import Value, known, unknown
 
 if TYPE_CHECKING:
@@ -48,8 +47,6 @@ def init_context(project: Project, engine: CallSite, run: Run | None) -> Value:
 
 def _is_straight(project: Project, found: CallSite) -> bool:
     function = found.site.function
-    body = (
-        project.module(found.file).body if function < 0 else project.function(FunctionRef(found.file, function)).body
-    )
+    body = project.module(found.file).body if function < 0 else project.function(FunctionRef(found.file, function)).body
     guards = guards_of(body, found.site.call.at)
     return guards is not None and not guards

@@ -6,7 +6,7 @@ Names and the order of precedence are those of transformers' ``HfArgumentParser`
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from distlint.frameworks.general import argument_settings
@@ -16,6 +16,7 @@ from distlint.link.project import CallSite
 from distlint.model import python as ir
 from distlint.model.document import Mapping, node_value
 from distlint.model.launch import Launch, Run
+from distlint.model.record import dataclass
 from distlint.model.span import Span
 from distlint.model.subject import Setting
 from distlint.model.value import Value, known

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from distlint.frameworks.megatron.switches import SWITCHES
 from distlint.link.options import split_flag
 from distlint.model.launch import Argument, Launch
+from distlint.model.record import dataclass
 from distlint.model.span import Span
 from distlint.model.subject import Setting
 from distlint.model.value import Value, known, unknown

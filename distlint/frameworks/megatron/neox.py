@@ -7,11 +7,12 @@ Names and order as in ``megatron/neox_arguments/arguments.py`` (``from_ymls``, `
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from distlint.model.document import Document, Mapping, find, node_value
 from distlint.model.launch import Launch
+from distlint.model.record import dataclass
 from distlint.model.span import Span
 from distlint.model.subject import Setting
 from distlint.model.value import Confidence, Value, known, unknown

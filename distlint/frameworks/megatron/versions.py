@@ -6,10 +6,10 @@ version.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from distlint.model import python as ir
+from distlint.model.record import dataclass
 from distlint.model.span import Span, whole_line
 from distlint.model.subject import Versions
 

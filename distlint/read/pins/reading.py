@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from distlint.model.facts import ReadError
 from distlint.model.pin import Include, Pin
+from distlint.model.record import dataclass
 from distlint.model.span import Span
 from distlint.read.pins.requirement import Requirement, RequirementError, parse_requirement
 

@@ -1,0 +1,163 @@
+"""What a name is at a place of a body: its chain walked back to what bound it, with what was stored into it on the way.
+
+Attributes are asked for by path (``names``): then only the steps count that may concern that path. Most names are bound to objects whose
+insides do not matter for the name itself, so the steps that could only change a mapping or list are left out at first, and applied
+when the name turns out to be one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from distlint.link.abstract import NOTHING, Abstract, Frame, Instance, Reference, options_of, separate, several
+from distlint.link.changes import after_store
+from distlint.link.flow import BINDS, CHANGES, HANDS, Bind, Env, Join, Store
+from distlint.link.handing import attribute_after_call
+from distlint.link.modules import ClassRef, FunctionRef
+from distlint.link.objects import attribute_of, attributes, concerns
+from distlint.model import python as ir
+from distlint.model.document import Leaf, Mapping, Sequence
+from distlint.model.span import Span
+from distlint.model.value import unknown
+
+if TYPE_CHECKING:
+    from distlint.link.evaluate import Evaluator
+
+Names = tuple[str, ...]
+
+
+def in_chain(evaluator: Evaluator, name: str, frame: Frame, state: Env, span: Span, names: Names = ()) -> Abstract:
+    """What a name, or an attribute of it, is in a state of a body."""
+    if names:
+        return _walk(evaluator, name, frame, state, span, names, whole=True)
+    bound = _walk(evaluator, name, frame, state, span, (), whole=False)
+    if not any(isinstance(option, Mapping | Sequence) for option in options_of(bound)):
+        return bound
+    return _walk(evaluator, name, frame, state, span, (), whole=True)
+
+
+def _walk(
+    evaluator: Evaluator, name: str, frame: Frame, state: Env, span: Span, names: Names, *, whole: bool
+) -> Abstract:
+    pending: list[Store] = []
+    place = state
+    while True:
+        if isinstance(place, Store):
+            if place.name == name and whole and _matters(evaluator, place, names):
+                if _replaces(place, names):
+                    base = _replaced(evaluator, place, frame, span, names)
+                    break
+                pending.append(place)
+        elif (isinstance(place, Bind) and place.name == name) or (
+            isinstance(place, Join) and _differs(evaluator, place, name, names, whole=whole)
+        ):
+            base = _at(evaluator, name, frame, place, span, names, whole=whole)
+            break
+        if place.prev is None:
+            base = evaluator.entry(name, frame, span, names)
+            break
+        place = place.prev
+    if not pending:
+        return base
+    key = (name, names, id(frame), id(pending[0]))
+    evaluator.keep((frame, pending[0]))
+    return evaluator.guarded(key, lambda: _changed(evaluator, pending, base, frame, span, names))
+
+
+def _matters(evaluator: Evaluator, store: Store, names: Names) -> bool:
+    if not names:
+        return True
+    if not concerns(store, names):
+        return False
+    if len(store.path) < len(names):
+        if store.action == "call":
+            return evaluator.project.is_stored(names[len(store.path)])
+        return store.action != "alias" or ".*" in store.path
+    return True
+
+
+def _differs(evaluator: Evaluator, join: Join, name: str, names: Names, *, whole: bool) -> bool:
+    """Whether what is asked for may differ between the ways that meet."""
+    touched = join.touched
+    if name not in touched:
+        return False
+    if name + BINDS in touched:
+        return True
+    if not names:
+        return whole and (name + CHANGES in touched or name + HANDS in touched)
+    if any(f"{name}.{one}" in touched for one in (names[0], "*", "__dict__")):
+        return True
+    return name + HANDS in touched and evaluator.project.is_stored(names[0])
+
+
+def _replaces(store: Store, names: Names) -> bool:
+    """Whether a step leaves nothing of what was there before."""
+    return bool(names) and len(store.path) <= len(names) and store.action not in ("call", "alias")
+
+
+def _replaced(evaluator: Evaluator, store: Store, frame: Frame, span: Span, names: Names) -> Abstract:
+    if store.action != "set" or ".*" in store.path:
+        return Leaf(unknown("changed in a way that is not followed", span), span)
+    return attribute_of(evaluator, store.expr, names[len(store.path) :], frame, store.at, span)
+
+
+def _changed(
+    evaluator: Evaluator, pending: list[Store], base: Abstract, frame: Frame, span: Span, names: Names
+) -> Abstract:
+    value = base
+    for store in reversed(pending):
+        path = store.path[len(names) :]
+        if len(store.path) < len(names):
+            value = attribute_after_call(evaluator, value, frame, store, span, names)
+            continue
+        options = options_of(value)
+        after = [after_store(evaluator, store, path, option, frame, span) for option in options]
+        if any(one is not other for one, other in zip(after, options, strict=True)):
+            value = after[0] if len(after) == 1 else separate(after, span)
+    return value
+
+
+def _at(
+    evaluator: Evaluator, name: str, frame: Frame, place: Bind | Join, span: Span, names: Names, *, whole: bool
+) -> Abstract:
+    key = (name, names, whole, id(frame), id(place))
+    evaluator.keep((frame, place))
+    if isinstance(place, Bind):
+        return evaluator.guarded(key, lambda: _bound(evaluator, place, frame, span, names))
+    return evaluator.guarded(key, lambda: _joined(evaluator, name, frame, place, span, names, key, whole=whole))
+
+
+def _joined(
+    evaluator: Evaluator, name: str, frame: Frame, join: Join, span: Span, names: Names, key: Any, *, whole: bool
+) -> Abstract:
+    branches = join.branches
+    if join.anywhere:
+        branches = [branches[0], *(b for b in branches[1:] if isinstance(b, Bind | Store) and b.name == name)]
+    elif join.test is not None and len(branches) == 2 and join.prev is not None:
+        decided = evaluator.truth(join.test, frame, join.prev)
+        if decided is not None:
+            branches = [branches[0] if decided else branches[1]]
+    first = _walk(evaluator, name, frame, branches[0], span, names, whole=whole)
+    # Around a loop: a mapping is what it was before, to be changed further; of anything else nothing is known yet.
+    before = first if isinstance(first, Mapping | Instance | Sequence) else NOTHING
+    with evaluator.standing(key, before):
+        others = [_walk(evaluator, name, frame, branch, span, names, whole=whole) for branch in branches[1:]]
+    return several([first, *others], span)
+
+
+def _bound(evaluator: Evaluator, bind: Bind, frame: Frame, span: Span, names: Names) -> Abstract:
+    expr = bind.expr
+    if expr is None:
+        return Leaf(unknown("not followed", span), span)
+    if isinstance(expr, ir.Define):
+        made = FunctionRef if expr.kind == "function" else ClassRef
+        scope = frame if frame.function >= 0 else None
+        return attributes(evaluator, Reference(made(frame.file, expr.index), span, scope=scope), names, span)
+    if isinstance(expr, ir.AugAssign):
+        return attributes(evaluator, evaluator.evaluate(evaluator.operation(expr), frame, bind.at), names, span)
+    if not bind.part:
+        return attribute_of(evaluator, expr, names, frame, bind.at, span)  # type: ignore[arg-type]
+    value = evaluator.evaluate(expr, frame, bind.at)  # type: ignore[arg-type]
+    for part in bind.part:
+        value = evaluator.take(value, part, span)
+    return attributes(evaluator, value, names, span)
