@@ -193,7 +193,7 @@ class _Analysis:
 
         rulebook = Rulebook.load(self._settings.rule_folders, installed=self._settings.installed_rules)
         present = self._frameworks_present()
-        judgement = judge(project, rulebook, self._settings, subject_kinds().values(), present)
+        judgement = judge(project, rulebook, self._settings, subject_kinds(present).values(), present)
         own: list[ProjectError] = []
         statistics = {
             "files": len(self._discovery.paths),

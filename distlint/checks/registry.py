@@ -7,9 +7,7 @@ project to findings; it is imported when a rule that names it is judged.
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
 from typing import Any, TypeVar
 
 from distlint.model.finding import Finding, FixPlan, Operation, Related, Safety, Severity
@@ -78,6 +76,7 @@ Check = Callable[[CheckContext], Iterable[Finding]]
 
 _Registered = TypeVar("_Registered", bound=Check)
 _CHECKS: dict[str, Check] = {}
+_PACKAGE = "distlint.checks"
 
 
 def check(name: str) -> Callable[[_Registered], _Registered]:
@@ -96,28 +95,23 @@ def check(name: str) -> Callable[[_Registered], _Registered]:
 def find_check(name: str) -> Check | None:
     """The check with a name, or ``None``.
 
-    The module with the name of the check (``rank-divergence`` in ``checks/rank_divergence.py``, or a folder of that
-    name) is tried first, so that a run imports only what it needs; else all modules of ``distlint.checks`` are.
+    It stands in the module of that name (``rank-divergence`` in ``checks/rank_divergence.py``), so that a run imports only what it needs.
     """
     if name not in _CHECKS:
-        module = name.replace("-", "_")
-        if module in _modules():
-            importlib.import_module(f"distlint.checks.{module}")
-    if name not in _CHECKS:
-        for module in _modules():
-            importlib.import_module(f"distlint.checks.{module}")
+        module = f"{_PACKAGE}.{name.replace('-', '_')}"
+        try:
+            importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name != module:
+                raise
     return _CHECKS.get(name)
 
 
 def check_names() -> frozenset[str]:
     """The names of all checks; imports every module of ``distlint.checks``."""
-    for module in _modules():
-        importlib.import_module(f"distlint.checks.{module}")
+    import pkgutil
+
+    package = importlib.import_module(_PACKAGE)
+    for info in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{_PACKAGE}.{info.name}")
     return frozenset(_CHECKS)
-
-
-@lru_cache(maxsize=1)
-def _modules() -> tuple[str, ...]:
-    import distlint.checks
-
-    return tuple(sorted(info.name for info in pkgutil.iter_modules(distlint.checks.__path__)))

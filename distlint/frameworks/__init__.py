@@ -5,7 +5,7 @@ The only place that knows a framework's name. The early steps get the descriptio
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from functools import cache
 from importlib import import_module
 
@@ -24,10 +24,10 @@ def specs() -> tuple[FrameworkSpec, ...]:
     return (*(import_module(f"{__name__}.{name}.spec").SPEC for name in NAMES), SPEC)
 
 
-def subject_kinds(names: Sequence[str] = NAMES) -> dict[str, SubjectKind]:
-    """The kinds of subject that rules can be about, by name; loads the frameworks' modelling code."""
+def subject_kinds(names: Collection[str] = NAMES) -> dict[str, SubjectKind]:
+    """The kinds of subject that rules about some frameworks can use, by name; loads the modelling code of these only."""
     kinds: dict[str, SubjectKind] = {}
-    for name in (*names, "general"):
+    for name in (*(name for name in NAMES if name in names), "general"):
         module = f"{__name__}.{name}.subjects" if name != "general" else f"{__name__}.general"
         for kind in import_module(module).KINDS:
             kinds[kind.name] = kind

@@ -1,4 +1,5 @@
-"""What an expression can evaluate to: a tree of values, an object that a call made, a reference, or several of these."""
+"""What an expression can evaluate to: a tree of values, an object that a call made, a reference, or several of
+these."""
 
 from __future__ import annotations
 
@@ -20,10 +21,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Frame:
-    """Where an expression is evaluated: a file, the function around it (-1: module level), and what its parameters are, if known.
+    """Where an expression is evaluated: a file, the function around it (-1: module level), and what its parameters
+    are, if known.
 
-    ``bindings`` maps parameters to what the caller gave; a parameter that is not in it is looked up at all callers. ``depth`` counts the
-    calls that led here. ``instance`` is what ``self`` (or ``cls``) is.
+    ``bindings`` maps parameters to what the caller gave; a parameter that is not in it is looked up at all callers.
+    ``depth`` counts the calls that led here. ``instance`` is what ``self`` (or ``cls``) is.
     """
 
     file: str
@@ -41,7 +43,8 @@ class Frame:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Delayed:
-    """An argument that is evaluated when somebody asks: an expression with where it stands, or a value that is already there.
+    """An argument that is evaluated when somebody asks: an expression with where it stands, or a value that is
+    already there.
 
     ``attributes`` are attributes of it that were worked out already, by their path.
     """
@@ -57,8 +60,8 @@ class Delayed:
 class Instance:
     """What a call gave that we do not look into: an object of a class, or a library function's result.
 
-    ``part`` are the steps into the result (an index of an unpacked tuple, ``.name`` of an attribute that is not known). ``frame`` and
-    ``state`` are where the call stands, so that its arguments can be evaluated later.
+    ``part`` are the steps into the result (an index of an unpacked tuple, ``.name`` of an attribute that is not
+    known). ``frame`` and ``state`` are where the call stands, so that its arguments can be evaluated later.
     """
 
     callee: Target
@@ -79,7 +82,8 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A function, class or module itself, with the place where it was named; ``receiver`` is the object of a bound method."""
+    """A function, class or module itself, with the place where it was named; ``receiver`` is the object of a bound
+    method."""
 
     target: Target
     span: Span
@@ -125,7 +129,8 @@ Abstract = Leaf | Mapping | Sequence | Instance | Reference | LambdaValue | Part
 
 
 NOTHING = Leaf(unknown("no value reaches here"), Span("", 1, 1, 1, 1))
-"""What a name is on the way back of a loop that leaves it alone: adds nothing to the other ways. Compared by identity."""
+"""What a name is on the way back of a loop that leaves it alone: adds nothing to the other ways. Compared by
+identity."""
 
 
 def node_of(value: Abstract, span: Span) -> Node:

@@ -1,8 +1,8 @@
 """Which names of a body may mean the same object, so that a change through one of them is seen through the others.
 
-Kept while a body is walked in the order of the text. A name that was plainly assigned from another (``zero = config["zero"]``) gets
-the other's changes exactly; where it is less clear (a container, a conditional expression, a function's result), the other object is
-only known to have changed somehow.
+Kept while a body is walked in the order of the text. A name that was plainly assigned from another (``zero =
+config["zero"]``) gets the other's changes exactly; where it is less clear (a container, a conditional expression, a
+function's result), the other object is only known to have changed somehow.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _SHALLOW_COPIES = frozenset({"copy", "dict", "list", "OrderedDict"})
 
 
 class _Link(NamedTuple):
-    """``name`` is what stands at ``path`` of ``root``; ``kind`` is ``exact``, ``shallow`` (a copy of the outermost level) or ``loose``."""
+    """``name`` is what stands at ``path`` of ``root``; ``kind`` is ``exact``, ``shallow`` (a copy of the outermost
+    level) or ``loose``."""
 
     name: str
     root: str
@@ -94,7 +95,8 @@ class Aliases:
 
 
 def _below(path: Path, start: Path) -> Path | None:
-    """What remains of ``path`` behind ``start``; empty where that can't be told, ``None`` where they lead to different places."""
+    """What remains of ``path`` behind ``start``; empty where that can't be told, ``None`` where they lead to
+    different places."""
     for step, wanted in zip(path, start, strict=False):
         same = _same_step(step, wanted)
         if same is None:

@@ -53,12 +53,13 @@ def call_builtin(
     evaluator: Evaluator, name: str, call: ir.Call, frame: Frame, state: Env, span: Span
 ) -> Abstract | None:
     """The result of a built-in function; ``None`` for one that we don't model."""
+    """The result of a built-in function by its name; ``None`` for one that we don't model."""
     if name == "dict":
         return dict_call(evaluator, call, frame, state, span)
     if name in _COLLECTIONS and len(call.args) <= 1:
         if not call.args:
             return Sequence((), span)
-        return _collected(evaluator, name, evaluator.evaluate(call.args[0], frame, state), span)
+        return _collected(name, evaluator.evaluate(call.args[0], frame, state), span)
     if name in ("range", "zip", "enumerate"):
         return _iterated(evaluator, name, call, frame, state, span)
     if name == "isinstance" and len(call.args) == 2:
@@ -129,7 +130,7 @@ def _from_pairs(value: Abstract, span: Span) -> Mapping | None:
 _COLLECTIONS = frozenset({"list", "tuple", "set", "frozenset", "sorted", "reversed", "iter"})
 
 
-def _collected(evaluator: Evaluator, name: str, value: Abstract, span: Span) -> Abstract | None:
+def _collected(name: str, value: Abstract, span: Span) -> Abstract | None:
     """A list of what an iterable gives, in its order or sorted."""
     items = elements(value)
     if items is None:
@@ -168,8 +169,7 @@ def _iterated(evaluator: Evaluator, name: str, call: ir.Call, frame: Frame, stat
             return None
         columns = [[Leaf(known(index, span), span) for index in range(len(columns[0]))], columns[0]]
     rows: list[Node] = []
-    for row in zip(*(column or () for column in columns), strict=False):
-        rows.append(Sequence(tuple(row), span))
+    rows.extend(Sequence(tuple(row), span) for row in zip(*(column or () for column in columns), strict=False))
     return Sequence(tuple(rows), span) if all(column is not None for column in columns) else None
 
 

@@ -1,8 +1,8 @@
 """What a name is at a place of a body: its chain walked back to what bound it, with what was stored into it on the way.
 
-Attributes are asked for by path (``names``): then only the steps count that may concern that path. Most names are bound to objects whose
-insides do not matter for the name itself, so the steps that could only change a mapping or list are left out at first, and applied
-when the name turns out to be one.
+Attributes are asked for by path (``names``): then only the steps count that may concern that path. Most names are
+bound to objects whose insides do not matter for the name itself, so the steps that could only change a mapping or
+list are left out at first, and applied when the name turns out to be one.
 """
 
 from __future__ import annotations
@@ -78,9 +78,9 @@ def _matters(evaluator: Evaluator, store: Store, names: Names) -> bool:
 
 def _differs(evaluator: Evaluator, join: Join, name: str, names: Names, *, whole: bool) -> bool:
     """Whether what is asked for may differ between the ways that meet."""
-    touched = join.touched
-    if name not in touched:
+    if name not in join.touched:
         return False
+    touched = join.touched.how
     if name + BINDS in touched:
         return True
     if not names:

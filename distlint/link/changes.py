@@ -200,9 +200,8 @@ def _after_call(
     inner = before if keys == () else _inside(before, keys) if keys and isinstance(before, Mapping) else None
     if not isinstance(inner, Mapping | Sequence):
         return before
-    results = []
-    for callee in options_of(evaluator.evaluate(call.func, frame, store.prev)):
-        results.append(_left_behind(evaluator, callee, call, store, inner, frame, span))
+    callees = options_of(evaluator.evaluate(call.func, frame, store.at))
+    results = [_left_behind(evaluator, callee, call, store, inner, frame, span) for callee in callees]
     after = results[0] if len(results) == 1 else several(results, span)
     if after is inner:
         return before

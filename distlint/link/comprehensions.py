@@ -21,7 +21,7 @@ MAX_ROUNDS = 100
 """Rounds over all ``for`` clauses together; more leave the result open."""
 
 
-class _TooMany(Exception):  # noqa: N818 - a signal, no error
+class _NotFollowedError(Exception):  # noqa: N818 - a signal, no error
     """The comprehension has more items than we follow, or some that can't be told."""
 
 
@@ -43,7 +43,7 @@ def comprehended(evaluator: Evaluator, expr: ir.Comprehension, frame: Frame, sta
                 entries.append(Entry(key.only, key.spans[0] if key.spans else span, node))
             else:
                 is_open = True
-    except _TooMany:
+    except _NotFollowedError:
         is_open = True
         items.clear()
         entries = [Entry(entry.key, entry.key_span, _doubtful(entry.node), False) for entry in entries]
@@ -72,11 +72,11 @@ def _rounds(
     target, iterable, tests = generators[0]
     items = elements(evaluator.evaluate(iterable, frame, state))
     if items is None:
-        raise _TooMany
+        raise _NotFollowedError
     for item in items:
         budget[0] -= 1
         if budget[0] < 0:
-            raise _TooMany
+            raise _NotFollowedError
         local = dict(frame.local)
         _assign(evaluator, target, lifted(item), local, span)
         inner = replace(frame, local=local)
@@ -85,7 +85,7 @@ def _rounds(
         if any(one is False for one in decided):
             continue
         if any(one is None for one in decided):
-            raise _TooMany
+            raise _NotFollowedError
         yield from _rounds(evaluator, generators[1:], inner, state, span, budget)
 
 
@@ -95,5 +95,5 @@ def _assign(evaluator: Evaluator, target: ir.Expr, value: Abstract, local: dict[
     elif type(target) is ir.ListDisplay:
         for index, part in enumerate(target.items):
             if type(part) is ir.Starred:
-                raise _TooMany
+                raise _NotFollowedError
             _assign(evaluator, part, part_of_value(evaluator, value, index, span), local, span)

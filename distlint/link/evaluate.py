@@ -1,8 +1,9 @@
 """Finds out what an expression can be, without running anything.
 
-A demand-driven evaluation over the environment chains of ``link.flow``: names through assignments, parameters through all callers,
-attributes through the methods that set them, dict displays with the stores that follow, options through the parser that defines them.
-Everything is bounded: by depth, by the number of steps, and by remembering what is being evaluated.
+A demand-driven evaluation over the environment chains of ``link.flow``: names through assignments, parameters through
+all callers, attributes through the methods that set them, dict displays with the stores that follow, options through
+the parser that defines them. Everything is bounded: by depth, by the number of steps, and by remembering what is
+being evaluated.
 """
 
 from __future__ import annotations
@@ -111,8 +112,8 @@ Key = tuple[Any, ...]
 class Evaluator:
     """Evaluates expressions of a project, for one run or for none.
 
-    ``options`` answers what a parsed option is; see ``link.options``. Results are remembered per place, so an evaluator should live as
-    long as its project and run do.
+    ``options`` answers what a parsed option is; see ``link.options``. Results are remembered per place, so an
+    evaluator should live as long as its project and run do.
     """
 
     def __init__(self, project: Project, options: Any = None) -> None:
@@ -123,14 +124,16 @@ class Evaluator:
         # An answer is remembered with the depth that it took, so that it is given or refused alike whoever asks first.
         self._memo: dict[Key, tuple[Abstract, int]] = {}
         self._active: set[Key] = set()
-        # What the answers being worked out were cut short by: places that are being evaluated further out, or a limit (``()``).
+        # What the answers being worked out were cut short by: places that are being evaluated further out, or a limit
+        # (``()``).
         self._cuts: set[Key] = set()
         self._depth = 0
         self._deepest = 0
         self._steps = 0
         # Answers are remembered by the identity of what was asked, so that must stay alive.
         self._alive: list[object] = []
-        # What a place is taken for while it is being evaluated: a name when a loop was entered, an attribute before a method changes it.
+        # What a place is taken for while it is being evaluated: a name when a loop was entered, an attribute before a
+        # method changes it.
         self._standing: dict[Key, Abstract] = {}
         # Answers that hold only as long as the places that cut them short are being evaluated, and which those are.
         self._tentative: dict[Key, tuple[Abstract, int, frozenset[Key]]] = {}
@@ -201,7 +204,8 @@ class Evaluator:
     # Remembering -------------------------------------------------------------------------------------------------
 
     def guarded(self, key: Key, work: Callable[[], Abstract]) -> Abstract:
-        """The answer to a question, remembered; where the question comes up again while it is being answered, what stands for it."""
+        """The answer to a question, remembered; where the question comes up again while it is being answered, what
+        stands for it."""
         found = self._memo.get(key)
         if found is not None:
             if not self._depth or self._depth + found[1] <= MAX_DEPTH:
@@ -249,7 +253,8 @@ class Evaluator:
         return result
 
     def _forget(self, key: Key) -> None:
-        """Drops the answers that depended on a place that is no longer being evaluated, or is taken for something else now."""
+        """Drops the answers that depended on a place that is no longer being evaluated, or is taken for something
+        else now."""
         for dependent in self._dependents.pop(key, ()):
             self._tentative.pop(dependent, None)
 
@@ -400,7 +405,8 @@ class Evaluator:
         return Leaf(unknown("holds parts that are not known", span), span)
 
     def part_of(self, instance: Instance, part: int | str) -> Abstract:
-        """A part of what a call gave: an item of an unpacked tuple, an element of an iterable, an attribute that nobody sets."""
+        """A part of what a call gave: an item of an unpacked tuple, an element of an iterable, an attribute that
+        nobody sets."""
         if self.options is not None:
             found = self.options.part(self, instance, part)
             if found is not None:
@@ -427,7 +433,8 @@ class Evaluator:
     # Names -------------------------------------------------------------------------------------------------------
 
     def name(self, name: str, frame: Frame, state: Env, span: Span, names: tuple[str, ...] = ()) -> Abstract:
-        """What a name (or an attribute of it) can be in a state: local, of an enclosing function, of the module, imported, built in."""
+        """What a name (or an attribute of it) can be in a state: local, of an enclosing function, of the module,
+        imported, built in."""
         if name in frame.local:
             return self._given(frame.local[name], names, span)
         current = frame
@@ -608,7 +615,8 @@ class Evaluator:
         return attribute_of(self, expr.base, (expr.name,), frame, state, span)
 
     def _shadowed(self, expr: ir.Expr, frame: Frame) -> bool:
-        """Whether the root of a dotted expression is a variable here, or an object that the body changes, and not what the module binds."""
+        """Whether the root of a dotted expression is a variable here, or an object that the body changes, and not
+        what the module binds."""
         while type(expr) is ir.Attribute:
             expr = expr.base
         if type(expr) is not ir.Name:
@@ -640,7 +648,8 @@ class Evaluator:
 
 
 def find_argument(call: ir.Call, name: str, position: int | None) -> tuple[ir.Expr | None, bool]:
-    """The expression given for a parameter, and whether its absence is certain (nothing spread with ``*`` or ``**``)."""
+    """The expression given for a parameter, and whether its absence is certain (nothing spread with ``*`` or
+    ``**``)."""
     for keyword in call.keywords:
         if keyword.name == name:
             return keyword.value, True

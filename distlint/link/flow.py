@@ -1,7 +1,8 @@
 """The order in which names get their values: an environment chain per function.
 
-Walking a body once gives one small node per assignment, linked to the one before it, and a join where paths meet. A variable's value
-at a place is found by walking the chain backwards from there, on demand; nothing is evaluated before somebody asks.
+Walking a body once gives one small node per assignment, linked to the one before it, and a join where paths meet. A
+variable's value at a place is found by walking the chain backwards from there, on demand; nothing is evaluated before
+somebody asks.
 """
 
 from __future__ import annotations
@@ -10,14 +11,15 @@ from bisect import bisect_right
 from dataclasses import field
 
 from distlint.link.aliases import Aliases
-from distlint.link.walking import access_path, effects_in, literal_items
+from distlint.link.walking import access_path, effects_in, literal_items, statements
 from distlint.model import python as ir
 from distlint.model.record import dataclass
 
 __all__ = ["Assume", "Bind", "Env", "Flow", "Join", "Store", "access_path", "flow_of"]
 
 BINDS, CHANGES, HANDS = " =", " []", " ()"
-"""Behind a name in ``Join.touched``: it is bound, the mapping or list behind it is changed, it is handed to a function."""
+"""Behind a name in ``Touched.how``: it is bound, the mapping or list behind it is changed, it is handed to a
+function."""
 
 MAX_UNROLLED = 120
 """Statements that a body gains at most by loops over literals, which are walked once per item."""
@@ -35,10 +37,11 @@ class Env:
 class Bind(Env):
     """``name`` gets a value: ``expr`` evaluated before the step, then ``part``.
 
-    ``part`` is empty for the value itself, ``(index,)`` for an unpacked item, ``"*"`` for an element of an iterable, ``"enter"`` for what
-    a context manager gives, ``"+"`` and so on for an augmented assignment, ``(start, stop)`` behind ``":"`` for the rest of an unpacking,
-    ``"?"`` for something that we don't follow. ``expr`` is the statement for a nested ``def`` or ``class``. ``at`` is the state in which the
-    expression is evaluated: before its own effects (``x = config.pop("a")``).
+    ``part`` is empty for the value itself, ``(index,)`` for an unpacked item, ``"*"`` for an element of an iterable,
+    ``"enter"`` for what a context manager gives, ``"+"`` and so on for an augmented assignment, ``(start, stop)``
+    behind ``":"`` for the rest of an unpacking, ``"?"`` for something that we don't follow. ``expr`` is the statement
+    for a nested ``def`` or ``class``. ``at`` is the state in which the expression is evaluated: before its own
+    effects (``x = config.pop("a")``).
     """
 
     __slots__ = ("at", "expr", "name", "part")
@@ -61,9 +64,10 @@ class Bind(Env):
 class Store(Env):
     """Something inside the object behind ``name`` changes.
 
-    ``path`` are the steps from the name to the changed place (subscripts as expressions, attributes as ``.name``); ``action`` is ``set``, a
-    mutating method's name, ``delete``, an augmented operator (``+=``), ``call`` (the object was handed to a function, ``expr`` is the
-    call), ``alias`` (something that may be the same object changed) or ``unknown``. ``at`` is the state in which ``expr`` is evaluated.
+    ``path`` are the steps from the name to the changed place (subscripts as expressions, attributes as ``.name``);
+    ``action`` is ``set``, a mutating method's name, ``delete``, an augmented operator (``+=``), ``call`` (the object
+    was handed to a function, ``expr`` is the call), ``alias`` (something that may be the same object changed) or
+    ``unknown``. ``at`` is the state in which ``expr`` is evaluated.
     """
 
     __slots__ = ("action", "at", "expr", "name", "path")
@@ -79,18 +83,28 @@ class Store(Env):
         self.expr = expr
 
 
-class Join(Env):
-    """Paths meet: ``branches`` are the states at their ends, ``prev`` the state before they parted, ``touched`` the names that differ
-    (also with how: ``name =``, ``name []``, ``name ()``, ``name.attribute``).
+class Touched(set[str]):
+    """Names that a block binds or changes. ``how`` says what of them: ``name =``, ``name []``, ``name ()`` or
+    ``name.attribute``."""
 
-    ``test`` is the condition that chooses between the first branch and the second, where there is one. ``anywhere`` marks the start of
-    an exception handler: the branches after the first are single steps of the guarded body, any of which may have been the last.
+    def __init__(self) -> None:
+        super().__init__()
+        self.how: set[str] = set()
+
+
+class Join(Env):
+    """Paths meet: ``branches`` are the states at their ends, ``prev`` the state before they parted, ``touched`` the
+    names that differ.
+
+    ``test`` is the condition that chooses between the first branch and the second, where there is one. ``anywhere``
+    marks the start of an exception handler: the branches after the first are single steps of the guarded body, any of
+    which may have been the last.
     """
 
     __slots__ = ("anywhere", "branches", "test", "touched")
 
     def __init__(
-        self, prev: Env, branches: list[Env], touched: set[str], test: ir.Expr | None = None, *, anywhere: bool = False
+        self, prev: Env, branches: list[Env], touched: Touched, test: ir.Expr | None = None, *, anywhere: bool = False
     ) -> None:
         self.prev = prev
         self.branches = branches
@@ -112,16 +126,17 @@ class Assume(Env):
 
 @dataclass(slots=True)
 class Flow:
-    """The chain of one body: ``entry``, ``exit`` (``None`` if the end is never reached), and every ``return`` with its state.
+    """The chain of one body: ``entry``, ``exit`` (``None`` if the end is never reached), and every ``return`` with
+    its state.
 
-    ``assigned`` are the names that the body binds or changes, ``bound`` those that are its own variables, ``outer`` those that it declares
-    ``global`` or ``nonlocal``.
+    ``assigned`` are the names that the body binds or changes, ``bound`` those that are its own variables, ``outer``
+    those that it declares ``global`` or ``nonlocal``.
     """
 
     entry: Env
     exit: Env | None
     returns: list[tuple[ir.Return, Env]] = field(default_factory=list)
-    assigned: set[str] = field(default_factory=set)
+    assigned: Touched = field(default_factory=lambda: Touched())
     bound: set[str] = field(default_factory=set)
     outer: set[str] = field(default_factory=set)
     has_yield: bool = False
@@ -146,7 +161,8 @@ class Flow:
 
 
 def flow_of(body: tuple[ir.Stmt, ...], module: ir.Module | None = None, *, nested: bool = False) -> Flow:
-    """The flow of a function's or module's body; ``module`` names the definitions inside it, ``nested`` says that it is a function's."""
+    """The flow of a function's or module's body; ``module`` names the definitions inside it, ``nested`` says that
+    it is a function's."""
     flow = Flow(Env(None), None)
     flow.exit = _Walker(flow, module, nested=nested).block(body, flow.entry)
     flow.bound -= flow.outer
@@ -158,7 +174,7 @@ class _Walker:
         self._flow = flow
         self._module = module
         self._nested = nested
-        self._touched: list[set[str]] = [flow.assigned]
+        self._touched: list[Touched] = [flow.assigned]
         self._breaks: list[list[Env]] = []
         self._continues: list[list[Env]] = []
         self._trails: list[list[Env]] = []
@@ -178,7 +194,7 @@ class _Walker:
     ) -> Env:
         for touched in self._touched:
             touched.add(name)
-            touched.add(name + BINDS)
+            touched.how.add(name + BINDS)
         self._flow.bound.add(name)
         return self._step(Bind(state, name, expr, part, at))
 
@@ -200,7 +216,7 @@ class _Walker:
         how = HANDS if action == "call" and first is None else first if isinstance(first, str) else CHANGES
         for touched in self._touched:
             touched.add(name)
-            touched.add(name + how)
+            touched.how.add(name + how)
         return self._step(Store(state, name, path, action, expr, at))
 
     def _step(self, step: Env) -> Env:
@@ -250,8 +266,15 @@ class _Walker:
         """A definition at module level is found by its name alone, unless it may be one of several."""
         if self._module is None or not (self._nested or len(self._touched) > 1):
             return state
-        table = self._module.functions if statement.kind == "function" else self._module.classes
-        return self.bind(state, table[statement.index].name, statement)
+        if statement.kind == "class":
+            return self.bind(state, self._module.classes[statement.index].name, statement)
+        function = self._module.functions[statement.index]
+        for inner in statements(function.body):
+            if isinstance(inner, ir.Jump) and inner.kind == "nonlocal":
+                # The function may set these whenever somebody calls it.
+                for name in inner.values:
+                    state = self.bind(state, name.id, None, ("?",)) if isinstance(name, ir.Name) else state
+        return self.bind(state, function.name, statement)
 
     def _assign(self, statement: ir.Assign, state: Env) -> Env:
         value = statement.value
@@ -347,7 +370,7 @@ class _Walker:
 
     def _if(self, statement: ir.If, state: Env) -> Env | None:
         state = self._effects(statement.test, state)
-        touched: set[str] = set()
+        touched = Touched()
         self._touched.append(touched)
         taken = self._arm(statement.body, Assume(state, statement.test, True))
         other = self._arm(statement.orelse, Assume(state, statement.test, False))
@@ -366,7 +389,7 @@ class _Walker:
                 rest = body
                 break
             tests.append((_case_test(statement.subject, pattern, guard), body))
-        touched: set[str] = set()
+        touched = Touched()
         self._touched.append(touched)
         states: list[Env] = [state]
         arms: list[Env | None] = []
@@ -385,7 +408,7 @@ class _Walker:
     def _loop(self, statement: ir.For | ir.While, state: Env) -> Env | None:
         state = self._effects(statement.iterable if isinstance(statement, ir.For) else statement.test, state)
         items = literal_items(statement) if isinstance(statement, ir.For) else None
-        touched: set[str] = set()
+        touched = Touched()
         self._touched.append(touched)
         self._breaks.append([])
         self._continues.append([])
@@ -411,7 +434,8 @@ class _Walker:
         return exits[0] if len(exits) == 1 else Join(state, exits, touched)
 
     def _unroll(self, statement: ir.For | ir.While, items: list[ir.Expr], state: Env) -> Env | None:
-        """The state after a loop over a literal, its body walked once per item; ``None`` if that is too much or the body leaves early."""
+        """The state after a loop over a literal, its body walked once per item; ``None`` if that is too much or
+        the body leaves early."""
         size = len(items) * len(statement.body)
         if not isinstance(statement, ir.For) or self._unrolled + size > MAX_UNROLLED or not self._marking:
             return None
@@ -443,7 +467,7 @@ class _Walker:
         final: tuple[ir.Stmt, ...],
         state: Env,
     ) -> Env | None:
-        touched: set[str] = set()
+        touched = Touched()
         self._touched.append(touched)
         trail: list[Env] = []
         self._trails.append(trail)

@@ -1,7 +1,7 @@
 """Which file a module name means, and what a name in a file refers to.
 
-Names are resolved with the imports and definitions of a file, across re-exports, without importing anything. A name of a library is a
-dotted string; a name of the project is a file with an index into its definitions.
+Names are resolved with the imports and definitions of a file, across re-exports, without importing anything. A name
+of a library is a dotted string; a name of the project is a file with an index into its definitions.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ class ModuleTable:
     def find(self, dotted: str, importer: str, level: int = 0) -> str | None:
         """The project file that a module name means when ``importer`` imports it, or ``None`` for a library's module.
 
-        Absolute names are searched from the importer's folder upwards and in ``src`` folders on the way, as running a script from
-        its folder, from the root, or an installed package would find them.
+        Absolute names are searched from the importer's folder upwards and in ``src`` folders on the way, as running a
+        script from its folder, from the root, or an installed package would find them.
         """
         key = (f"{'.' * level}{dotted}", importer.rpartition("/")[0])
         if key not in self._found:
@@ -316,7 +316,8 @@ def _collect_definitions(module: ir.Module, body: tuple[ir.Stmt, ...], bindings:
 
 def _bind_target(target: ir.Expr, bindings: Bindings) -> None:
     if type(target) is ir.Name:
-        # A variable that shadows an import or a definition (``X = None`` in an ``except ImportError``) does not replace it.
+        # A variable that shadows an import or a definition (``X = None`` in an ``except ImportError``) does not replace
+        # it.
         bindings.names.setdefault(target.id, None)
     elif type(target) is ir.ListDisplay:
         for item in target.items:

@@ -1,7 +1,8 @@
 """Attributes: of classes and their objects, of dataclasses and enumerations, of what library calls gave.
 
-An attribute is what was stored into it last. Its value is looked for along the chain of the name in front of it, so that
-``args.config = ...`` is seen by a later ``args.config``, also where the object went through a parameter or a return in between.
+An attribute is what was stored into it last. Its value is looked for along the chain of the name in front of it, so
+that ``args.config = ...`` is seen by a later ``args.config``, also where the object went through a parameter or a
+return in between.
 """
 
 from __future__ import annotations
@@ -152,7 +153,8 @@ def _of_reference(evaluator: Evaluator, base: Reference, name: str, span: Span) 
 
 
 def class_attribute(evaluator: Evaluator, owner: ClassRef, name: str, span: Span) -> Abstract | None:
-    """What the body of a class, or of one of its bases in the project, binds a name to; members of an enumeration are objects."""
+    """What the body of a class, or of one of its bases in the project, binds a name to; members of an enumeration
+    are objects."""
     for one in evaluator.modules.ancestry(owner):
         expr = _in_body(evaluator.project.class_(one), name)
         if expr is None:
@@ -388,7 +390,8 @@ def _left_by(
 
 
 def _method_frame(evaluator: Evaluator, method: FunctionRef, instance: Instance, owner: ClassRef) -> Frame:
-    """A frame for a method of an object: the constructor's arguments are known, those of other methods come from their callers."""
+    """A frame for a method of an object: the constructor's arguments are known, those of other methods come from
+    their callers."""
     function = evaluator.project.function(method)
     key = ("frame", method, *instance.identity)
     found = evaluator.frames.get(key)

@@ -35,7 +35,8 @@ ParserId = tuple[str, int]
 
 @dataclass(slots=True)
 class Option:
-    """One option of a parser: its flags as written (empty for a positional one), where its value goes, and how it is read."""
+    """One option of a parser: its flags as written (empty for a positional one), where its value goes, and how it
+    is read."""
 
     dest: str
     flags: tuple[str, ...]
@@ -54,8 +55,9 @@ class Option:
 class Parser:
     """A parser with all its options.
 
-    ``open`` says that it may have options that we can't see; ``known_only`` that it leaves unknown options alone (``parse_known_args``).
-    ``allow_abbreviations`` is argparse's default. ``span`` is where it is made, ``parsed_at`` where it is used.
+    ``open`` says that it may have options that we can't see; ``known_only`` that it leaves unknown options alone
+    (``parse_known_args``). ``allow_abbreviations`` is argparse's default. ``span`` is where it is made, ``parsed_at``
+    where it is used.
     """
 
     span: Span
@@ -106,7 +108,8 @@ def receiver_of(evaluator: Evaluator, instance: Instance) -> Instance | None:
 
 
 def root_parser(evaluator: Evaluator, value: Abstract) -> Instance | None:
-    """The parser behind a value: groups and framework helpers that return the parser they were given lead back to it."""
+    """The parser behind a value: groups and framework helpers that return the parser they were given lead back to
+    it."""
     for _ in range(20):
         value = lifted(value)
         options = [option for option in options_of(value) if isinstance(option, Instance)]

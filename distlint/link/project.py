@@ -53,7 +53,8 @@ class CallSite(NamedTuple):
 
 
 class Caller(NamedTuple):
-    """A call of a project function; ``shift`` is added to a parameter's position to find its argument (1 behind ``partial(f, ...)``)."""
+    """A call of a project function; ``shift`` is added to a parameter's position to find its argument (1 behind
+    ``partial(f, ...)``)."""
 
     file: str
     site: ir.Site
@@ -145,7 +146,8 @@ class Project:
 
     @cached_property
     def launch_index(self) -> LaunchIndex:
-        """Every command line of the project that starts processes; without any shell script, nothing of the shell is imported."""
+        """Every command line of the project that starts processes; without any shell script, nothing of the shell
+        is imported."""
         if not any(facts.shell is not None for facts in self.facts.values()):
             return LaunchIndex()
         from distlint.link.launches import find_launches
@@ -185,7 +187,8 @@ class Project:
         return self._flows[key]
 
     def attribute_stores(self, owner: ClassRef) -> dict[str, list[tuple[FunctionRef, ir.Expr | None, tuple[Any, ...]]]]:
-        """What each attribute of a class's objects is set to: (method or class body, expression or ``None``, part of it)."""
+        """What each attribute of a class's objects is set to: (method or class body, expression or ``None``, part
+        of it)."""
         if owner not in self._attribute_stores:
             found: dict[str, list[tuple[FunctionRef, ir.Expr | None, tuple[Any, ...]]]] = {}
             self._attribute_stores[owner] = found
@@ -266,8 +269,8 @@ class Project:
     def calls_to(self, names: Collection[str]) -> Iterator[CallSite]:
         """The calls of library functions and classes by their dotted (canonical) names.
 
-        A name such as ``pkg.Class().method`` or ``pkg.function()[0].method`` means a method of what another call gave; it is found by
-        evaluating the receiver, so for every object that reaches the call.
+        A name such as ``pkg.Class().method`` or ``pkg.function()[0].method`` means a method of what another call
+        gave; it is found by evaluating the receiver, so for every object that reaches the call.
         """
         plain = {name for name in names if "()" not in name}
         methods = {name for name in names if "()" in name}
@@ -354,7 +357,8 @@ class Project:
             yield from self.sites(one)
 
     def _refers(self, expr: ir.Expr, found: CallSite, ref: FunctionRef) -> bool:
-        """Whether an expression at a call site names a function: at module level, or a function nested around the call."""
+        """Whether an expression at a call site names a function: at module level, or a function nested around the
+        call."""
         if self.modules.resolve(expr, found.file) == ref:
             return True
         if type(expr) is not ir.Name or found.file != ref.file or expr.id != self.function(ref).name:
@@ -471,7 +475,8 @@ class Project:
     # Documents ---------------------------------------------------------------------------------------------------
 
     def loaded(self, path: Value, script: str, loader: str, span: Span) -> Node:
-        """The tree of a configuration file that a script reads; an unknown leaf if it is not known or not in the project."""
+        """The tree of a configuration file that a script reads; an unknown leaf if it is not known or not in the
+        project."""
         document = self.document(path, script)
         if document is None:
             reason = f"`{path.only}` is not in the project" if path.is_known else path.reason or "the path is not known"
@@ -480,9 +485,11 @@ class Project:
         return document.root
 
     def document(self, path: Value, near: str, extra_folders: Sequence[str] = (), text: str = "") -> Document | None:
-        """The configuration document that a path means for a file of the project: on disk, or written by a script's here-document.
+        """The configuration document that a path means for a file of the project: on disk, or written by a script's
+        here-document.
 
-        ``text`` is a shell word with ``${NAME}`` for what is not known of it: a script may write a file and name it by the same word.
+        ``text`` is a shell word with ``${NAME}`` for what is not known of it: a script may write a file and name it
+        by the same word.
         """
         if not path.is_known or not isinstance(path.only, str):
             same = [w for w in self.written if text and w.path == posixpath.normpath(text)]
@@ -506,7 +513,8 @@ class Project:
         return tuple(written_documents(self.launch_index))
 
     def parsed(self, text: str, loader: str, span: Span) -> Node:
-        """The tree of a configuration that stands as a string in the program; every place in it is the string itself."""
+        """The tree of a configuration that stands as a string in the program; every place in it is the string
+        itself."""
         if len(text) > 100_000:
             return Leaf(unknown("too long", span), span)
         from distlint.read.json import read_json

@@ -5,11 +5,13 @@ from __future__ import annotations
 from distlint.model import python as ir
 
 STARTERS = {"Process": 0, "Thread": 0, "spawn": -1, "start_processes": -1}
-"""Last name of the starting call, and what is added to a parameter's position: ``spawn`` gives the process its index first."""
+"""Last name of the starting call, and what is added to a parameter's position: ``spawn`` gives the process its
+index first."""
 
 
 def started_call(call: ir.Call, name: str) -> ir.Call | None:
-    """The call that ``Process(target=f, args=(a,), kwargs={...})`` or ``spawn(f, args=(a,))`` leads to; ``None`` if no function is named."""
+    """The call that ``Process(target=f, args=(a,), kwargs={...})`` or ``spawn(f, args=(a,))`` leads to; ``None``
+    if no function is named."""
     given = {keyword.name: keyword.value for keyword in call.keywords}
     first = call.args[0] if call.args else None
     if name in ("Process", "Thread"):

@@ -1,4 +1,5 @@
-"""Module-level variables as other places see them: after the module ran, with what functions may have done to them since."""
+"""Module-level variables as other places see them: after the module ran, with what functions may have done to them
+since."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ MAX_WRITERS = 8
 def module_variable(
     evaluator: Evaluator, name: str, file: str, span: Span, names: tuple[str, ...] = (), place: Env | None = None
 ) -> Abstract:
-    """A variable (or an attribute of it) of a module: at a place of the module itself, or when a function or another module reads it."""
+    """A variable (or an attribute of it) of a module: at a place of the module itself, or when a function or
+    another module reads it."""
     frame = evaluator.frame(file, -1)
     flow = evaluator.project.flow(file, -1)
     place = place or flow.exit or flow.entry
@@ -44,5 +46,6 @@ def _after_writers(
         inner = Frame(file, index, {} if declared else {name: Delayed(value=first)})
         evaluator.keep(inner)
         results.extend(evaluator.in_chain(name, inner, end, span) for end in flow.ends())
-    # A variable that starts as ``None`` and is set by a function is read after that, or the program has an error of its own.
+    # A variable that starts as ``None`` and is set by a function is read after that, or the program has an error of its
+    # own.
     return several(results if placeholder and results else [first, *results], span)
