@@ -12,9 +12,10 @@ from distlint.checks.engines import unseen
 from distlint.checks.execution import body_of
 from distlint.checks.registry import CheckContext, check
 from distlint.judge.conditions import Verdict, compile_condition
+from distlint.link.abstract import Instance, options_of
 from distlint.link.origins import origins_of
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import below, calls_in, statements
+from distlint.link.walking import below, calls_in, guards_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, FixPlan, Operation, Related
 from distlint.model.span import Span
@@ -38,7 +39,9 @@ def backward_past_engine(context: CheckContext) -> Iterator[Finding]:
         forwards = sorted(origin.span for origin in origins if origin.name == called)
         if not forwards or f"{engine}.scale" in {origin.name for origin in origins}:
             continue
-        if any(_without_gradients(project, found, span) for span in forwards):
+        if any(_without_gradients(project, found, span) for span in forwards) or _is_other_arm(project, found):
+            continue
+        if not all(_is_only(project, engine, span) for span in forwards):
             continue
         reason = _reason(context, project, found)
         if reason is not None:
@@ -70,6 +73,34 @@ def _without_gradients(project: Project, found: CallSite, forward: Span) -> bool
                 names |= {part.id for part in below(context) if type(part) is ir.Name}
                 if names.intersection(GRADIENTS_OFF):
                     return True
+    return False
+
+
+def _is_other_arm(project: Project, found: CallSite) -> bool:
+    """Whether a ``backward(loss)`` stands on a branch that excludes this one: then this one is for another way of training."""
+    body = body_of(project, found.file, found.site.function)
+    own = {guard.at: guard.holds for guard in guards_of(body, found.site.call.at) or ()}
+    for other in project.sites("backward"):
+        if (other.file, other.site.function) == (found.file, found.site.function) and other.site.call.args:
+            for guard in guards_of(body, other.site.call.at) or ():
+                if own.get(guard.at, guard.holds) is not guard.holds:
+                    return True
+    return False
+
+
+def _is_only(project: Project, engine: str, forward: Span) -> bool:
+    """Whether what is called at a place is the engine and can't be a plain model instead."""
+    module = project.module(forward.file)
+    bodies = [(-1, module.body), *((index, function.body) for index, function in enumerate(module.functions))]
+    evaluator = project.evaluator(None)
+    for function, body in bodies:
+        for call in calls_in(body):
+            if ir.unpack(call.at, forward.file) == forward:
+                options = options_of(evaluator.ask(call.func, forward.file, function))
+                return all(
+                    isinstance(one, Instance) and project.modules.canonical(evaluator.instance_name(one)) == engine
+                    for one in options
+                )
     return False
 
 

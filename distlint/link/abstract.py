@@ -1,5 +1,7 @@
-"""What an expression can evaluate to: a tree of values, an object that a call made, a reference, or several of
-these."""
+"""What an expression can evaluate to.
+
+A tree of values, an object that a call made, a reference, or several of these.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Frame:
-    """Where an expression is evaluated: a file, the function around it (-1: module level), and what its parameters
-    are, if known.
+    """Where an expression is evaluated.
+
+    A file, the function around it (-1: module level), and what its parameters are, if known.
 
     ``bindings`` maps parameters to what the caller gave; a parameter that is not in it is looked up at all callers.
     ``depth`` counts the calls that led here. ``instance`` is what ``self`` (or ``cls``) is.
@@ -43,8 +46,9 @@ class Frame:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Delayed:
-    """An argument that is evaluated when somebody asks: an expression with where it stands, or a value that is
-    already there.
+    """An argument that is evaluated when somebody asks.
+
+    An expression with where it stands, or a value that is already there.
 
     ``attributes`` are attributes of it that were worked out already, by their path.
     """
@@ -82,8 +86,10 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A function, class or module itself, with the place where it was named; ``receiver`` is the object of a bound
-    method."""
+    """A function, class or module itself, with the place where it was named.
+
+    ``receiver`` is the object of a bound method.
+    """
 
     target: Target
     span: Span

@@ -26,8 +26,10 @@ _SHALLOW_COPIES = frozenset({"copy", "dict", "list", "OrderedDict"})
 
 
 class _Link(NamedTuple):
-    """``name`` is what stands at ``path`` of ``root``; ``kind`` is ``exact``, ``shallow`` (a copy of the outermost
-    level) or ``loose``."""
+    """``name`` is what stands at ``path`` of ``root``.
+
+    ``kind`` is ``exact``, ``shallow`` (a copy of the outermost level) or ``loose``.
+    """
 
     name: str
     root: str
@@ -95,8 +97,10 @@ class Aliases:
 
 
 def _below(path: Path, start: Path) -> Path | None:
-    """What remains of ``path`` behind ``start``; empty where that can't be told, ``None`` where they lead to
-    different places."""
+    """What remains of ``path`` behind ``start``.
+
+    Empty where that can't be told, ``None`` where they lead to different places.
+    """
     for step, wanted in zip(path, start, strict=False):
         same = _same_step(step, wanted)
         if same is None:

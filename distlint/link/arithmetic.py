@@ -161,8 +161,10 @@ def _unary(evaluator: Evaluator, expr: ir.Operation, frame: Frame, state: Env, s
 
 
 def _boolean(evaluator: Evaluator, expr: ir.Operation, frame: Frame, state: Env, span: Span) -> Abstract:
-    """``and`` gives its first false operand, ``or`` its first true one; where that can't be told, any that are
-    possible."""
+    """``and`` gives its first false operand, ``or`` its first true one.
+
+    Where that can't be told, any that are possible.
+    """
     deciding = expr.operators[0] == "or"
     possible: list[Abstract] = []
     for index, operand in enumerate(expr.operands):

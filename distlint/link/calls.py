@@ -36,8 +36,10 @@ MAX_CALL_DEPTH = 6
 
 @dataclass(slots=True)
 class Given:
-    """The arguments of a call; ``open_positional`` and ``open_keywords`` say that there may be more, from the last
-    one on."""
+    """The arguments of a call.
+
+    ``open_positional`` and ``open_keywords`` say that there may be more, from the last one on.
+    """
 
     positional: list[Delayed] = field(default_factory=list)
     keywords: dict[str, Delayed] = field(default_factory=dict)
@@ -191,8 +193,10 @@ def returned(evaluator: Evaluator, callee: Reference, bindings: dict[str, Delaye
 
 
 def inner_frame(evaluator: Evaluator, callee: Reference, bindings: dict[str, Delayed], depth: int) -> Frame | None:
-    """The frame of a call whose result is what the body returns; ``None`` for generators, coroutines and decorated
-    functions."""
+    """The frame of a call whose result is what the body returns.
+
+    ``None`` for generators, coroutines and decorated functions.
+    """
     assert isinstance(callee.target, FunctionRef)  # noqa: S101 - tested by the caller
     target = callee.target
     function = evaluator.project.function(target)

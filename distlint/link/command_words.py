@@ -71,8 +71,10 @@ def _take_values(option: Option, words: list[Argument], index: int) -> tuple[lis
 
 
 def split_flag(word: Argument) -> tuple[str, Value | None]:
-    """The flag of a word (``--flag`` or ``--flag=value``) and its inline value; ``("", None)`` for a word that is
-    no flag."""
+    """The flag of a word (``--flag`` or ``--flag=value``) and its inline value.
+
+    ``("", None)`` for a word that is no flag.
+    """
     text = word.value.only
     if not isinstance(text, str) or not text.startswith("-") or len(text) < 2:
         return getattr(word, "flag", "") or "", getattr(word, "inline", None)
@@ -91,8 +93,10 @@ def _is_number(text: Any) -> bool:
 
 
 def last_given(launch: Launch, flags: list[str]) -> Value | None:
-    """The value that the last of some spellings of an option is given on a command line; ``True`` where none
-    follows."""
+    """The value that the last of some spellings of an option is given on a command line.
+
+    ``True`` where none follows.
+    """
     found: Value | None = None
     words = launch.arguments
     for index, word in enumerate(words):
@@ -111,8 +115,10 @@ def last_given(launch: Launch, flags: list[str]) -> Value | None:
 
 
 def typed(value: Value, kind: str) -> Value:
-    """A word read as the type that the option declares: numbers as numbers; ``bool`` as argparse really does it
-    (any text is true)."""
+    """A word read as the type that the option declares: numbers as numbers.
+
+    For ``bool``, words that mean no are false, as the parsers of dataclasses read them.
+    """
     if kind == "int":
         return value.map(int)
     if kind == "float":

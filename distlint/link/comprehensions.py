@@ -21,7 +21,7 @@ MAX_ROUNDS = 100
 """Rounds over all ``for`` clauses together; more leave the result open."""
 
 
-class _NotFollowedError(Exception):  # noqa: N818 - a signal, no error
+class _NotFollowedError(Exception):
     """The comprehension has more items than we follow, or some that can't be told."""
 
 

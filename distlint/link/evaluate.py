@@ -39,7 +39,7 @@ from distlint.link.variables import module_variable
 from distlint.model import python as ir
 from distlint.model.document import Entry, Leaf, Mapping, Node, Sequence, node_value
 from distlint.model.span import Span
-from distlint.model.value import Confidence, Value, known, unknown
+from distlint.model.value import Confidence, State, Value, known, unknown
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
@@ -204,8 +204,10 @@ class Evaluator:
     # Remembering -------------------------------------------------------------------------------------------------
 
     def guarded(self, key: Key, work: Callable[[], Abstract]) -> Abstract:
-        """The answer to a question, remembered; where the question comes up again while it is being answered, what
-        stands for it."""
+        """The answer to a question, remembered.
+
+        Where the question comes up again while it is being answered, what stands for it.
+        """
         found = self._memo.get(key)
         if found is not None:
             if not self._depth or self._depth + found[1] <= MAX_DEPTH:
@@ -253,8 +255,10 @@ class Evaluator:
         return result
 
     def _forget(self, key: Key) -> None:
-        """Drops the answers that depended on a place that is no longer being evaluated, or is taken for something
-        else now."""
+        """Drops the answers that depended on a place.
+
+        It is no longer being evaluated, or is taken for something else now.
+        """
         for dependent in self._dependents.pop(key, ()):
             self._tentative.pop(dependent, None)
 
@@ -377,6 +381,9 @@ class Evaluator:
             named = node_value(node_of(self.evaluate(key, frame, state), span))
             if named.is_known and isinstance(named.only, (str, int, float, bool)):
                 entries.append(Entry(named.only, ir.unpack(key.at, frame.file), placed(node, value, frame)))
+            elif named.state is State.ONE_OF and all(isinstance(option, str) for option in named.options):
+                at = ir.unpack(key.at, frame.file)
+                entries.extend(Entry(option, at, placed(node, value, frame), certain=False) for option in named.options)
             else:
                 is_open = True
         return Mapping(tuple(entries), span, is_open)
@@ -405,8 +412,10 @@ class Evaluator:
         return Leaf(unknown("holds parts that are not known", span), span)
 
     def part_of(self, instance: Instance, part: int | str) -> Abstract:
-        """A part of what a call gave: an item of an unpacked tuple, an element of an iterable, an attribute that
-        nobody sets."""
+        """A part of what a call gave.
+
+        An item of an unpacked tuple, an element of an iterable, an attribute that nobody sets.
+        """
         if self.options is not None:
             found = self.options.part(self, instance, part)
             if found is not None:
@@ -433,8 +442,10 @@ class Evaluator:
     # Names -------------------------------------------------------------------------------------------------------
 
     def name(self, name: str, frame: Frame, state: Env, span: Span, names: tuple[str, ...] = ()) -> Abstract:
-        """What a name (or an attribute of it) can be in a state: local, of an enclosing function, of the module,
-        imported, built in."""
+        """What a name (or an attribute of it) can be in a state.
+
+        Local, of an enclosing function, of the module, imported, built in.
+        """
         if name in frame.local:
             return self._given(frame.local[name], names, span)
         current = frame
@@ -512,6 +523,9 @@ class Evaluator:
         for position, parameter in enumerate(function.parameters):
             if parameter.name == name:
                 return self._parameter(function, parameter, position, frame, span, names)
+        if name in self.project.flow(frame.file, frame.function).bound:
+            # A variable of the function that is not set on this way: the program itself would fail here.
+            return NOTHING
         outer = frame.outer or self.frame(frame.file, function.parent)
         flow = self.project.flow(outer.file, outer.function)
         return self.name(name, outer, flow.exit or flow.entry, span, names)
@@ -615,8 +629,10 @@ class Evaluator:
         return attribute_of(self, expr.base, (expr.name,), frame, state, span)
 
     def _shadowed(self, expr: ir.Expr, frame: Frame) -> bool:
-        """Whether the root of a dotted expression is a variable here, or an object that the body changes, and not
-        what the module binds."""
+        """Whether the root of a dotted expression is not simply what the module binds.
+
+        That is so for a variable of the body, and for an object that the body changes.
+        """
         while type(expr) is ir.Attribute:
             expr = expr.base
         if type(expr) is not ir.Name:
@@ -648,8 +664,10 @@ class Evaluator:
 
 
 def find_argument(call: ir.Call, name: str, position: int | None) -> tuple[ir.Expr | None, bool]:
-    """The expression given for a parameter, and whether its absence is certain (nothing spread with ``*`` or
-    ``**``)."""
+    """The expression given for a parameter, and whether its absence is certain.
+
+    It is certain where nothing is spread with ``*`` or ``**``.
+    """
     for keyword in call.keywords:
         if keyword.name == name:
             return keyword.value, True

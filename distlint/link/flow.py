@@ -84,8 +84,10 @@ class Store(Env):
 
 
 class Touched(set[str]):
-    """Names that a block binds or changes. ``how`` says what of them: ``name =``, ``name []``, ``name ()`` or
-    ``name.attribute``."""
+    """Names that a block binds or changes.
+
+    ``how`` says what of them: ``name =``, ``name []``, ``name ()`` or ``name.attribute``.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -93,8 +95,9 @@ class Touched(set[str]):
 
 
 class Join(Env):
-    """Paths meet: ``branches`` are the states at their ends, ``prev`` the state before they parted, ``touched`` the
-    names that differ.
+    """Paths meet: ``branches`` are the states at their ends, ``prev`` the state before they parted.
+
+    ``touched`` are the names that differ.
 
     ``test`` is the condition that chooses between the first branch and the second, where there is one. ``anywhere``
     marks the start of an exception handler: the branches after the first are single steps of the guarded body, any of
@@ -126,8 +129,9 @@ class Assume(Env):
 
 @dataclass(slots=True)
 class Flow:
-    """The chain of one body: ``entry``, ``exit`` (``None`` if the end is never reached), and every ``return`` with
-    its state.
+    """The chain of one body.
+
+    ``entry``, ``exit`` (``None`` if the end is never reached), and every ``return`` with its state.
 
     ``assigned`` are the names that the body binds or changes, ``bound`` those that are its own variables, ``outer``
     those that it declares ``global`` or ``nonlocal``.
@@ -136,7 +140,7 @@ class Flow:
     entry: Env
     exit: Env | None
     returns: list[tuple[ir.Return, Env]] = field(default_factory=list)
-    assigned: Touched = field(default_factory=lambda: Touched())
+    assigned: Touched = field(default_factory=Touched)
     bound: set[str] = field(default_factory=set)
     outer: set[str] = field(default_factory=set)
     has_yield: bool = False
@@ -161,8 +165,10 @@ class Flow:
 
 
 def flow_of(body: tuple[ir.Stmt, ...], module: ir.Module | None = None, *, nested: bool = False) -> Flow:
-    """The flow of a function's or module's body; ``module`` names the definitions inside it, ``nested`` says that
-    it is a function's."""
+    """The flow of a function's or module's body.
+
+    ``module`` names the definitions inside it, ``nested`` says that it is a function's.
+    """
     flow = Flow(Env(None), None)
     flow.exit = _Walker(flow, module, nested=nested).block(body, flow.entry)
     flow.bound -= flow.outer
@@ -434,8 +440,10 @@ class _Walker:
         return exits[0] if len(exits) == 1 else Join(state, exits, touched)
 
     def _unroll(self, statement: ir.For | ir.While, items: list[ir.Expr], state: Env) -> Env | None:
-        """The state after a loop over a literal, its body walked once per item; ``None`` if that is too much or
-        the body leaves early."""
+        """The state after a loop over a literal, its body walked once per item.
+
+        ``None`` if that is too much or the body leaves early.
+        """
         size = len(items) * len(statement.body)
         if not isinstance(statement, ir.For) or self._unrolled + size > MAX_UNROLLED or not self._marking:
             return None

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 def attribute_after_call(
     evaluator: Evaluator, before: Abstract, frame: Frame, store: Store, span: Span, names: tuple[str, ...]
 ) -> Abstract:
-    """The attribute ``names`` after the call of a ``call`` step: what the function leaves there, or what it was
-    before."""
+    """The attribute ``names`` after the call of a ``call`` step.
+
+    What the function leaves there, or what it was before.
+    """
     call = store.expr
     rest = names[len(store.path) :]
     if not isinstance(call, ir.Call) or frame.depth >= MAX_CALL_DEPTH:

@@ -90,8 +90,10 @@ def _slice(evaluator: Evaluator, base: Abstract, part: ir.Slice, frame: Frame, s
 
 
 def part_of_value(evaluator: Evaluator, value: Abstract, part: int | str, span: Span) -> Abstract:
-    """A part of a value: an index of an unpacking, ``*`` for any element, ``:start:stop`` for a rest, ``enter``
-    for what ``with`` binds."""
+    """A part of a value: an index of an unpacking, ``*`` for any element, ``:start:stop`` for a rest.
+
+    ``enter`` for what ``with`` binds.
+    """
     if isinstance(value, Instance):
         if part == "enter":
             return value

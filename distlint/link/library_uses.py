@@ -54,15 +54,15 @@ def written_name(project: Project, expr: ir.Expr, file: str, function: int = -1)
     base = written_name(project, expr.base, file, function)
     if base:
         return f"{base}.{expr.name}"
-    owner = project.modules.resolve(expr.base, file)
+    owner = project.modules.resolve(expr.base, file, library=True)
     return _bound_name(project, expr.name, owner.file, 0) if isinstance(owner, ModuleFile) else ""
 
 
 def _bound_name(project: Project, name: str, file: str, hops: int) -> str:
-    module = project.modules.module(file)
-    if module is None or hops > MAX_HOPS:
+    if hops > MAX_HOPS:
         return ""
-    meanings = {_imported_name(project, item, file, hops) for item in module.imports if item.alias == name}
+    imports = project.modules.imports(file)
+    meanings = {_imported_name(project, item, file, hops) for item in imports if item.alias == name}
     return meanings.pop() if len(meanings) == 1 else ""
 
 

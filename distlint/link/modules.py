@@ -6,6 +6,7 @@ of a library is a dotted string; a name of the project is a file with an index i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import field
 
@@ -78,18 +79,37 @@ class ModuleTable:
         paths: Collection[str],
         canonical: Mapping[str, str],
         read_more: Callable[[str], FileFacts | None],
+        text_of: Callable[[str], str],
     ) -> None:
         self._facts = facts
         self._paths = paths
         self._canonical = canonical
         self._read_more = read_more
+        self._text_of = text_of
+        self._late: set[str] = set()
+        self._imports: dict[str, tuple[ir.Import, ...]] = {}
+        self._external_bases: dict[ClassRef, frozenset[str]] = {}
+        self._names: dict[tuple[str, str, bool], Target | None] = {}
         self._bindings: dict[str, Bindings] = {}
         self._found: dict[tuple[str, str], str | None] = {}
 
     def module(self, file: str) -> ir.Module | None:
         """The facts of a Python file, reading it now if triage had left it out."""
-        facts = self._facts.get(file) or self._read_more(file)
+        facts = self._facts.get(file)
+        if facts is None:
+            facts = self._read_more(file)
+            self._late.add(file)
         return facts.module if facts is not None else None
+
+    def imports(self, file: str) -> tuple[ir.Import, ...]:
+        """The imports of a file. Of one that triage left out only these are read: it holds no framework's name itself, but may pass one on."""
+        facts = self._facts.get(file)
+        if facts is not None or file in self._late:
+            module = self.module(file)
+            return module.imports if module is not None else ()
+        if file not in self._imports:
+            self._imports[file] = scan_imports(self._text_of(file))
+        return self._imports[file]
 
     def canonical(self, name: str) -> str:
         """The name that rules use for something reachable under several names."""
@@ -138,32 +158,50 @@ class ModuleTable:
             self._bindings[file] = _collect_bindings(self.module(file))
         return self._bindings[file]
 
-    def lookup(self, name: str, file: str) -> Target | None:
-        """What a module-level name of a file refers to; ``None`` if the file does not bind it or it can't be told."""
-        return self._lookup(name, file, set())
+    def _light_bindings(self, file: str) -> Bindings:
+        """The imports of a file that triage left out, without its definitions."""
+        bindings = Bindings()
+        for item in self.imports(file):
+            if item.name == "*":
+                bindings.stars.append(item)
+            else:
+                bindings.names.setdefault(item.alias, item)
+        return bindings
 
-    def _lookup(self, name: str, file: str, seen: set[tuple[str, str]], hops: int = 0) -> Target | None:
+    def lookup(self, name: str, file: str, *, library: bool = False) -> Target | None:
+        """What a module-level name of a file refers to; ``None`` if the file does not bind it or it can't be told.
+
+        With ``library`` only the names of libraries matter: what files define that triage left out is not looked at.
+        """
+        key = (name, file, library)
+        if key not in self._names:
+            self._names[key] = self._lookup(name, file, set(), library)
+        return self._names[key]
+
+    def _lookup(self, name: str, file: str, seen: set[tuple[str, str]], library: bool, hops: int = 0) -> Target | None:
         """The same within one search: ``seen`` are the names looked up so far, since star imports fan out and meet."""
         if hops > MAX_HOPS or (name, file) in seen:
             return None
         seen.add((name, file))
-        bindings = self.bindings(file)
+        bindings = self._light_bindings(file) if library and file not in self._facts else self.bindings(file)
         if name in bindings.names:
             bound = bindings.names[name]
             if bound is None:
                 return GlobalRef(file, name)
             if isinstance(bound, ir.Define):
                 return FunctionRef(file, bound.index) if bound.kind == "function" else ClassRef(file, bound.index)
-            return self._imported(bound, file, seen, hops)
+            return self._imported(bound, file, seen, library, hops)
         for star in bindings.stars:
             source = self.find(star.module, file, star.level)
             if source is not None and source != file:
-                found = self._lookup(name, source, seen, hops + 1)
+                found = self._lookup(name, source, seen, library, hops + 1)
                 if found is not None:
                     return found
         return None
 
-    def _imported(self, item: ir.Import, file: str, seen: set[tuple[str, str]], hops: int) -> Target | None:
+    def _imported(
+        self, item: ir.Import, file: str, seen: set[tuple[str, str]], library: bool, hops: int
+    ) -> Target | None:
         if not item.name:
             whole = item.module if item.alias != item.module.split(".")[0] else item.alias
             found = self.find(whole, file)
@@ -172,7 +210,7 @@ class ModuleTable:
             return External(self.canonical(whole))
         source = self.find(item.module, file, item.level)
         if source is not None:
-            inner = self._lookup(item.name, source, seen, hops + 1)
+            inner = self._lookup(item.name, source, seen, library, hops + 1)
             if inner is not None:
                 return inner
             submodule = self.find(f"{item.module}.{item.name}" if item.module else item.name, file, item.level)
@@ -185,12 +223,12 @@ class ModuleTable:
         submodule = self.find(f"{item.module}.{item.name}" if item.module else item.name, file, item.level)
         return ModuleFile(submodule) if submodule is not None else None
 
-    def attribute(self, target: Target, name: str) -> Target | None:
-        """What an attribute of a resolved name refers to."""
+    def attribute(self, target: Target, name: str, *, library: bool = False) -> Target | None:
+        """What an attribute of a resolved name refers to; ``library`` as in ``lookup``."""
         if isinstance(target, External):
             return External(self.canonical(f"{target.name}.{name}"))
         if isinstance(target, ModuleFile):
-            inner = self.lookup(name, target.file)
+            inner = self.lookup(name, target.file, library=library)
             if inner is not None:
                 return inner
             if target.file.endswith("/__init__.py"):
@@ -238,8 +276,13 @@ class ModuleTable:
         bases = module.classes[owner.index].bases if module is not None else ()
         return any(type(base) is ir.Name and base.id in ("str", "int", "float") for base in bases)
 
-    def external_bases(self, owner: ClassRef) -> set[str]:
+    def external_bases(self, owner: ClassRef) -> frozenset[str]:
         """The dotted names of the library classes that a project class derives from, however far up."""
+        if owner not in self._external_bases:
+            self._external_bases[owner] = frozenset(self._find_external_bases(owner))
+        return self._external_bases[owner]
+
+    def _find_external_bases(self, owner: ClassRef) -> set[str]:
         found: set[str] = set()
         seen: set[ClassRef] = set()
         stack = [owner]
@@ -257,19 +300,41 @@ class ModuleTable:
                     stack.append(parent)
         return found
 
-    def resolve(self, expr: ir.Expr, file: str) -> Target | None:
-        """What a dotted expression refers to, by module-level names alone (see the evaluator for variables)."""
-        if type(expr) is ir.Name:
-            return self.lookup(expr.id, file)
-        if type(expr) is ir.Attribute:
-            base = self.resolve(expr.base, file)
-            return self.attribute(base, expr.name) if base is not None else None
+    def resolve(self, expr: ir.Expr, file: str, *, library: bool = False) -> Target | None:
+        """What a dotted expression refers to, by module-level names alone (see the evaluator for variables); ``library`` as in ``lookup``."""
+        if isinstance(expr, ir.Name):
+            return self.lookup(expr.id, file, library=library)
+        if isinstance(expr, ir.Attribute):
+            base = self.resolve(expr.base, file, library=library)
+            return self.attribute(base, expr.name, library=library) if base is not None else None
         return None
 
     def dotted(self, expr: ir.Expr, file: str) -> str:
         """The library name that an expression stands for (``torch.distributed.barrier``), or ``""``."""
-        target = self.resolve(expr, file)
+        target = self.resolve(expr, file, library=True)
         return target.name if isinstance(target, External) else ""
+
+
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]+)|import[ \t]+([^\n#;]+))", re.MULTILINE
+)
+_COMMENT = re.compile(r"#[^\n]*")
+
+
+def scan_imports(text: str) -> tuple[ir.Import, ...]:
+    """The imports of a Python text, found without parsing it: without places, and with those that stand in strings."""
+    found = []
+    for dots, module, names, plain in _IMPORT.findall(text):
+        for part in _COMMENT.sub("", (names or plain).strip("()").replace("\\\n", " ")).split(","):
+            words = part.split()
+            if len(words) not in (1, 3):
+                continue
+            name, alias = words[0], words[-1]
+            if plain:
+                found.append(ir.Import(alias if len(words) == 3 else name.partition(".")[0], name, "", 0, 0, 0))
+            else:
+                found.append(ir.Import(alias, module, name, len(dots), 0, 0))
+    return tuple(found)
 
 
 def _collect_bindings(module: ir.Module | None) -> Bindings:

@@ -153,8 +153,10 @@ def _of_reference(evaluator: Evaluator, base: Reference, name: str, span: Span) 
 
 
 def class_attribute(evaluator: Evaluator, owner: ClassRef, name: str, span: Span) -> Abstract | None:
-    """What the body of a class, or of one of its bases in the project, binds a name to; members of an enumeration
-    are objects."""
+    """What the body of a class, or of one of its bases in the project, binds a name to.
+
+    Members of an enumeration are objects.
+    """
     for one in evaluator.modules.ancestry(owner):
         expr = _in_body(evaluator.project.class_(one), name)
         if expr is None:
@@ -390,8 +392,10 @@ def _left_by(
 
 
 def _method_frame(evaluator: Evaluator, method: FunctionRef, instance: Instance, owner: ClassRef) -> Frame:
-    """A frame for a method of an object: the constructor's arguments are known, those of other methods come from
-    their callers."""
+    """A frame for a method of an object.
+
+    The constructor's arguments are known, those of other methods come from their callers.
+    """
     function = evaluator.project.function(method)
     key = ("frame", method, *instance.identity)
     found = evaluator.frames.get(key)

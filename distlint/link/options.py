@@ -79,8 +79,10 @@ class Options:
         return None
 
     def part(self, evaluator: Evaluator, instance: Instance, part: int | str) -> Abstract | None:
-        """``parser.parse_known_args()[0]`` is the namespace; the items of a dataclass parser's result are its
-        dataclasses."""
+        """``parser.parse_known_args()[0]`` is the namespace.
+
+        The items of a dataclass parser's result are its dataclasses.
+        """
         if method_of(instance) in _INTO_DATACLASSES and isinstance(part, int) and not instance.part:
             classes = self._dataclasses(evaluator, instance)
             if classes is not None and -len(classes) <= part < len(classes):
@@ -180,8 +182,10 @@ class Options:
         return None
 
     def _written_fields(self, evaluator: Evaluator, instance: Instance, span: Span) -> Mapping | None:
-        """What ``parse_dict`` is given, or ``parse_json_file`` and ``parse_yaml_file`` read; ``None`` for a
-        command line."""
+        """What ``parse_dict`` is given, or ``parse_json_file`` and ``parse_yaml_file`` read.
+
+        ``None`` for a command line.
+        """
         name = method_of(instance)
         if name == "parse_dict":
             given = evaluator.argument(instance.call, "args", 0, instance.frame, instance.state)

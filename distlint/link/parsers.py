@@ -35,8 +35,10 @@ ParserId = tuple[str, int]
 
 @dataclass(slots=True)
 class Option:
-    """One option of a parser: its flags as written (empty for a positional one), where its value goes, and how it
-    is read."""
+    """One option of a parser.
+
+    Its flags as written (empty for a positional one), where its value goes, and how it is read.
+    """
 
     dest: str
     flags: tuple[str, ...]
@@ -108,8 +110,10 @@ def receiver_of(evaluator: Evaluator, instance: Instance) -> Instance | None:
 
 
 def root_parser(evaluator: Evaluator, value: Abstract) -> Instance | None:
-    """The parser behind a value: groups and framework helpers that return the parser they were given lead back to
-    it."""
+    """The parser behind a value.
+
+    Groups and framework helpers that return the parser they were given lead back to it.
+    """
     for _ in range(20):
         value = lifted(value)
         options = [option for option in options_of(value) if isinstance(option, Instance)]

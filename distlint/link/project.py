@@ -53,8 +53,10 @@ class CallSite(NamedTuple):
 
 
 class Caller(NamedTuple):
-    """A call of a project function; ``shift`` is added to a parameter's position to find its argument (1 behind
-    ``partial(f, ...)``)."""
+    """A call of a project function.
+
+    ``shift`` is added to a parameter's position to find its argument (1 behind ``partial(f, ...)``).
+    """
 
     file: str
     site: ir.Site
@@ -95,7 +97,7 @@ class Project:
         self._read_more = read_more
         self.text_of = text_of
         canonical = {name: target for spec in specs for name, target in spec.lazily_exported}
-        self.modules = ModuleTable(self.facts, paths, canonical, self.file_facts)
+        self.modules = ModuleTable(self.facts, paths, canonical, self.file_facts, text_of)
         self._flows: dict[tuple[str, int], Flow] = {}
         self._callers: dict[FunctionRef, tuple[Caller, ...]] = {}
         self._attribute_stores: dict[
@@ -146,8 +148,10 @@ class Project:
 
     @cached_property
     def launch_index(self) -> LaunchIndex:
-        """Every command line of the project that starts processes; without any shell script, nothing of the shell
-        is imported."""
+        """Every command line of the project that starts processes.
+
+        Without any shell script, nothing of the shell is imported.
+        """
         if not any(facts.shell is not None for facts in self.facts.values()):
             return LaunchIndex()
         from distlint.link.launches import find_launches
@@ -187,8 +191,10 @@ class Project:
         return self._flows[key]
 
     def attribute_stores(self, owner: ClassRef) -> dict[str, list[tuple[FunctionRef, ir.Expr | None, tuple[Any, ...]]]]:
-        """What each attribute of a class's objects is set to: (method or class body, expression or ``None``, part
-        of it)."""
+        """What each attribute of a class's objects is set to.
+
+        Method or class body, expression or ``None``, part of it.
+        """
         if owner not in self._attribute_stores:
             found: dict[str, list[tuple[FunctionRef, ir.Expr | None, tuple[Any, ...]]]] = {}
             self._attribute_stores[owner] = found
@@ -357,8 +363,10 @@ class Project:
             yield from self.sites(one)
 
     def _refers(self, expr: ir.Expr, found: CallSite, ref: FunctionRef) -> bool:
-        """Whether an expression at a call site names a function: at module level, or a function nested around the
-        call."""
+        """Whether an expression at a call site names a function.
+
+        At module level, or a function nested around the call.
+        """
         if self.modules.resolve(expr, found.file) == ref:
             return True
         if type(expr) is not ir.Name or found.file != ref.file or expr.id != self.function(ref).name:
@@ -475,8 +483,10 @@ class Project:
     # Documents ---------------------------------------------------------------------------------------------------
 
     def loaded(self, path: Value, script: str, loader: str, span: Span) -> Node:
-        """The tree of a configuration file that a script reads; an unknown leaf if it is not known or not in the
-        project."""
+        """The tree of a configuration file that a script reads.
+
+        An unknown leaf if it is not known or not in the project.
+        """
         document = self.document(path, script)
         if document is None:
             reason = f"`{path.only}` is not in the project" if path.is_known else path.reason or "the path is not known"
@@ -485,8 +495,9 @@ class Project:
         return document.root
 
     def document(self, path: Value, near: str, extra_folders: Sequence[str] = (), text: str = "") -> Document | None:
-        """The configuration document that a path means for a file of the project: on disk, or written by a script's
-        here-document.
+        """The configuration document that a path means for a file of the project.
+
+        On disk, or written by a script's here-document.
 
         ``text`` is a shell word with ``${NAME}`` for what is not known of it: a script may write a file and name it
         by the same word.
@@ -513,8 +524,10 @@ class Project:
         return tuple(written_documents(self.launch_index))
 
     def parsed(self, text: str, loader: str, span: Span) -> Node:
-        """The tree of a configuration that stands as a string in the program; every place in it is the string
-        itself."""
+        """The tree of a configuration that stands as a string in the program.
+
+        Every place in it is the string itself.
+        """
         if len(text) > 100_000:
             return Leaf(unknown("too long", span), span)
         from distlint.read.json import read_json

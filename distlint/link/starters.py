@@ -10,8 +10,10 @@ index first."""
 
 
 def started_call(call: ir.Call, name: str) -> ir.Call | None:
-    """The call that ``Process(target=f, args=(a,), kwargs={...})`` or ``spawn(f, args=(a,))`` leads to; ``None``
-    if no function is named."""
+    """The call that ``Process(target=f, args=(a,), kwargs={...})`` or ``spawn(f, args=(a,))`` leads to.
+
+    ``None`` if no function is named.
+    """
     given = {keyword.name: keyword.value for keyword in call.keywords}
     first = call.args[0] if call.args else None
     if name in ("Process", "Thread"):

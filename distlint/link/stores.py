@@ -19,7 +19,7 @@ def _targets(statement: ir.Stmt) -> Iterator[ir.Expr]:
     stack: list[ir.Expr] = []
     if isinstance(statement, ir.Assign):
         stack.extend(statement.targets if statement.value is not None else ())
-    elif isinstance(statement, ir.AugAssign) or isinstance(statement, ir.For):
+    elif isinstance(statement, ir.AugAssign | ir.For):
         stack.append(statement.target)
     elif isinstance(statement, ir.With):
         stack.extend(bound for _, bound in statement.items if bound is not None)

@@ -1,5 +1,7 @@
-"""Module-level variables as other places see them: after the module ran, with what functions may have done to them
-since."""
+"""Module-level variables as other places see them.
+
+After the module ran, with what functions may have done to them since.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,10 @@ MAX_WRITERS = 8
 def module_variable(
     evaluator: Evaluator, name: str, file: str, span: Span, names: tuple[str, ...] = (), place: Env | None = None
 ) -> Abstract:
-    """A variable (or an attribute of it) of a module: at a place of the module itself, or when a function or
-    another module reads it."""
+    """A variable (or an attribute of it) of a module.
+
+    At a place of the module itself, or when a function or another module reads it.
+    """
     frame = evaluator.frame(file, -1)
     flow = evaluator.project.flow(file, -1)
     place = place or flow.exit or flow.entry

@@ -135,8 +135,10 @@ def access_path(expr: ir.Expr) -> tuple[str, tuple[ir.Expr | str, ...]]:
 
 
 def effects_in(expr: ir.Expr) -> Iterator[ir.Call | ir.Wrapped]:
-    """The calls, ``:=`` and ``yield`` of an expression, inner ones first; comprehensions and lambdas are not
-    entered."""
+    """The calls, ``:=`` and ``yield`` of an expression, inner ones first.
+
+    Comprehensions and lambdas are not entered.
+    """
     kind = type(expr)
     if kind is ir.Name or kind is ir.Constant or kind is ir.Comprehension:
         return
@@ -147,8 +149,10 @@ def effects_in(expr: ir.Expr) -> Iterator[ir.Call | ir.Wrapped]:
 
 
 def literal_items(loop: ir.For) -> list[ir.Expr] | None:
-    """The items that a loop goes over where they are written in its header: a display, ``{...}.items()`` or a
-    short ``range``."""
+    """The items that a loop goes over where they are written in its header.
+
+    A display, ``{...}.items()`` or a short ``range``.
+    """
     iterable = loop.iterable
     if type(iterable) is ir.ListDisplay:
         return None if any(type(item) is ir.Starred for item in iterable.items) else list(iterable.items)
@@ -180,8 +184,9 @@ def _dict_items(display: ir.DictDisplay, view: str) -> list[ir.Expr] | None:
 
 
 class Guard(NamedTuple):
-    """A condition on the way to a place: the test, whether it must be true or false, and what kind of statement poses
-    it.
+    """A condition on the way to a place.
+
+    The test, whether it must be true or false, and what kind of statement poses it.
 
     ``kind`` is ``if``, ``while``, ``for`` (``test`` is the iterable), ``except`` (``test`` is ``None``), ``match``,
     ``exit`` (an earlier ``if`` that leaves the function or loop), ``expression`` (a conditional expression or a short
@@ -195,8 +200,10 @@ class Guard(NamedTuple):
 
 
 def guards_of(body: tuple[ir.Stmt, ...], at: ir.Position) -> list[Guard] | None:
-    """The conditions under which the expression at ``at`` is reached in a body, outer ones first; ``None`` if it
-    is not in it."""
+    """The conditions under which the expression at ``at`` is reached in a body, outer ones first.
+
+    ``None`` if it is not in it.
+    """
     start, end = at >> 44, at & 0xFFFFFFFFFFF
     return _guards(body, start, end)
 

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 from distlint.frameworks.deepspeed import hosts
 from distlint.frameworks.deepspeed.schema import VOCABULARY, default, is_setting
 from distlint.frameworks.deepspeed.settings import deepspeed_settings, open_blocks
-from distlint.frameworks.deepspeed.uses import ACCELERATE, NATIVE, TRAINER, Use, find_uses, place_of
+from distlint.frameworks.deepspeed.uses import (
+    ACCELERATE,
+    NATIVE,
+    TRAINER,
+    UNKNOWN_HOST,
+    Use,
+    find_uses,
+    place_of,
+)
 from distlint.frameworks.deepspeed.zero_init import init_context
 from distlint.frameworks.general import argument_settings
 from distlint.model.document import Document
@@ -58,6 +66,8 @@ def subject_of(project: Project, use: Use) -> Subject:
     strict = _strict_json(project, use.document)
     if strict is not None:
         names["strict_json"] = known(strict, place)
+    if use.host == UNKNOWN_HOST:
+        names |= {f"call.{name}": unknown("the call that starts the engine is not known") for name in CALL_ARGUMENTS}
     if use.call is not None:
         _add_call(project, use, settings, names)
         names["zero_init"] = init_context(project, use.call, use.run)
