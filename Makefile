@@ -41,6 +41,8 @@ format: $(READY)
 
 docs: $(READY)
 	$(BIN)/python tools/gen_docs.py
+	$(BIN)/python tools/gen_usage.py
+	$(BIN)/python tools/picture.py
 
 bench: $(READY)
 	@test -n "$(CORPUS)" || { echo "make bench: say which folder to measure on: make bench CORPUS=dir" >&2; exit 2; }

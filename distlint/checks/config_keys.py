@@ -93,7 +93,8 @@ def _keys(reading: _Reading, node: Any, above: str) -> Iterator[Key]:
         status = _status(reading, above, path, entry, info)
         if status:
             yield Key(path, entry, info, status)
-        if status not in ("dropped", "refused", "removed"):
+        # what stands below a key that only some paths write may belong to another path's key
+        if status not in ("dropped", "refused", "removed") and entry.certain:
             yield from _keys(reading, entry.node, path)
 
 

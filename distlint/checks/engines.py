@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from distlint.checks.registry import CheckContext
-from distlint.judge.conditions import Condition, Verdict
 from distlint.link.abstract import Instance, options_of
 from distlint.link.project import CallSite, Project
 from distlint.model import python as ir
@@ -26,11 +25,6 @@ def configurations(context: CheckContext, made: Instance) -> list[Subject]:
     """The configurations that the call gets which made an object (``extra["made-by"]`` of a subject is that call)."""
     place = made.span()
     return [one for one in context.subjects(context.parameters["subject"]) if one.extra.get("made-by") == place]
-
-
-def judged(condition: Condition, subject: Subject) -> Verdict:
-    """What becomes of a condition over a configuration."""
-    return condition.judge(subject)
 
 
 def unseen(project: Project, kind: str, found: CallSite) -> Subject:

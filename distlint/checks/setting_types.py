@@ -2,8 +2,8 @@
 
 Parameters: ``subject``, ``package`` (whose version decides), ``strict-since`` (the version from which a whole number may
 not be written as a fraction), ``numbers`` (keys that nobody checks but that must be numbers) with ``wholes`` (those of
-them that must be whole), ``elsewhere`` (keys of these that a host overwrites, with the hosts), ``truthy`` (true to say that
-any non-empty string counts as true where a plain boolean is not checked).
+them that must be whole), ``elsewhere`` (keys of these that a host overwrites, with the hosts).
+A string in a boolean that nobody checks counts as true unless it is empty.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The word ``auto`` in places where nobody replaces it.
 
-Parameters: ``subject``, ``filling`` (hosts that replace ``auto`` in some keys), ``raising`` (those of them that stop at an
-``auto`` that is left), ``needed`` (keys with which the reader itself stops at a string), ``overwritten`` (keys that a
-filling host sets anyway).
+Parameters: ``subject``, ``package`` (whose version decides), ``filling`` (hosts that replace ``auto`` in some keys),
+``raising`` (those of them that stop at an ``auto`` that is left), ``overwritten`` (keys that such a host sets anyway),
+``needed`` and ``needed-blocks`` (keys, and blocks of keys, with which the reader itself stops at a string), and a help
+text for each case: ``hosted-help``, ``needed-help``, ``default-help``.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field
 from itertools import chain, islice
 
-from distlint.discover.classify import kind_by_content, kind_by_name
+from distlint.discover.classify import is_test_module, kind_by_content, kind_by_name
 from distlint.discover.ignores import MAX_PATTERNS, IgnoreChain, IgnoreList, ignore_list, read_ignore_file, why_ignored
 from distlint.discover.reading import HEAD_BYTES, TooLarge, read_regular
 from distlint.discover.triage import Triage
@@ -201,7 +201,9 @@ class _Walk:
                 self._found.paths.discard(path)
                 self._skip(path, kind, reason)
                 return
-        if named or self._triage.matters(path, kind, data):
+        if not named and kind is SourceKind.PYTHON and is_test_module(path, data):
+            self._decide(path, kind, "not read: a test module")
+        elif named or self._triage.matters(path, kind, data):
             self._keep(Source(path, kind, data))
         else:
             self._decide(path, kind, "not read: nothing in it names a framework, a launcher or a setting")

@@ -312,7 +312,8 @@ class _Walker:
         root, path = access_path(target)
         if root and path:
             self._aliases.stored(root, value)
-            return self.store(state, root, path, "set" if not part else "unknown", value, at)
+            taken = _part_of(value, part, target.at)
+            return self.store(state, root, path, "set" if taken is not None else "unknown", taken or value, at)
         return state
 
     def _augmented(self, statement: ir.AugAssign, state: Env) -> Env:
@@ -613,3 +614,12 @@ _HARMLESS = frozenset(
     ]
 )
 """Built-in functions that change nothing of what they are given."""
+
+
+def _part_of(value: ir.Expr, part: tuple[int | str, ...], at: ir.Position) -> ir.Expr | None:
+    """What a target that stands in a tuple gets of the value: ``value[0]``; ``None`` behind a star."""
+    for step in part:
+        if not isinstance(step, int) or step < 0:
+            return None
+        value = ir.Subscript(value, ir.Constant(step, at), at)
+    return value

@@ -264,13 +264,20 @@ class Project:
     def sites(self, name: str) -> tuple[CallSite, ...]:
         """Every call whose callee's last name is ``name``, in the order of files and text."""
         if name not in self._sites:
-            found: list[CallSite] = []
-            for file in self.python_files:
-                module = self.facts[file].module
-                if module is not None:
-                    found.extend(CallSite(file, site) for site in module.calls.get(name, ()))
-            self._sites[name] = tuple(found)
+            holders = self._files_with_calls.get(name, ())
+            self._sites[name] = tuple(
+                CallSite(file, site) for file in holders for site in self.module(file).calls[name]
+            )
         return self._sites[name]
+
+    @cached_property
+    def _files_with_calls(self) -> dict[str, list[str]]:
+        """By the last name of a callee, the files that hold such calls."""
+        holders: dict[str, list[str]] = {}
+        for file in self.python_files:
+            for name in self.module(file).calls:
+                holders.setdefault(name, []).append(file)
+        return holders
 
     def calls_to(self, names: Collection[str]) -> Iterator[CallSite]:
         """The calls of library functions and classes by their dotted (canonical) names.

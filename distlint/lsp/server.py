@@ -5,6 +5,7 @@ Importing this module needs the packages of the extra ``lsp``.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -15,6 +16,7 @@ def main() -> None:
     """Serves the projects that an editor opens, until it disconnects."""
     from distlint.lsp.wiring import project_engine
 
+    gc.enable()  # the command line goes without it, for it lives one run only
     serve(project_engine())
 
 

@@ -70,7 +70,10 @@ def shown(value: Abstract) -> Any:
         ("try:\n    x = risky()\nexcept ValueError:\n    x = 1\nprobe(x)", "?"),
         ("x = 4 if cond() else 8\nprobe(x // 2)", {2, 4}),
         ("x = None\nprobe(x or 5)", 5),
-        ("def f(k):\n    if k == 1:\n        x = 'a'\n    elif k == 2:\n        x = 'b'\n    return {x: 1, 'c': 2}\nprobe(f(q()))", {"a?": 1, "b?": 1, "c": 2}),
+        (
+            "def f(k):\n    if k == 1:\n        x = 'a'\n    elif k == 2:\n        x = 'b'\n    return {x: 1, 'c': 2}\nprobe(f(q()))",
+            {"a?": 1, "b?": 1, "c": 2},
+        ),
         ("probe(f'{1 + 1}-{\"a\"}')", "2-a"),
         ("probe({**{'a': 1}, 'b': 2}['a'])", 1),
         ("probe(dict(a=1, **{'b': 2}))", {"a": 1, "b": 2}),
