@@ -102,7 +102,10 @@ class ModuleTable:
         return facts.module if facts is not None else None
 
     def imports(self, file: str) -> tuple[ir.Import, ...]:
-        """The imports of a file. Of one that triage left out only these are read: it holds no framework's name itself, but may pass one on."""
+        """The imports of a file.
+
+        Of one that triage left out only these are read: it holds no framework's name itself, but may pass one on.
+        """
         facts = self._facts.get(file)
         if facts is not None or file in self._late:
             module = self.module(file)
@@ -301,7 +304,10 @@ class ModuleTable:
         return found
 
     def resolve(self, expr: ir.Expr, file: str, *, library: bool = False) -> Target | None:
-        """What a dotted expression refers to, by module-level names alone (see the evaluator for variables); ``library`` as in ``lookup``."""
+        """What a dotted expression refers to, by module-level names alone; ``library`` as in ``lookup``.
+
+        The evaluator knows variables as well.
+        """
         if isinstance(expr, ir.Name):
             return self.lookup(expr.id, file, library=library)
         if isinstance(expr, ir.Attribute):

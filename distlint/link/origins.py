@@ -21,7 +21,10 @@ MAX_STEPS = 2_000
 
 
 class Origin(NamedTuple):
-    """One source: ``kind`` is ``call``, ``attribute`` (of an object, by what made it), ``environment``, ``name`` (a library object) or ``parameter``."""
+    """One source.
+
+    ``kind`` is ``call``, ``attribute`` (of an object, by what made it), ``environment``, ``name`` (a library object) or ``parameter``.
+    """
 
     kind: str
     name: str

@@ -86,9 +86,7 @@ class ParserSpec:
 
 @dataclass(frozen=True, slots=True)
 class FrameworkSpec:
-    """What the early steps need to know of a framework: how its files are recognised, imported, launched and
-    installed.
-    """
+    """What the early steps need to know of a framework: how it is recognised, imported, launched and installed."""
 
     name: str
     prefix: str

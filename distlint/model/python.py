@@ -161,7 +161,10 @@ class Starred:
 
 @dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Comprehension:
-    """A comprehension or generator expression: ``kind`` (list, set, dict, generator), element, (target, iterable, conditions) per ``for``."""
+    """A comprehension or generator expression.
+
+    ``kind`` is ``list``, ``set``, ``dict`` or ``generator``; (target, iterable, conditions) per ``for``.
+    """
 
     kind: str
     element: Expr

@@ -118,7 +118,7 @@ def test_values_cross_modules_through_reexports_and_calls(make_project: MakeProj
         {
             "train.py": HEAD + "from pkg import make, SIZE as S\nprobe(make(S, extra={'k': 1}))\n",
             "pkg/__init__.py": "from .conf import *\n",
-            "pkg/conf.py": "SIZE = 4\ndef make(n, extra):\n    cfg = {'size': n, **extra}\n    if n == 4:\n        cfg['four'] = True\n    return cfg\n# deepspeed\n",
+            "pkg/conf.py": "SIZE = 4\ndef make(n, extra):\n    cfg = {'size': n, **extra}\n    if n == 4:\n        cfg['four'] = True\n    return cfg\n# deepspeed\n",  # noqa: E501 - one program in one line
         }
     )
     assert shown(probe(project)[0]) == {"size": 4, "k": 1, "four": True}
@@ -219,7 +219,7 @@ def test_environment_variables_come_from_the_launch(make_project: MakeProject) -
 def test_objects_are_known_by_what_made_them(make_project: MakeProject) -> None:
     text = (
         HEAD
-        + "engine, opt, *_ = deepspeed.initialize(model=m)\nclass E:\n    def __init__(self):\n        self.inner = engine\n    def go(self):\n        self.inner.backward(1)\nE().go()\n"
+        + "engine, opt, *_ = deepspeed.initialize(model=m)\nclass E:\n    def __init__(self):\n        self.inner = engine\n    def go(self):\n        self.inner.backward(1)\nE().go()\n"  # noqa: E501 - one program in one line
     )
     project = make_project({"a.py": text})
     found = list(project.calls_to({"deepspeed.initialize()[0].backward"}))

@@ -85,7 +85,7 @@ def test_definitions_know_their_names_places(newline: str) -> None:
 
 def test_a_long_function_is_lowered_only_if_something_in_it_matters() -> None:
     filler = "\n".join(f"    v{i} = {i}" for i in range(20))
-    text = f"import fabric as fb\ndef dull():\n{filler}\ndef word():\n{filler}\n    launch_me()\ndef name():\n{filler}\n    fb.go()\ndef short():\n    return 1\n"
+    text = f"import fabric as fb\ndef dull():\n{filler}\ndef word():\n{filler}\n    launch_me()\ndef name():\n{filler}\n    fb.go()\ndef short():\n    return 1\n"  # noqa: E501 - one program in one line
     module = lowered(text, NOTHING)
     assert {f.name: f.skipped for f in module.functions} == {"dull": True, "word": False, "name": False, "short": False}
 
