@@ -72,9 +72,24 @@ def test_pickles() -> None:
     assert pickle.loads(pickle.dumps(Stored(1))) == Stored(1)  # noqa: S301 - our own bytes
 
 
+def test_a_field_may_be_left_out_of_the_constructor() -> None:
+    @quick(slots=True)
+    class Late:
+        a: int
+        b: list[int] = dataclasses.field(init=False, default_factory=list)
+        c: int = dataclasses.field(init=False)
+
+        def __post_init__(self) -> None:
+            self.c = self.a + 1
+
+    assert (Late(1).b, Late(1).c) == ([], 2)
+    with pytest.raises(TypeError):
+        Late(1, [])
+
+
 def test_refuses_what_it_does_not_support() -> None:
     with pytest.raises(TypeError, match="not supported"):
 
         @quick
         class Bad:
-            a: int = dataclasses.field(init=False, default=1)
+            a: int = dataclasses.field(kw_only=True, default=1)

@@ -82,7 +82,10 @@ def _set(argument: Mapping[str, Any], site: _Site) -> Iterator[Operation]:
     for path, declared in argument.items():
         value = site.value(declared)
         if site.view.setting(path) is not None:
-            yield Operation("set-value", site.setting(path).span, {"value": value})
+            setting = site.setting(path)
+            if _is_chosen_elsewhere(setting):
+                raise NotApplicable
+            yield Operation("set-value", setting.span, {"value": value})
         elif site.command is not None:
             # A switch is its flag alone.
             arguments = {"flag": f"--{path.replace('_', '-')}"}
@@ -90,6 +93,16 @@ def _set(argument: Mapping[str, Any], site: _Site) -> Iterator[Operation]:
         else:
             span, keys = site.block_for(path)
             yield Operation("set-key", span, {"path": keys, "value": value})
+
+
+def _is_chosen_elsewhere(setting: Setting) -> bool:
+    """Whether a program computes the value from others: a constant in its place would take the choice away."""
+    place = setting.span
+    inside = ((place.line, place.column), (place.end_line, place.end_column))
+    return place.file.endswith(".py") and any(
+        span.file != place.file or (span.line, span.column) < inside[0] or (span.end_line, span.end_column) > inside[1]
+        for span in setting.value.spans
+    )
 
 
 def _remove(argument: list[str], site: _Site) -> Iterator[Operation]:

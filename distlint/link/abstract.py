@@ -134,6 +134,9 @@ class Several:
 Abstract = Leaf | Mapping | Sequence | Instance | Reference | LambdaValue | PartialValue | Several
 
 
+NEVER_CALLED = "nobody in the project is seen to call it"
+"""Why the parameters of such a function are unknown; what it would do is no concern of any run."""
+
 NOTHING = Leaf(unknown("no value reaches here"), Span("", 1, 1, 1, 1))
 """What a name is on the way back of a loop that leaves it alone: adds nothing to the other ways. Compared by
 identity."""

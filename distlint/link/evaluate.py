@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from distlint.link import arithmetic
 from distlint.link.abstract import (
+    NEVER_CALLED,
     NOTHING,
     Abstract,
     Delayed,
@@ -549,7 +550,7 @@ class Evaluator:
         offset = 1 if function.owner >= 0 and not is_static(function) else 0
         callers = self.project.callers(FunctionRef(frame.file, frame.function))
         if not callers or len(callers) > MAX_CALLERS:
-            reason = "is called from too many places" if callers else "nobody in the project is seen to call it"
+            reason = "is called from too many places" if callers else NEVER_CALLED
             return Leaf(unknown(f"parameter `{parameter.name}`: the function {reason}", span), span)
         results = []
         for caller in callers:

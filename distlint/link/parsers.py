@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
-from distlint.link.abstract import Abstract, Instance, LambdaValue, PartialValue, Reference, lifted, node_of, options_of
+from distlint.link.abstract import NEVER_CALLED, Abstract, Instance, LambdaValue, PartialValue, Reference, lifted, node_of, options_of
 from distlint.link.command_words import typed
 from distlint.link.items import elements
 from distlint.link.modules import ClassRef, External
 from distlint.model import python as ir
-from distlint.model.document import node_value
+from distlint.model.document import Leaf, node_value
 from distlint.model.framework import ParserSpec
 from distlint.model.record import dataclass
 from distlint.model.span import Span
@@ -217,16 +217,28 @@ def _field_default(evaluator: Evaluator, value: ir.Expr | None, owner: ClassRef,
 
 
 class ParserIndex:
-    """All parsers of a project, each built once when first asked for."""
+    """All parsers of a project.
+
+    ``prepare`` builds them before the first question is asked: what an option is comes up inside other questions, whose
+    limits would cut the search for what defines it short.
+    """
 
     def __init__(self, project: Project) -> None:
         self._project = project
         self._built: dict[ParserId, Parser] = {}
         self._calls: dict[ParserId, list[tuple[CallSite, str]]] | None = None
+        self._roots: dict[ParserId, Instance] = {}
+        self._lost: set[str] = set()
         specs: list[ParserSpec] = [parser for spec in project.specs for parser in spec.parsers]
         self.adders = {spec.callee: spec for spec in specs if not spec.dataclasses}
         self.factories = frozenset(spec.callee for spec in specs if spec.dataclasses)
         self.open_classes = frozenset(name for spec in project.specs for name in spec.open_dataclasses)
+
+    def prepare(self, evaluator: Evaluator) -> None:
+        """Builds every parser that some call defines options of."""
+        self._uses()
+        for root in list(self._roots.values()):
+            self.get(evaluator, root)
 
     def get(self, evaluator: Evaluator, parser: Instance) -> Parser:
         """The parser with its options."""
@@ -264,6 +276,12 @@ class ParserIndex:
             built.open = True
         for found, kind in self._uses().get((parser.frame.file, parser.call.at), ()):
             self._use(built, found, kind, evaluator)
+        if any(self._may_meet(parser.frame.file, file) for file in self._lost):
+            built.open = True
+
+    def _may_meet(self, one: str, other: str) -> bool:
+        """Whether what a file defines options of, without our seeing of which parser, may be the parser of another file."""
+        return other in self._project.closure(one) or one in self._project.closure(other)
 
     def _add_parents(self, built: Parser, parents: Abstract, evaluator: Evaluator) -> None:
         """A parser has the options of its parents."""
@@ -306,22 +324,27 @@ class ParserIndex:
             ):
                 for found in self._project.sites(kind):
                     func = found.site.call.func
-                    if type(func) is ir.Attribute:
-                        base = evaluator.ask(func.base, found.file, found.site.function)
-                        for option in options_of(base):
-                            root = root_parser(evaluator, option)
-                            if root is not None:
-                                self._calls.setdefault((root.frame.file, root.call.at), []).append((found, kind))
+                    if isinstance(func, ir.Attribute):
+                        self._note(evaluator, func.base, found, kind)
             self._adder_uses(evaluator)
         return self._calls
 
     def _adder_uses(self, evaluator: Evaluator) -> None:
-        assert self._calls is not None  # noqa: S101 - set by the caller
         for found in self._project.calls_to(set(self.adders)):
             if found.site.call.args:
-                root = root_parser(evaluator, evaluator.ask(found.site.call.args[0], found.file, found.site.function))
-                if root is not None:
-                    self._calls.setdefault((root.frame.file, root.call.at), []).append((found, "adder"))
+                self._note(evaluator, found.site.call.args[0], found, "adder")
+
+    def _note(self, evaluator: Evaluator, receiver: ir.Expr, found: CallSite, kind: str) -> None:
+        """Enters a call under each parser that it may work on; where that can't be told, remembers the file."""
+        assert self._calls is not None  # noqa: S101 - set by the callers
+        for option in options_of(evaluator.ask(receiver, found.file, found.site.function)):
+            root = root_parser(evaluator, option)
+            if root is not None:
+                key = (root.frame.file, root.call.at)
+                self._roots.setdefault(key, root)
+                self._calls.setdefault(key, []).append((found, kind))
+            elif isinstance(option, Leaf) and option.value.is_unknown and NEVER_CALLED not in option.value.reason:
+                self._lost.add(found.file)
 
     def _use(self, built: Parser, found: CallSite, kind: str, evaluator: Evaluator) -> None:
         if kind == "adder":

@@ -418,7 +418,12 @@ class Project:
         if run not in self._evaluators:
             from distlint.link.options import Options
 
+            first = not self._evaluators
             self._evaluators[run] = Evaluator(self, Options(self, run))
+            if first:
+                from distlint.link.parsers import parsers_of
+
+                parsers_of(self).prepare(self.evaluator(None))
         return self._evaluators[run]
 
     def closure(self, file: str) -> frozenset[str]:

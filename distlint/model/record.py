@@ -5,7 +5,7 @@ for each (a third of a millisecond, so a third of the whole run), and an instanc
 This one compiles ``__init__`` only and shares the other methods.
 
 To the type checker it is the standard ``dataclass``; that nobody assigns to a field of a frozen class is the type checker's business.
-``fields``, ``replace``, ``asdict`` and pickling work. Not supported, and refused: ``order``, ``kw_only``, ``init=False``, ``InitVar``.
+``fields``, ``replace``, ``asdict`` and pickling work. Not supported, and refused: ``order``, ``kw_only``, ``InitVar``.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ else:
                 continue
             default = namespace.pop(name, MISSING)
             item = default if isinstance(default, Field) else field(default=default)
-            if not item.init or item.kw_only is True:
-                raise TypeError(f"{cls.__qualname__}.{name}: init=False and kw_only are not supported")
+            if item.kw_only is True:
+                raise TypeError(f"{cls.__qualname__}.{name}: kw_only is not supported")
             item.name, item.type, item._field_type = name, annotation, _KIND
             item.kw_only = False
             fields[name] = item
@@ -64,6 +64,14 @@ else:
         """The only compiled method: the one whose speed matters."""
         parameters, body, scope = [], [], {"_FACTORY": _FACTORY}
         for name, item in fields.items():
+            if not item.init:
+                if item.default_factory is not MISSING:
+                    scope[f"_make_{name}"] = item.default_factory
+                    body.append(f" self.{name} = _make_{name}()")
+                elif item.default is not MISSING:
+                    scope[f"_default_{name}"] = item.default
+                    body.append(f" self.{name} = _default_{name}")
+                continue
             if item.default_factory is not MISSING:
                 scope[f"_make_{name}"] = item.default_factory
                 parameters.append(f"{name}=_FACTORY")
