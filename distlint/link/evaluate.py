@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 MAX_DEPTH = 60
 """Nested evaluations (names, calls, joins) before the answer is *unknown*."""
 
-MAX_STEPS = 500
+MAX_STEPS = 800
 """Steps per question; a question that needs more is answered *unknown*."""
 
 MAX_CALLERS = 8
