@@ -9,7 +9,17 @@ from collections.abc import Iterator
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
-from distlint.link.abstract import NEVER_CALLED, Abstract, Instance, LambdaValue, PartialValue, Reference, lifted, node_of, options_of
+from distlint.link.abstract import (
+    NEVER_CALLED,
+    Abstract,
+    Instance,
+    LambdaValue,
+    PartialValue,
+    Reference,
+    lifted,
+    node_of,
+    options_of,
+)
 from distlint.link.command_words import typed
 from distlint.link.items import elements
 from distlint.link.modules import ClassRef, External
