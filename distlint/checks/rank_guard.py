@@ -3,7 +3,7 @@
 Parameters: ``collectives`` (library functions and methods), ``group-arguments`` (arguments that name a smaller group; a
 call that has one is left alone), ``wrappers`` (objects whose call is collective, with the argument that switches the
 sending of buffers: then only if the wrapped module has some), ``counters`` (attributes that stay 0 where an argument
-switches their object off).
+switches their object off), ``mode-words`` (parts of names that say whether there are several processes at all).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from distlint.checks.registry import CheckContext, check
 from distlint.checks.wrapped_calls import wrapped_calls
 from distlint.link.modules import FunctionRef
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import Guard, calls_in, guards_of, statements
+from distlint.link.walking import Guard, below, calls_in, guards_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.record import dataclass
@@ -53,6 +53,7 @@ class _Work:
     first: RankView
     second: RankView
     collective_names: frozenset[str] = frozenset()
+    mode_words: tuple[str, ...] = ()
     possible: set[str] = field(default_factory=set)
     """Names of project functions that may come to a collective."""
     lone: dict[tuple[str, str], set[bool]] = field(default_factory=dict)
@@ -65,7 +66,7 @@ def rank_guard(context: CheckContext) -> Iterator[Finding]:
     project: Project = context.project
     counters = dict(context.parameters.get("counters", {}))
     views = (RankView(project, FIRST, counters=counters), RankView(project, SECOND, counters=counters))
-    work = _Work(project, *views)
+    work = _Work(project, *views, mode_words=tuple(context.parameters.get("mode-words", ())))
     direct = [
         *(Collective(site, _what(site.name)) for site in project.calls_to(set(context.parameters["collectives"]))),
         *(Collective(site, what) for site, what in wrapped_calls(context, lambda site: _may_split(work, site))),
@@ -193,7 +194,7 @@ def _split(work: _Work, site: CallSite) -> Split | None:
     body = body_of(work.project, site.file, site.site.function)
     guards = guards_of(body, site.site.call.at)
     found: Split | None = None
-    for guard in guards or ():
+    for guard in [part for whole in guards or () for part in _parts(whole)]:
         if guard.test is None:
             return None
         if guard.kind == "for" or asks_for_main(guard.test):
@@ -206,6 +207,8 @@ def _split(work: _Work, site: CallSite) -> Split | None:
         counted = work.second.off and not one_off
         if one is False and other is False:
             return None
+        if one is None and other is None and _may_ask_for_mode(work, guard.test):
+            return None
         if one is True and other is False:
             found = found or Split(guard, True, counted)
         elif one is False and other is True:
@@ -213,6 +216,29 @@ def _split(work: _Work, site: CallSite) -> Split | None:
         elif one is None and other is False and counted:
             found = found or Split(guard, True, True)
     return found
+
+
+def _parts(guard: Guard) -> list[Guard]:
+    """The conditions that must all be met where a guard lets through: the operands of an ``and``, or of an ``or`` that must be false."""
+    test = guard.test
+    if (
+        isinstance(test, ir.Operation)
+        and len(test.operands) > 1
+        and test.operators[0] == ("and" if guard.holds else "or")
+    ):
+        return [part for operand in test.operands for part in _parts(guard._replace(test=operand))]
+    return [guard]
+
+
+def _may_ask_for_mode(work: _Work, test: ir.Expr) -> bool:
+    """Whether an undecided test names what says if there are several processes at all: then rank 0 may be all there is."""
+    words = [
+        part.id if isinstance(part, ir.Name) else part.name
+        for part in below(test)
+        if isinstance(part, ir.Name | ir.Attribute)
+    ]
+    words += [part.value for part in below(test) if isinstance(part, ir.Constant) and isinstance(part.value, str)]
+    return any(mode in word.lower() for word in words for mode in work.mode_words)
 
 
 def _raises(body: tuple[ir.Stmt, ...], guard: Guard) -> bool:

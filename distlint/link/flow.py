@@ -11,7 +11,7 @@ from bisect import bisect_right
 from dataclasses import field
 
 from distlint.link.aliases import Aliases
-from distlint.link.walking import access_path, effects_in, literal_items, statements
+from distlint.link.walking import access_path, effects_in, literal_items, name_behind_calls, statements
 from distlint.model import python as ir
 from distlint.model.record import dataclass
 
@@ -314,7 +314,8 @@ class _Walker:
             self._aliases.stored(root, value)
             taken = _part_of(value, part, target.at)
             return self.store(state, root, path, "set" if taken is not None else "unknown", taken or value, at)
-        return state
+        behind = name_behind_calls(target)
+        return self.store(state, behind, (), "unknown", value, at) if behind else state
 
     def _augmented(self, statement: ir.AugAssign, state: Env) -> Env:
         state = self._effects(statement.value, state)
@@ -352,6 +353,9 @@ class _Walker:
             root, path = access_path(func.base)
             if root:
                 return self.store(state, root, path, func.name, call)
+            behind = name_behind_calls(func.base)
+            if behind:
+                return self.store(state, behind, (), "unknown", call)
         for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
             root, path = access_path(argument.value if type(argument) is ir.Starred else argument)
             if root and len(path) <= 2:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from distlint.link.walking import access_path, statements
+from distlint.link.walking import access_path, name_behind_calls, statements
 from distlint.model import python as ir
 
 MUTATORS = frozenset(
@@ -41,11 +41,15 @@ def _changed(statement: ir.Stmt) -> Iterator[tuple[str, tuple[ir.Expr | str, ...
         root, path = access_path(target)
         if root:
             yield root, path, False
+        elif behind := name_behind_calls(target):
+            yield behind, (), True
     value = statement.value if isinstance(statement, ir.Evaluate | ir.Assign) else None
     if type(value) is ir.Call and type(value.func) is ir.Attribute and value.func.name in MUTATORS:
         root, path = access_path(value.func.base)
         if root:
             yield root, path, True
+        elif behind := name_behind_calls(value.func.base):
+            yield behind, (), True
 
 
 def changed_attributes(body: tuple[ir.Stmt, ...], own: str) -> set[str]:

@@ -134,6 +134,21 @@ def access_path(expr: ir.Expr) -> tuple[str, tuple[ir.Expr | str, ...]]:
             return "", ()
 
 
+def name_behind_calls(expr: ir.Expr) -> str:
+    """The root name of ``a.get("b")["c"]``, which ``access_path`` does not follow; ``""`` if there is none.
+
+    What a method gives may be a part of the object, so that a change to the one is a change to the other.
+    """
+    while not isinstance(expr, ir.Name):
+        if isinstance(expr, ir.Attribute | ir.Subscript):
+            expr = expr.base
+        elif isinstance(expr, ir.Call) and isinstance(expr.func, ir.Attribute):
+            expr = expr.func.base
+        else:
+            return ""
+    return expr.id
+
+
 def effects_in(expr: ir.Expr) -> Iterator[ir.Call | ir.Wrapped]:
     """The calls, ``:=`` and ``yield`` of an expression, inner ones first.
 

@@ -82,6 +82,8 @@ def shown(value: Abstract) -> Any:
         ("d = {'a': 1}\nd.update(unknown())\nprobe(d)", {"a": "?", "...": True}),
         ("d = {'a': 1, 'b': 2}\ndel d['a']\nd.pop('b')\nprobe(d)", {}),
         ("d = {'a': 1}\nd.setdefault('a', 5)\nd.setdefault('b', 6)\nprobe(d)", {"a": 1, "b": 6}),
+        ("d = {'a': {}}\nd.get('a')['b'] = 1\nprobe(d)", {"a": "?", "...": True}),
+        ("d = {}\nd.setdefault('a', {}).update(b=1)\nprobe(d['a'])", "?"),
         ("d = {}\nif cond():\n    d['a'] = 1\nprobe(d)", {"a?": 1}),
         ("d = {'n': 1}\nd[key()] = 2\nprobe(d)", {"n": "?", "...": True}),
         ("d = {'a': 1}\nprobe(d.get('b', 9))", 9),

@@ -10,7 +10,7 @@ SPEC = FrameworkSpec(
     prefix="DS",
     packages=("deepspeed",),
     modules=("deepspeed",),
-    literals=(b"deepspeed", b"zero_optimization"),
+    literals=(b"deepspeed", b"zero_optimization", b".save_checkpoint("),
     config_keys=(b"zero_optimization", b"train_micro_batch_size_per_gpu", b"train_batch_size", b"deepspeed"),
     words=("backward(", ".step(", "save_checkpoint", "generate("),
     launchers=LAUNCHERS,
@@ -34,6 +34,8 @@ SPEC = FrameworkSpec(
         ("deepspeed.runtime.zero.partition_parameters.Init", "deepspeed.zero.Init"),
     ),
     rank_sources=(
+        ("deepspeed.initialize()[0].global_rank", "rank"),
+        ("deepspeed.initialize()[0].local_rank", "local-rank"),
         ("deepspeed.comm.get_rank", "rank"),
         ("deepspeed.comm.get_local_rank", "local-rank"),
         ("deepspeed.comm.get_world_size", "world"),
