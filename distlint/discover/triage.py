@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Iterable, Sequence
 
 from distlint.model.framework import FrameworkSpec
@@ -22,7 +23,12 @@ _SHELL_WORDS = (
     b"sbatch",
     b"conda install",
 )
+_SETS_VARIABLE = re.compile(rb"^[ \t]*(?:export[ \t]+|: *\"?\$\{)?[A-Z][A-Z0-9_]*(?::?=)", re.MULTILINE)
+"""A script that sets variables of the environment may be read in by one that launches."""
+
 _ALWAYS_NAMES = frozenset({"pyproject.toml", "setup.py", "Pipfile", "environment.yml", "environment.yaml"})
+_DATA_BYTES = 65536
+"""A larger JSON file may be a data set, whose prose holds any word: there a word must stand as a key."""
 _CONFIG_KINDS = frozenset({SourceKind.JSON, SourceKind.YAML, SourceKind.TOML})
 _COMMENT = b"distlint:"
 """What our own comments begin with: they must be found wherever they stand, to silence findings or to be found idle."""
@@ -41,12 +47,15 @@ class Triage:
         launchers = {words[0].encode() for spec in specs for launcher in spec.launchers for words in launcher.commands}
         self._script = _needed(literal for spec in specs for literal in spec.literals)
         self._config = _needed(key for spec in specs for key in spec.config_keys)
+        self._config_key = re.compile(b"(?:" + b"|".join(map(re.escape, self._config)) + rb")[\w-]*[\"']?[ \t]*[:=]")
         self._command = _needed(launchers | set(_SHELL_WORDS))
         self._lock = _needed(package.encode() for spec in specs for package in spec.packages)
 
     def matters(self, path: str, kind: SourceKind, data: bytes) -> bool:
         """Whether the file must be read."""
         if kind in _ALWAYS or path.rpartition("/")[2] in _ALWAYS_NAMES or data.startswith(_WIDE_MARKS):
+            return True
+        if kind is SourceKind.SHELL and _SETS_VARIABLE.search(data) is not None:
             return True
         if kind is SourceKind.PYTHON:
             words = self._script
@@ -56,6 +65,8 @@ class Triage:
                 return True
         else:
             words = self._command if kind in _COMMAND_KINDS else self._lock
+        if kind is SourceKind.JSON and len(data) > _DATA_BYTES:
+            return self._config_key.search(data) is not None
         # A search per word beats one pattern over all: `in` skips ahead, an alternation tries them all everywhere.
         return any(word in data for word in words)
 
