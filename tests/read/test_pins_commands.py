@@ -149,7 +149,7 @@ def test_arguments_and_environment_are_filled_in():
 def test_exec_form_here_documents_and_mounts():
     text = (
         'RUN ["pip", "install", "torch==2.1.0"]\n'
-        "RUN --mount=type=cache,target=/root/.cache pip install peft==0.10.0\n"
+        "RUN --mount=type=cache,target=/var/cache/pip pip install peft==0.10.0\n"
         "RUN <<EOF\nset -e\npip install trl==0.9.6\n# pip install no\nEOF\n"
         "COPY <<-'X' /etc/pip.conf\npip install never\nX\n"
         "RUN pip install numpy\n"
