@@ -22,7 +22,7 @@ from distlint.model.finding import Finding, Note, ProjectError
 from distlint.model.record import dataclass
 from distlint.model.report import Report
 from distlint.model.source import DecodingError, Source, SourceKind, decode
-from distlint.read.python import PythonInterests, interests_of
+from distlint.read.python import interests_of
 from distlint.read.reader import read_source
 
 if TYPE_CHECKING:
@@ -286,6 +286,3 @@ def _counted(things: Callable[[], Sized], what: str, errors: list[ProjectError])
 
 def _note_key(note: Note) -> tuple[object, ...]:
     return (*note.span, note.message)
-
-
-__all__ = ["Progress", "PythonInterests", "Request", "analyse", "discover_files"]

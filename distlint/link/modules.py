@@ -66,8 +66,6 @@ class Bindings:
     names: dict[str, ir.Import | ir.Define | None] = field(default_factory=dict)
     """``None`` for a plain variable."""
     stars: list[ir.Import] = field(default_factory=list)
-    plain_imports: dict[str, list[str]] = field(default_factory=dict)
-    """``import a.b`` and ``import a.c`` both bind ``a``: all dotted names behind one bound name."""
 
 
 class ModuleTable:
@@ -88,6 +86,7 @@ class ModuleTable:
         self._text_of = text_of
         self._late: set[str] = set()
         self._imports: dict[str, tuple[ir.Import, ...]] = {}
+        self._ancestries: dict[ClassRef, tuple[ClassRef, ...]] = {}
         self._external_bases: dict[ClassRef, frozenset[str]] = {}
         self._names: dict[tuple[str, str, bool], Target | None] = {}
         self._bindings: dict[str, Bindings] = {}
@@ -150,11 +149,6 @@ class ModuleTable:
                 return candidate
         return None
 
-    def is_folder(self, stem: str) -> bool:
-        """Whether some project file lies below a folder (a namespace package)."""
-        prefix = stem + "/"
-        return any(path.startswith(prefix) for path in self._paths)
-
     def bindings(self, file: str) -> Bindings:
         """What the names of a file's module level are bound to; imports inside functions count for the whole file."""
         if file not in self._bindings:
@@ -163,13 +157,7 @@ class ModuleTable:
 
     def _light_bindings(self, file: str) -> Bindings:
         """The imports of a file that triage left out, without its definitions."""
-        bindings = Bindings()
-        for item in self.imports(file):
-            if item.name == "*":
-                bindings.stars.append(item)
-            else:
-                bindings.names.setdefault(item.alias, item)
-        return bindings
+        return _imported_names(self.imports(file))
 
     def lookup(self, name: str, file: str, *, library: bool = False) -> Target | None:
         """What a module-level name of a file refers to; ``None`` if the file does not bind it or it can't be told.
@@ -244,34 +232,31 @@ class ModuleTable:
 
     def method(self, owner: ClassRef, name: str) -> FunctionRef | None:
         """A method of a class or of its bases in the project: the first that a search in depth comes to."""
-        seen: set[ClassRef] = set()
-        stack = [owner]
-        while stack:
-            current = stack.pop()
-            module = self.module(current.file)
-            if module is None or current in seen:
-                continue
-            seen.add(current)
-            for index, function in enumerate(module.functions):
-                if function.owner == current.index and function.name == name:
-                    return FunctionRef(current.file, index)
-            bases = [self.resolve(base, current.file) for base in module.classes[current.index].bases]
-            stack.extend(base for base in reversed(bases) if isinstance(base, ClassRef))
+        for one in self.ancestry(owner):
+            module = self.module(one.file)
+            for index, function in enumerate(module.functions if module is not None else ()):
+                if function.owner == one.index and function.name == name:
+                    return FunctionRef(one.file, index)
         return None
 
     def ancestry(self, owner: ClassRef) -> tuple[ClassRef, ...]:
-        """A class and its bases in the project, nearest first."""
-        found: dict[ClassRef, None] = {}
-        stack = [owner]
-        while stack and len(found) < MAX_HOPS * 2:
-            one = stack.pop(0)
-            module = self.module(one.file)
-            if one in found or module is None:
-                continue
-            found[one] = None
-            parents = (self.resolve(base, one.file) for base in module.classes[one.index].bases)
-            stack.extend(parent for parent in parents if isinstance(parent, ClassRef))
-        return tuple(found)
+        """A class and its bases in the project, as a search in depth comes to them."""
+        if owner not in self._ancestries:
+            found: dict[ClassRef, None] = {}
+            stack = [owner]
+            while stack:
+                one = stack.pop()
+                if one in found or self.module(one.file) is None:
+                    continue
+                found[one] = None
+                stack.extend(base for base in reversed(self._bases(one)) if isinstance(base, ClassRef))
+            self._ancestries[owner] = tuple(found)
+        return self._ancestries[owner]
+
+    def _bases(self, owner: ClassRef) -> list[Target | None]:
+        module = self.module(owner.file)
+        bases = module.classes[owner.index].bases if module is not None else ()
+        return [self.resolve(base, owner.file) for base in bases]
 
     def derives_from_builtin(self, owner: ClassRef) -> bool:
         """Whether a class is a string or a number as well (``class Mode(str, Enum)``)."""
@@ -282,26 +267,9 @@ class ModuleTable:
     def external_bases(self, owner: ClassRef) -> frozenset[str]:
         """The dotted names of the library classes that a project class derives from, however far up."""
         if owner not in self._external_bases:
-            self._external_bases[owner] = frozenset(self._find_external_bases(owner))
+            bases = (base for one in self.ancestry(owner) for base in self._bases(one))
+            self._external_bases[owner] = frozenset(base.name for base in bases if isinstance(base, External))
         return self._external_bases[owner]
-
-    def _find_external_bases(self, owner: ClassRef) -> set[str]:
-        found: set[str] = set()
-        seen: set[ClassRef] = set()
-        stack = [owner]
-        while stack:
-            current = stack.pop()
-            module = self.module(current.file)
-            if module is None or current in seen:
-                continue
-            seen.add(current)
-            for base in module.classes[current.index].bases:
-                parent = self.resolve(base, current.file)
-                if isinstance(parent, External):
-                    found.add(parent.name)
-                elif isinstance(parent, ClassRef):
-                    stack.append(parent)
-        return found
 
     def resolve(self, expr: ir.Expr, file: str, *, library: bool = False) -> Target | None:
         """What a dotted expression refers to, by module-level names alone; ``library`` as in ``lookup``.
@@ -343,17 +311,20 @@ def scan_imports(text: str) -> tuple[ir.Import, ...]:
     return tuple(found)
 
 
-def _collect_bindings(module: ir.Module | None) -> Bindings:
+def _imported_names(imports: tuple[ir.Import, ...]) -> Bindings:
     bindings = Bindings()
-    if module is None:
-        return bindings
-    for item in module.imports:
+    for item in imports:
         if item.name == "*":
             bindings.stars.append(item)
         else:
             bindings.names.setdefault(item.alias, item)
-            if not item.name:
-                bindings.plain_imports.setdefault(item.alias, []).append(item.module)
+    return bindings
+
+
+def _collect_bindings(module: ir.Module | None) -> Bindings:
+    if module is None:
+        return Bindings()
+    bindings = _imported_names(module.imports)
     _collect_definitions(module, module.body, bindings)
     return bindings
 

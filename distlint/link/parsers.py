@@ -401,11 +401,7 @@ class ParserIndex:
 
 def parsers_of(project: Project) -> ParserIndex:
     """The index of a project's parsers."""
-    found = getattr(project, "_parser_index", None)
-    if found is None:
-        found = ParserIndex(project)
-        project._parser_index = found  # type: ignore[attr-defined]
-    return found
+    return project.parsers
 
 
 def _read_option(found: CallSite, evaluator: Evaluator) -> Option | None:

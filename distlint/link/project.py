@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distlint.link.evaluate import Evaluator
 from distlint.link.flow import Flow, flow_of
-from distlint.link.modules import ClassRef, External, FunctionRef, ModuleTable
+from distlint.link.modules import ClassRef, FunctionRef, ModuleTable
 from distlint.link.paths import folders_around, resolve_path
 from distlint.link.starters import STARTERS, started_call
 from distlint.link.stores import OutsideStore, changed_attributes, global_writers, outside_stores, stored_attributes
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from distlint.link.environments import Environments
     from distlint.link.inference import Inference
+    from distlint.link.parsers import ParserIndex
 
 MAX_CANDIDATES = 40
 """A method name with more call sites than this is not followed to its callers."""
@@ -124,15 +125,18 @@ class Project:
         return self._more[path]
 
     @cached_property
+    def parsers(self) -> ParserIndex:
+        """The argument parsers of the project."""
+        from distlint.link.parsers import ParserIndex
+
+        return ParserIndex(self)
+
+    @cached_property
     def inference(self) -> Inference:
         """astroid, for values that our own evaluation does not model."""
         from distlint.link.inference import Inference
 
         return Inference(self)
-
-    def text(self, path: str) -> str | None:
-        """The text of a project file; ``None`` if it can't be read."""
-        return self.text_of(path)
 
     @cached_property
     def python_files(self) -> tuple[str, ...]:
@@ -421,9 +425,7 @@ class Project:
             first = not self._evaluators
             self._evaluators[run] = Evaluator(self, Options(self, run))
             if first:
-                from distlint.link.parsers import parsers_of
-
-                parsers_of(self).prepare(self.evaluator(None))
+                self.parsers.prepare(self.evaluator(None))
         return self._evaluators[run]
 
     def closure(self, file: str) -> frozenset[str]:
@@ -556,10 +558,6 @@ class Project:
             facts = self.facts[path]
             if facts.kind in (SourceKind.JSON, SourceKind.YAML, SourceKind.TOML) and facts.documents:
                 yield path, facts
-
-    def is_external(self, expr: ir.Expr, file: str, name: str) -> bool:
-        """Whether a dotted expression names a library object."""
-        return self.modules.resolve(expr, file) == External(name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from distlint.link.shell_paths import find_file
 from distlint.link.shell_state import Directory, Variable, environment_of
 from distlint.link.shell_values import Chunk, Hole, Text, known_prefix, plain, shown, value_of
 from distlint.model.launch import ScriptCall
@@ -105,10 +104,6 @@ class EvaluatedCommand(NamedTuple):
     def environment(self) -> dict[str, Value]:
         """What the command inherits, by name; absent values were unset."""
         return environment_of(self.variables)
-
-    def file_of(self, word: EvaluatedWord, files: Mapping[str, object]) -> str:
-        """The project file that a word names, or ``""``."""
-        return find_file(word.texts[0], self.directory, self.script, files.__contains__) if len(word.texts) == 1 else ""
 
 
 class Evaluation(NamedTuple):

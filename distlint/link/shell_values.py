@@ -219,13 +219,3 @@ def _undecided(choices: Sequence[Text]) -> Text:
     uses = tuple(dict.fromkeys(span for piece in pieces for span in piece.uses[:1]))
     many = any(isinstance(piece, Chunk) and piece.split for piece in pieces)
     return (Hole("", "too many possibilities", uses[:1], (), many),)
-
-
-def known_number(value: Value) -> Value:
-    """A value of digits as an integer; unknown for any other text."""
-    return value.map(lambda text: int(str(text).strip(), 10)) if not value.is_unknown else value
-
-
-def as_value(number: int, *spans: Span) -> Value:
-    """A known integer."""
-    return known(number, *spans)
