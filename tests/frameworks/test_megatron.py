@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from distlint.frameworks.megatron.command_line import typed
-from distlint.frameworks.megatron.settings import default, derived_names, known_path
+from distlint.frameworks.megatron.settings import default, known_path
+from distlint.frameworks.megatron.sizes import Given, derived_names
 from distlint.frameworks.megatron.subjects import build
 from distlint.model.span import Span
 from distlint.model.subject import Setting, Subject
@@ -219,7 +220,7 @@ def test_a_data_parallel_size_divides_the_processes_exactly(world: int, tensor: 
     place = Span("run.sh", 1, 1, 1, 2)
     sizes = {"tensor_model_parallel_size": tensor, "pipeline_model_parallel_size": pipeline}
     settings = {path: Setting(path, known(size, place), place, place) for path, size in sizes.items()}
-    names = derived_names(settings, known(world), is_open=False)
+    names = derived_names(Given(settings), known(world))
     assert names["model_parallel_product"].only == tensor * pipeline
     if world % (tensor * pipeline):
         assert names["data_parallel_size"].is_unknown
@@ -228,7 +229,7 @@ def test_a_data_parallel_size_divides_the_processes_exactly(world: int, tensor: 
 
 
 def test_an_unknown_number_of_processes_leaves_the_product_known() -> None:
-    names = derived_names({}, unknown("no launch"), is_open=False)
+    names = derived_names(Given({}), unknown("no launch"))
     assert (names["model_parallel_product"].only, names["data_parallel_size"].is_unknown) == (1, True)
 
 

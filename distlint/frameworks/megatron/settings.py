@@ -6,12 +6,10 @@ carrier calls it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from math import prod
+from collections.abc import Mapping
 
 from distlint.frameworks.megatron.switches import SWITCHES
-from distlint.model.subject import Setting
-from distlint.model.value import State, Value, absent, known, one_of, unknown
+from distlint.model.value import Value, absent, known
 
 PARALLEL_SIZES = (
     "tensor_model_parallel_size",
@@ -21,8 +19,8 @@ PARALLEL_SIZES = (
 )
 """The sizes whose product is the number of processes that hold one copy of the model."""
 
-UNCOUNTED = ("encoder_tensor_model_parallel_size", "encoder_pipeline_model_parallel_size", "yaml_cfg")
-"""Settings with which the product is another one: encoders of their own (core 0.9 to 0.13), or an unread file."""
+UNCOUNTED = ("yaml_cfg",)
+"""Settings with which the product is not known: a file that is not read."""
 
 DEFAULTS: Mapping[str, object] = {
     "tensor_model_parallel_size": 1,
@@ -51,12 +49,49 @@ virtual_pipeline_model_parallel_size zero_stage
 VALUED = frozenset(_VALUED.split())
 """Settings with a value that rules ask for, beside those with a default."""
 
+_SIZES = """
+account_for_embedding_in_pipeline_split account_for_loss_in_pipeline_split async_save async_strategy
+check_for_nan ckpt_convert_format ckpt_convert_save cp_comm_type data_args_path data_cache_path
+dataloader_defer_npy_index_mmap dataloader_fast_cache_load decrease_batch_size_if_needed
+end_weight_decay eval_global_batch_size eval_interval eval_iters eval_micro_batch_size exit_interval
+full_validation hierarchical_context_parallel_sizes legacy_tokenizer load load_main_params_from_ckpt log_interval
+log_memory_interval lr_decay_style lr_warmup_init lr_wsd_decay_iters lr_wsd_decay_samples lr_wsd_decay_style
+merge_file microbatch_group_size_per_virtual_pipeline_stage microbatch_group_size_per_vp_stage
+min_lr mock_data mtp_num_layers no_load_optim non_persistent_ckpt_type
+non_persistent_local_ckpt_dir non_persistent_save_interval num_dataset_builder_threads
+num_distributed_optimizer_instances override_opt_param_scheduler override_ckpt_iteration
+overlap_p2p_communication_warmup_flush per_split_data_args_path phase_transition_iterations pretrained_checkpoint
+replication replication_jump save_retain_interval seed skip_train standalone_embedding_stage start_weight_decay
+step_batch_size_schedule tensor_parallel_num_weight_shards test_data_path tiktoken_pattern tokenizer_model
+tokenizer_type use_checkpoint_args use_checkpoint_opt_param_scheduler use_distributed_optimizer
+use_legacy_models use_persistent_ckpt_worker use_tp_pp_dp_mapping vocab_file vocab_size weight_decay
+weight_decay_incr_style
+"""
+
+SIZE_OPTIONS = frozenset(_SIZES.split())
+"""What the rules about sizes, schedules, data and checkpoints ask for beside the settings above."""
+
 NAMES = frozenset(
     {
         "world_size",
         "model_parallel_product",
         "expert_parallel_product",
         "data_parallel_size",
+        "decoder_world_size",
+        "virtual_stages",
+        "split_layers",
+        "middle_layers",
+        "middle_stages",
+        "layout_stages",
+        "layout_fault",
+        "micro_batches",
+        "ramp_start",
+        "ramp_step",
+        "ramp_samples",
+        "ramp_misfit",
+        "phases",
+        "written_tensor_size",
+        "written_pipeline_size",
         "carrier",
         "flavour",
         "stray",
@@ -70,7 +105,7 @@ NAMES = frozenset(
 
 def known_path(path: str) -> bool:
     """Whether a condition over Megatron settings may use a path."""
-    if path in NAMES or path in DEFAULTS or path in VALUED or path.startswith(("env.", "ds.")):
+    if path in NAMES or path in DEFAULTS or path in VALUED or path in SIZE_OPTIONS or path.startswith(("env.", "ds.")):
         return True
     return path in _SWITCH_NAMES
 
@@ -83,62 +118,3 @@ def default(path: str) -> Value:
     if path in DEFAULTS:
         return known(DEFAULTS[path])
     return known(False) if path in _SWITCH_NAMES else absent()
-
-
-def derived_names(settings: Mapping[str, Setting], world_size: Value, *, is_open: bool) -> dict[str, Value]:
-    """The products of parallel sizes, and how many copies of the model the processes hold.
-
-    Unknown where a size is, or where other settings change how processes are counted.
-    """
-    uncounted = [settings[path] for path in UNCOUNTED if path in settings]
-    if uncounted:
-        missing = unknown("the parallel layout is not known", uncounted[0].key_span)
-        return dict.fromkeys(("model_parallel_product", "expert_parallel_product", "data_parallel_size"), missing)
-    sizes = [_size(settings, path, is_open=is_open) for path in PARALLEL_SIZES]
-    product = _combined(sizes, prod)
-    tensor = "expert_tensor_parallel_size" if "expert_tensor_parallel_size" in settings else PARALLEL_SIZES[0]
-    experts = (tensor, "expert_model_parallel_size", "pipeline_model_parallel_size")
-    return {
-        "model_parallel_product": product,
-        "expert_parallel_product": _combined([_size(settings, path, is_open=is_open) for path in experts], prod),
-        "data_parallel_size": _combined([world_size, product], _copies),
-    }
-
-
-def _copies(sizes: Iterable[int]) -> int:
-    world, product = sizes
-    if world % product:
-        raise ValueError("the processes do not hold a whole number of copies")
-    return world // product
-
-
-def _size(settings: Mapping[str, Setting], path: str, *, is_open: bool) -> Value:
-    setting = settings.get(path)
-    if setting is not None:
-        # GPT-NeoX writes 0 where there is no pipeline.
-        sure = setting.value if setting.certain else unknown("set on some paths only")
-        return sure.map(lambda size: 1 if size == 0 else size).at(setting.key_span)
-    return unknown(f"`{path}` may be set where we can't see") if is_open else default(path)
-
-
-def _are_sizes(value: Value) -> bool:
-    return bool(value.options) and all(type(option) is int and option > 0 for option in value.options)
-
-
-def _combined(values: list[Value], function: Callable[[list[int]], int]) -> Value:
-    """A number computed from several: unknown where one of them is, or is no positive whole number."""
-    # The largest one is named first: it is the likeliest to be wrong.
-    ordered = sorted(values, key=lambda value: max(value.options) if _are_sizes(value) else 0, reverse=True)
-    spans = tuple(dict.fromkeys(span for value in ordered for span in value.spans[:1]))
-    combinations: list[list[int]] = [[]]
-    for value in values:
-        if value.state not in (State.KNOWN, State.ONE_OF):
-            return unknown(value.reason or "is not given", *spans)
-        if not _are_sizes(value):
-            return unknown("is no positive number", *spans)
-        combinations = [[*one, option] for one in combinations for option in value.options][:64]
-    try:
-        results = [function(one) for one in combinations]
-    except ValueError as error:
-        return unknown(str(error), *spans)
-    return one_of(results, spans, min(value.confidence for value in values))

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distlint.frameworks.general import launch_settings
+from distlint.frameworks.megatron.batches import batch_names
 from distlint.frameworks.megatron.calls import INITIALIZE, call_settings, config_calls, group_calls
 from distlint.frameworks.megatron.command_line import CommandSettings, is_megatron, read_command, strays_of
 from distlint.frameworks.megatron.neox import NeoxSettings, documents_of, looks_like_neox, read_neox
-from distlint.frameworks.megatron.settings import PARALLEL_SIZES, default, derived_names, known_path
+from distlint.frameworks.megatron.settings import PARALLEL_SIZES, default, known_path
+from distlint.frameworks.megatron.sizes import PIPELINE, TENSOR, Given, derived_names, shrunk
+from distlint.frameworks.megatron.stages import stage_names
 from distlint.frameworks.megatron.versions import versions_for
 from distlint.frameworks.reaching import runs_through
 from distlint.link.project import CallSite
@@ -67,6 +71,14 @@ def _command_subject(project: Project, launch: Launch) -> Subject:
         # environment how often.
         stated = launch.environment.get("WORLD_SIZE", absent())
         world = world.at_most(Confidence.POSSIBLE) if stated.is_absent else stated.map(int)
+    versions = versions_for(project, launch.script_file or launch.span.file)
+    given = Given(settings, is_open, versions, is_deepspeed)
+    lowered = shrunk(given, world)
+    given = replace(given, taken=lowered)
+    derived = _derived(given, world)
+    if lowered:
+        derived |= {"written_tensor_size": _written(settings, lowered, TENSOR)}
+        derived |= {"written_pipeline_size": _written(settings, lowered, PIPELINE)}
     names = {
         "world_size": world,
         "carrier": known(ARGV),
@@ -75,7 +87,7 @@ def _command_subject(project: Project, launch: Launch) -> Subject:
         "duplicate": absent(),
         "script": _script(launch),
         "adjustable": _adjustable(settings, launch),
-        **derived_names(settings, world, is_open=is_open),
+        **derived,
     }
     settings.update({path: one for path, one in launch_settings(launch).items() if path.startswith("env.")})
     return Subject(
@@ -83,13 +95,25 @@ def _command_subject(project: Project, launch: Launch) -> Subject:
         label=f"{launch.launcher} {launch.script.only or 'script'} ({launch.span.file}:{launch.span.line})",
         span=launch.span,
         settings=settings,
-        versions=versions_for(project, launch.script_file or launch.span.file),
+        versions=versions,
         names=names,
         open_blocks=frozenset({""}) if is_open else frozenset(),
         default=default,
+        taken=lambda setting: lowered.get(setting.path, setting.value),
         run=run,
         extra={"command": launch.span, "launch": launch},
     )
+
+
+def _derived(given: Given, world: Value, *, is_config: bool = False) -> dict[str, Value]:
+    """What follows from the settings of a subject: sizes, pipeline stages and batches."""
+    sizes = derived_names(given, world)
+    return {**sizes, **stage_names(given, is_config=is_config), **batch_names(given, sizes["data_parallel_size"])}
+
+
+def _written(settings: dict[str, Setting], lowered: dict[str, Value], path: str) -> Value:
+    """What is written for a size that is lowered."""
+    return settings[path].value.at(settings[path].key_span) if path in lowered else absent()
 
 
 def _run_of(project: Project, launch: Launch) -> Run:
@@ -159,7 +183,7 @@ def _neox_subject(project: Project, documents: list[Document], launch: Launch | 
         "duplicate": _duplicate(read),
         "script": absent(),
         "adjustable": known(False),
-        **derived_names(read.settings, world, is_open=read.open),
+        **_derived(Given(read.settings, read.open), world),
     }
     return Subject(
         kind="megatron",
@@ -193,6 +217,7 @@ def _call_subject(project: Project, found: CallSite, run: Run | None) -> Subject
     settings, is_open = call_settings(project, found, run)
     world = run.world_size if run is not None else unknown("no launch is known")
     is_groups = found.name == INITIALIZE
+    versions = versions_for(project, found.file)
     names = {
         "world_size": world if is_groups else unknown("a configuration object does not start processes"),
         "carrier": known(GROUPS if is_groups else CONFIG),
@@ -201,14 +226,14 @@ def _call_subject(project: Project, found: CallSite, run: Run | None) -> Subject
         "duplicate": absent(),
         "script": absent(),
         "adjustable": known(False),
-        **derived_names(settings, world, is_open=is_open),
+        **_derived(Given(settings, is_open, versions), world, is_config=not is_groups),
     }
     return Subject(
         kind="megatron",
         label=found.name,
         span=found.span,
         settings=settings,
-        versions=versions_for(project, found.file),
+        versions=versions,
         names=names,
         open_blocks=frozenset({""}) if is_open else frozenset(),
         default=default,

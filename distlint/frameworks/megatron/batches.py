@@ -1,0 +1,67 @@
+"""How a batch is divided into micro batches while it grows.
+
+As ``ConstantNumMicroBatchesCalculator`` and ``RampupBatchsizeNumMicroBatchesCalculator`` compute it
+(``megatron/core/num_microbatches_calculator.py``, before core 0.7 ``megatron/microbatches.py``).
+"""
+
+from __future__ import annotations
+
+from distlint.frameworks.megatron.sizes import Given, computed, size
+from distlint.model.value import Value
+
+RAMP = "rampup_batch_size"
+_MAX_STEPS = 10_000
+
+
+def batch_names(given: Given, data_parallel: Value) -> dict[str, Value]:
+    """The derived names about batches: how many micro batches a step has, and the three numbers of a ramp."""
+    ramp = given.read(RAMP)
+    micro, whole = given.read("micro_batch_size"), given.read("global_batch_size")
+    return {
+        "micro_batches": computed(_micro_batches, whole, micro, data_parallel, ramp),
+        "ramp_start": computed(lambda ramp: _number(ramp, 0), ramp),
+        "ramp_step": computed(lambda ramp: _number(ramp, 1), ramp),
+        "ramp_samples": computed(lambda ramp: _number(ramp, 2), ramp),
+        "ramp_misfit": computed(_misfit, ramp, whole, micro, data_parallel),
+        "phases": computed(_phases, given.read("phase_transition_iterations")),
+    }
+
+
+def _micro_batches(whole: object, micro: object, data_parallel: object, ramp: object) -> int | None:
+    if ramp is not None:
+        raise ValueError("the batch grows")
+    if whole is None:
+        return 1
+    share = size(micro) * size(data_parallel)
+    if size(whole) % share:
+        raise ValueError("the batch can't be divided")
+    return size(whole) // share
+
+
+def _number(ramp: object, place: int) -> int | None:
+    if ramp is None:
+        return None
+    if not isinstance(ramp, (list, tuple)) or len(ramp) != 3:
+        raise ValueError("a ramp has three numbers")
+    number = ramp[place]
+    if type(number) is not int:
+        raise ValueError("is no whole number")
+    return number
+
+
+def _misfit(ramp: object, whole: object, micro: object, data_parallel: object) -> int | None:
+    """The first batch size of a ramp that is no multiple of micro batch × data-parallel size; ``None`` without one."""
+    if ramp is None:
+        return None
+    start, step = _number(ramp, 0), _number(ramp, 1)
+    share, end = size(micro) * size(data_parallel), size(whole)
+    if start is None or step is None or step <= 0 or start <= 0 or (end - start) // step > _MAX_STEPS:
+        raise ValueError("is no ramp")
+    return next((batch for batch in range(start, end + 1, step) if batch % share), None)
+
+
+def _phases(text: object) -> int | None:
+    """How many changes of phase are written; raises ``ValueError`` where they are no numbers."""
+    if text is None:
+        return None
+    return len([int(part) for part in str(text).split(",")])
