@@ -55,6 +55,8 @@ class Request:
     use_cache: bool = True
     overlays: Mapping[str, str] = field(default_factory=dict)
     progress: Progress | None = None
+    judged: bool = True
+    """Whether rules are applied; without them the report holds the linked project only."""
 
 
 def analyse(request: Request) -> Report:
@@ -107,9 +109,25 @@ class _Analysis:
             self._text,
             self._settings.pins,
             self._settings.world_size,
+            self._settings.gpu_memory,
         )
         self._progress("judging", 0, 1)
-        return self._judge(project)
+        return self._judge(project) if self._request.judged else self._unjudged(project)
+
+    def _unjudged(self, project: Project) -> Report:
+        """The linked project without any findings."""
+        facts = {**self._late, **project.facts}
+        errors = {*self._discovery.errors, *_reading_errors(facts)}
+        return Report(
+            root=self._root,
+            findings=(),
+            rules={},
+            text=self._text,
+            errors=tuple(sorted(errors, key=lambda error: (error.file, error.line, error.message))),
+            project=project,
+            frameworks=self._frameworks_present(),
+            scopes=tuple(self._scopes),
+        )
 
     def discover(self, *, explain: bool = False) -> Discovery:
         """The files of the project that matter, with the overlays in place of what is on disk."""
@@ -218,6 +236,8 @@ class _Analysis:
             notes=tuple(sorted([*self._discovery.notes, *project.notes, *judgement.notes], key=_note_key)),
             statistics={**statistics, "files_read": len(facts)},
             project=project,
+            frameworks=present,
+            scopes=tuple(self._scopes),
         )
 
     def _frameworks_present(self) -> frozenset[str]:

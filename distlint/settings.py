@@ -72,6 +72,8 @@ class Settings:
     pins: Mapping[str, str] = field(default_factory=dict)
     world_size: int | None = None
     gpus_per_node: int | None = None
+    gpu_memory: int | None = None
+    """Bytes of memory of each device."""
     exclude: tuple[FilePattern, ...] = ()
     min_confidence: Confidence = Confidence.LIKELY
     fail_on: Severity = Severity.WARNING

@@ -45,6 +45,22 @@ def _count(value: Any) -> str:
     return "" if type(value) is int and value > 0 else "has to be a whole number above 0"
 
 
+def _memory(value: Any) -> str:
+    from distlint.knowledge.gpu_memory import parse_memory
+
+    try:
+        parse_memory(value)
+    except ValueError:
+        return "has to be an amount of memory such as `80GB`"
+    return ""
+
+
+def _bytes(value: Any) -> int | None:
+    from distlint.knowledge.gpu_memory import parse_memory
+
+    return None if value is None else parse_memory(value)
+
+
 def _one_of(words: Sequence[str]) -> Callable[[Any], str]:
     def check(value: Any) -> str:
         if isinstance(value, str) and value in words:
@@ -113,6 +129,7 @@ OPTIONS: dict[str, Option] = {
     "pin": Option(_requirements, [], "versions of packages as requirements"),
     "world-size": Option(_count, None, "number of processes, where no launch line tells it"),
     "gpus-per-node": Option(_count, None, "number of devices of a node"),
+    "gpu-memory": Option(_memory, None, "memory of each device (`80GB`), where no launch names the device"),
     "exclude": Option(_texts, [], "patterns of files that are not read"),
     "min-confidence": Option(_one_of(_CONFIDENCES), "likely", "findings that we are less sure of are left out"),
     "fail-on": Option(_one_of(_SEVERITIES), "warning", "the severity from which on the exit code is 1"),
@@ -204,6 +221,7 @@ def assemble(
         pins=_pins(values),
         world_size=values.get("world-size"),
         gpus_per_node=values.get("gpus-per-node"),
+        gpu_memory=_bytes(values.get("gpu-memory")),
         exclude=tuple(FilePattern(pattern, patterns.get(pattern, "")) for pattern in values.get("exclude", [])),
         min_confidence=Confidence.parse(values.get("min-confidence", "likely")),
         fail_on=Severity.parse(values.get("fail-on", "warning")),

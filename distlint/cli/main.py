@@ -18,6 +18,7 @@ _COMMANDS = {
     "rule": ("distlint.cli.rule", "Explain a rule: what it finds, why, and what to do."),
     "rules": ("distlint.cli.rules", "List the rules."),
     "graph": ("distlint.cli.graph", "Print the graph of scripts, configurations, launches and pins."),
+    "plan": ("distlint.cli.plan", "Print how runs are laid out: world size, parallel sizes, batch, memory."),
     "schema": ("distlint.cli.schema", "Print a JSON Schema of a framework's configuration, for editors."),
     "lsp": ("distlint.cli.lsp", "Start the language server on standard input and output."),
     "explain": ("distlint.cli.rule", "The same as `rule`."),

@@ -93,11 +93,13 @@ class Project:
         text_of: Callable[[str], str],
         pins: Mapping[str, str] | None = None,
         world_size: int | None = None,
+        gpu_memory: int | None = None,
     ) -> None:
         self.facts = dict(facts)
         self.paths = paths
         self.specs = specs
         self.given_world_size = world_size
+        self.gpu_memory = gpu_memory
         self.notes: list[Note] = []
         self.loads: dict[tuple[str, str], Load] = {}
         self._pins = pins or {}

@@ -38,6 +38,10 @@ class Report:
     notes: tuple[Note, ...] = ()
     statistics: Mapping[str, int] = field(default_factory=dict)
     project: Any = None
+    frameworks: frozenset[str] = frozenset()
+    """The frameworks that some file of the project names."""
+    scopes: tuple[str, ...] = ()
+    """The paths that were asked for, relative to the root; ``""`` for all of it."""
 
     def worst(self) -> Severity | None:
         """The highest severity among the findings."""

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from distlint.model.launch import Run
 from distlint.model.record import dataclass
 from distlint.model.rule import Rule
 from distlint.model.span import Span
 from distlint.model.value import Value, absent
+
+if TYPE_CHECKING:
+    from distlint.model.sketch import Sketch
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,8 @@ class Subject:
     taken: Callable[[Setting], Value] = field(default=lambda setting: setting.value)
     run: Run | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    sketch: Callable[[Subject], Sketch | None] | None = None
+    """What the framework knows of the run's layout, batch and memory, where it can say; made when somebody asks."""
 
 
 @dataclass(frozen=True, slots=True)

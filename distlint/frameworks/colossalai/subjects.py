@@ -27,6 +27,7 @@ from distlint.model.value import Value, absent, known, unknown
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
+    from distlint.model.sketch import Sketch
 
 NAMES = frozenset({"plugin", "world_size", "parallel_product", "data_parallel_size"})
 
@@ -63,7 +64,14 @@ def _subject(project: Project, found: CallSite, run: Run | None) -> Subject:
         default=partial(_default, plugin),
         run=run,
         extra={"root": found.span},
+        sketch=_sketch,
     )
+
+
+def _sketch(subject: Subject) -> Sketch | None:
+    from distlint.frameworks.colossalai.layout import sketch_of
+
+    return sketch_of(subject)
 
 
 def _default(plugin: str, path: str) -> Value:

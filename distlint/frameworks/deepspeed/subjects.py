@@ -30,6 +30,7 @@ from distlint.model.value import Value, known, unknown
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
+    from distlint.model.sketch import Sketch
 
 FILLED = {TRAINER: FILLED_BY_TRAINER, ACCELERATE: FILLED_BY_TRAINER}
 """The keys whose ``auto`` a host replaces, the Trainer's where accelerate's script is not known; other hosts replace none."""
@@ -136,7 +137,14 @@ def subject_of(project: Project, use: Use) -> Subject:
         functions={**FUNCTIONS, "mentions": partial(_mentions, project)},
         run=use.run,
         extra=_extra(use),
+        sketch=partial(_sketch, project),
     )
+
+
+def _sketch(project: Project, subject: Subject) -> Sketch | None:
+    from distlint.frameworks.deepspeed.layout import sketch_of
+
+    return sketch_of(project, subject)
 
 
 def _extra(use: Use) -> dict[str, object]:

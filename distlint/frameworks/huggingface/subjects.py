@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from distlint.frameworks.general import argument_settings
@@ -28,6 +29,7 @@ from distlint.model.value import Value, absent, known, unknown
 
 if TYPE_CHECKING:
     from distlint.link.project import CallSite, Project
+    from distlint.model.sketch import Sketch
 
 SUBJECT_DEFAULTS = {
     **DEFAULTS,
@@ -100,7 +102,20 @@ def _subject(project: Project, arguments: TrainingArguments, run: Run | None, fo
         default=_default,
         run=run,
         extra={"call": found.span, "site": found} if found is not None else {},
+        sketch=partial(_training_sketch, project),
     )
+
+
+def _training_sketch(project: Project, subject: Subject) -> Sketch | None:
+    from distlint.frameworks.huggingface.layout import training_sketch
+
+    return training_sketch(project, subject)
+
+
+def _accelerate_sketch(subject: Subject) -> Sketch | None:
+    from distlint.frameworks.huggingface.layout import accelerate_sketch
+
+    return accelerate_sketch(subject)
 
 
 def _default(path: str) -> Value:
@@ -125,6 +140,7 @@ def _accelerate(project: Project) -> Iterator[Subject]:
                         if isinstance(document.root, Mapping) and document.root.open
                         else frozenset(),
                         run=run,
+                        sketch=_accelerate_sketch,
                     )
 
 

@@ -25,6 +25,7 @@ from distlint.model.value import Confidence, Value, absent, known, unknown
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
+    from distlint.model.sketch import Sketch
 
 ARGV, NEOX, CONFIG, GROUPS = "argv", "neox", "config", "groups"
 """The carriers: a command line, GPT-NeoX's files, a configuration object, the call that makes the process groups."""
@@ -102,6 +103,7 @@ def _command_subject(project: Project, launch: Launch) -> Subject:
         taken=lambda setting: lowered.get(setting.path, setting.value),
         run=run,
         extra={"command": launch.span, "launch": launch},
+        sketch=_sketch,
     )
 
 
@@ -195,8 +197,15 @@ def _neox_subject(project: Project, documents: list[Document], launch: Launch | 
         open_blocks=frozenset({""}) if read.open else frozenset(),
         default=_neox_default,
         run=run,
-        extra={"root": documents[0].span},
+        extra={"root": documents[0].span, "files": tuple(documents)},
+        sketch=_sketch,
     )
+
+
+def _sketch(subject: Subject) -> Sketch | None:
+    from distlint.frameworks.megatron.layout import sketch_of
+
+    return sketch_of(subject)
 
 
 def _duplicate(read: NeoxSettings) -> Value:
@@ -239,6 +248,7 @@ def _call_subject(project: Project, found: CallSite, run: Run | None) -> Subject
         default=default,
         run=run,
         extra={"root": found.span},
+        sketch=_sketch,
     )
 
 

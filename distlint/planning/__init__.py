@@ -1,0 +1,1 @@
+"""What a job will look like: its layout, batch and memory, put together from what the frameworks know."""
