@@ -94,6 +94,7 @@ class _Analysis:
         self._scopes = [_scope(path, self._root) for path in request.paths]
         self._sources: dict[str, Source] = {}
         self._late: dict[str, FileFacts] = {}
+        self._texts: dict[str, Source | None] = {}
         self._discovery = Discovery()
 
     def run(self) -> Report:
@@ -269,7 +270,10 @@ class _Analysis:
         overlay = self._request.overlays.get(path)
         if overlay is not None:
             return overlay
-        source = self._sources.get(path) or read_one(self._root, path)
+        source = self._sources.get(path) or self._texts.get(path)
+        if source is None:
+            source = read_one(self._root, path, SourceKind.HOSTFILE) if path in self._discovery.paths else None
+            self._texts[path] = source
         if source is None:
             return ""
         try:

@@ -55,22 +55,25 @@ def _rest(descriptor: int, size: int) -> bytes:
     return b"".join(chunks)
 
 
-def read_one(root: str, path: str) -> Source | None:
+def read_one(root: str, path: str, otherwise: SourceKind | None = None) -> Source | None:
     """Reads one more file of the project, for a value that leads there.
 
-    ``None`` if that is no regular, readable file of a kind and size that we read, or lies outside.
+    ``None`` if that is no regular, readable file of a kind and size that we read, or lies outside. ``otherwise`` is
+    the kind of a text that nothing tells the kind of.
     """
     kind = kind_by_name(path)
     try:
         real = os.path.realpath(os.path.join(root, path))
         if not real.startswith(os.path.join(os.path.realpath(root), "")):
             return None
-        data = read_regular(real, _kind_of_content if kind is None else None)
+        data = read_regular(real, _kind_of_content if kind is None and otherwise is None else None)
     except (OSError, TooLarge, ValueError):
         return None
     if data is None:
         return None
     kind = kind or _kind_of_content(data[:HEAD_BYTES])
+    if kind is None and b"\0" not in data:
+        kind = otherwise
     return Source(path, kind, data) if kind is not None else None
 
 

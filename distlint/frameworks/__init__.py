@@ -18,10 +18,11 @@ NAMES = ("torch", "deepspeed", "megatron", "colossalai", "huggingface")
 
 @cache
 def specs() -> tuple[FrameworkSpec, ...]:
-    """The descriptions of all frameworks, and of the schedulers that start any of them."""
-    from distlint.frameworks.schedulers import SPEC
+    """The descriptions of all frameworks, and of what starts any of them: schedulers, and front ends with launchers."""
+    from distlint.frameworks.front_ends import SPEC as FRONT_ENDS
+    from distlint.frameworks.schedulers import SPEC as SCHEDULERS
 
-    return (*(import_module(f"{__name__}.{name}.spec").SPEC for name in NAMES), SPEC)
+    return (*(import_module(f"{__name__}.{name}.spec").SPEC for name in NAMES), FRONT_ENDS, SCHEDULERS)
 
 
 def subject_kinds(names: Collection[str] = NAMES) -> dict[str, SubjectKind]:

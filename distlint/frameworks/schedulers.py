@@ -81,7 +81,7 @@ SRUN = LauncherSpec(
     ),
     prefix=True,
     default_nodes=None,
-    default_processes=None,
+    default_processes=1,
     total_processes=True,
     counting="tasks",
     inherits=(
@@ -158,6 +158,14 @@ MPIRUN = LauncherSpec(
     default_processes=None,
     total_processes=True,
     counting="tasks",
+    inherits=(
+        ("processes", "PBS_NP"),
+        ("processes", "LSB_DJOB_NUMPROC"),
+        ("processes", "SLURM_NTASKS"),
+        ("processes-per-node", "SLURM_NTASKS_PER_NODE"),
+        ("nodes", "PBS_NUM_NODES"),
+        ("nodes", "SLURM_NNODES"),
+    ),
 )
 
 _PYTHON_SWITCHES = (

@@ -8,7 +8,7 @@ from dataclasses import field
 from typing import NamedTuple
 
 from distlint.link.shell_commands import EvaluatedWord
-from distlint.link.shell_values import Chunk, Hole, Text
+from distlint.link.shell_values import Hole, value_of, without_beginning
 from distlint.model.framework import LauncherSpec, OptionSpec
 from distlint.model.launch import LaunchOption
 from distlint.model.record import dataclass
@@ -57,10 +57,24 @@ _WRAPPERS_WITH_OPERAND: Mapping[str, frozenset[str]] = {
     "taskset": frozenset(),
     "chrt": frozenset(),
 }
+# ``ssh host cmd``: what stands behind runs on another machine, in an environment of its own. One operand before the
+# command, or none where the hosts are options.
+REMOTE: Mapping[str, tuple[int, frozenset[str]]] = {
+    "ssh": (1, frozenset(f"-{letter}" for letter in "BbcDEeFIiJLlmOopQRSWw")),
+    "pdsh": (0, frozenset({"-w", "-x", "-g", "-X", "-l", "-t", "-u", "-f", "-R", "-S"})),
+    "clush": (0, frozenset({"-w", "-x", "-g", "-X", "-l", "-f", "-o", "-R", "-m", "-t", "-u"})),
+    "parallel-ssh": (0, frozenset({"-h", "-H", "-l", "-p", "-o", "-e", "-t", "-O", "-x", "-X"})),
+    "pssh": (0, frozenset({"-h", "-H", "-l", "-p", "-o", "-e", "-t", "-O", "-x", "-X"})),
+}
+# Programs whose last word is a command for a shell.
+_TERMINALS = frozenset({"tmux", "screen", "script", "watch"})
 # Programs whose own options are too many to list; the command inside begins at the first word that we know as a
 # launcher.
 _CONTAINERS = frozenset(
     {
+        "ray",
+        "kubectl",
+        "sky",
         "singularity",
         "apptainer",
         "docker",
@@ -80,6 +94,8 @@ _CONTAINERS = frozenset(
 )
 
 
+_SHELLS = frozenset({"bash", "sh", "zsh"})
+
 UNKNOWN = "unknown"
 """The name under which the first option is kept that a launcher's description does not have."""
 
@@ -94,8 +110,8 @@ class Layer(NamedTuple):
     """Index of the first word that is not the launcher's: the script, or the command it runs."""
     open: bool = False
     """Whether the launcher may get options that we don't see."""
-    sure_script: bool = True
-    """Whether the word at ``end`` is certainly the first operand."""
+    first: int = 0
+    """Index of the first word behind the words that name the launcher."""
 
 
 @dataclass(slots=True)
@@ -103,11 +119,13 @@ class CommandLine:
     """A command line taken apart: schedulers from the outside in, the innermost launcher last.
 
     ``environment`` is what words like ``env A=1`` set; ``inner`` the index of the first word that no launcher took.
+    ``remote`` says that it runs on another machine, which has an environment of its own.
     """
 
     layers: list[Layer] = field(default_factory=list)
     environment: dict[str, Value] = field(default_factory=dict)
     inner: int = 0
+    remote: bool = False
 
 
 class CommandReader:
@@ -145,6 +163,10 @@ class CommandReader:
                 break
             spec, after = found
             layer = self._options(spec, words, after, at)
+            handed = self._handed_on(words, layer)
+            if handed:
+                at = handed
+                continue
             line.layers.append(layer)
             at = layer.end
             if not spec.prefix:
@@ -161,7 +183,15 @@ class CommandReader:
             if name is None:
                 break
             if name in _CONTAINERS:
-                return self._scan(words, at + 1)
+                return self._scan(words, at + 1, line)
+            if name in _TERMINALS:
+                return self._scan_terminal(words, at + 1)
+            if name in REMOTE:
+                operands, options = REMOTE[name]
+                at = self._skip_options(words, at + 1, options, CommandLine()) + operands
+                at = self._skip_options(words, at, options, line)
+                line.remote = True
+                continue
             following = words[at + 1].literal if at + 1 < len(words) else None
             valued = _WRAPPERS.get((name,))
             step = 1
@@ -187,10 +217,34 @@ class CommandReader:
                 break
         return at
 
-    def _scan(self, words: Sequence[EvaluatedWord], at: int) -> int:
+    def _handed_on(self, words: Sequence[EvaluatedWord], layer: Layer) -> int:
+        """``python submit.py ... -- torchrun ...``: the index of the launcher that a script is handed; 0 if none."""
+        if layer.spec is not self._python or "module" in layer.options or "command" in layer.options:
+            return 0
+        for at in range(layer.end + 1, len(words) - 1):
+            if words[at].literal == "--":
+                found = self._match(words, at + 1)
+                return at + 1 if found is not None and not found[0].prefix else 0
+        return 0
+
+    def _scan(self, words: Sequence[EvaluatedWord], at: int, line: CommandLine) -> int:
+        """The command inside a container: the first word that is a launcher or a shell."""
+        environment: dict[str, Value] = {}
         for index in range(at, len(words)):
-            found = self._match(words, index)
-            if found is not None:
+            flag = words[index - 1].literal
+            match = _ASSIGNMENT.match(words[index].prefix) if flag in ("-e", "--env") else None
+            if match is not None:
+                environment[match.group(1)] = _after(words[index], match.end())
+            elif self._match(words, index) is not None or _base(words[index]) in _SHELLS:
+                line.environment |= environment
+                return index
+        return len(words)
+
+    def _scan_terminal(self, words: Sequence[EvaluatedWord], at: int) -> int:
+        """The command for a terminal: the first word that is a launcher, a shell, or a text with blanks."""
+        for index in range(at, len(words)):
+            text = words[index].text
+            if _base(words[index]) in _SHELLS or " " in text.strip() or self._match(words, index) is not None:
                 return index
         return len(words)
 
@@ -244,13 +298,16 @@ class CommandReader:
 
     def _options(self, spec: LauncherSpec, words: Sequence[EvaluatedWord], at: int, start: int) -> Layer:
         table = self._flags[spec.name]
+        if spec.implied:
+            return self._scattered(spec, words, at, start)
         options: dict[str, LaunchOption] = {}
         is_open = False
+        first = at
         while at < len(words):
             word = words[at]
             prefix = word.prefix
             if word.literal == "--":
-                return Layer(spec, start, options, at + 1, is_open)
+                return Layer(spec, start, options, at + 1, is_open, first)
             if not prefix.startswith("-") or prefix == "-":
                 if word.is_open and not prefix and word.literal is None and not _is_path(word) and at + 1 < len(words):
                     is_open = True
@@ -282,10 +339,29 @@ class CommandReader:
                 continue
             at = _take(option, flag, words, at, options)
             if option.dest == "module" and option.arity == 1:
-                return Layer(spec, start, options, at, is_open)
+                return Layer(spec, start, options, at, is_open, first)
             if option.dest == "command":
                 break
-        return Layer(spec, start, options, min(at, len(words)), is_open)
+        return Layer(spec, start, options, min(at, len(words)), is_open, first)
+
+    def _scattered(self, spec: LauncherSpec, words: Sequence[EvaluatedWord], at: int, start: int) -> Layer:
+        """The options of a command that starts a module of its own: they stand anywhere among the module's."""
+        table = self._flags[spec.name]
+        options: dict[str, LaunchOption] = {}
+        first, is_open = at, False
+        while at < len(words):
+            word = words[at]
+            flag, equals, _ = word.prefix.partition("=")
+            option = _find(table, flag, spec) if flag.startswith("-") else None
+            is_open = is_open or (word.is_open and not word.prefix)
+            if option is None:
+                at += 1
+            elif equals:
+                options[option.dest] = LaunchOption(flag, _after(word, len(flag) + 1), word.span)
+                at += 1
+            else:
+                at = _take(option, flag, words, at, options)
+        return Layer(spec, start, options, len(words), is_open and bool(table), first)
 
     def _clustered(
         self,
@@ -371,6 +447,12 @@ def _is_python(name: str) -> bool:
     return _PYTHON.fullmatch(name) is not None or _PYTHON_VARIABLE.fullmatch(name) is not None
 
 
+def is_python(word: EvaluatedWord) -> bool:
+    """Whether a word names an interpreter."""
+    name = _base(word)
+    return name is not None and _is_python(name)
+
+
 def _is_path(word: EvaluatedWord) -> bool:
     return any(isinstance(piece, Hole) and piece.place for text in word.texts for piece in text)
 
@@ -381,22 +463,7 @@ def _looks_like_script(word: EvaluatedWord) -> bool:
 
 def _after(word: EvaluatedWord, count: int) -> Value:
     """The value of a word without its first characters, which are known."""
-    from distlint.link.shell_values import value_of
-
-    return value_of(tuple(_drop(text, count) for text in word.texts), word.span)
-
-
-def _drop(text: Text, count: int) -> Text:
-    pieces = []
-    for piece in text:
-        if count and isinstance(piece, Chunk):
-            taken = min(count, len(piece.text))
-            count -= taken
-            if taken == len(piece.text):
-                continue
-            piece = piece._replace(text=piece.text[taken:])
-        pieces.append(piece)
-    return tuple(pieces)
+    return value_of(tuple(without_beginning(text, count) for text in word.texts), word.span)
 
 
 def given(options: Mapping[str, LaunchOption], dest: str) -> Value:

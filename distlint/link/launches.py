@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from distlint.link.command_lines import CommandLine, CommandReader, Layer, given
+from distlint.link.command_lines import CommandLine, CommandReader, Layer, given, is_python
 from distlint.link.process_counts import Counts, count_processes
 from distlint.link.shell import evaluate_script
 from distlint.link.shell_commands import EvaluatedCommand, EvaluatedWord, Evaluation
@@ -20,6 +20,7 @@ from distlint.model.launch import Argument, Launch, LaunchIndex, LaunchOption, W
 from distlint.model.span import Span
 from distlint.model.value import Value, absent, known, unknown
 
+_NO = frozenset({"0", "false", "no", "n", "off"})
 _FILE_ENDINGS = (".json", ".yaml", ".yml", ".toml", ".py", ".txt", ".cfg", ".hjson", ".ini", ".sh", ".jsonl")
 
 
@@ -90,7 +91,9 @@ def _evaluate_all(scripts: Mapping[str, object], linker: _Linker) -> list[Evalua
     """Every script that nobody calls, in the order of paths; of scripts that call each other in a circle the first."""
     shell_files = {path: facts.shell for path, facts in linker.files.items() if facts.shell is not None}
     found = {
-        path: evaluate_script(path, shell_files, linker.project_files.__contains__, linker.reader.wrapping)
+        path: evaluate_script(
+            path, shell_files, linker.project_files.__contains__, linker.reader.wrapping, linker.read_text
+        )
         for path in sorted(scripts)
     }
     called = {call.callee for path, evaluation in found.items() for call in evaluation.calls if call.callee != path}
@@ -114,7 +117,7 @@ class _Linker:
         self.files = files
         self.project_files = project_files
         self.reader = CommandReader(specs)
-        self._read_text = read_text
+        self.read_text = read_text
 
     # Launches
 
@@ -123,7 +126,7 @@ class _Linker:
         line = self.reader.read(command.words) if command.words else None
         if line is None or self._continues(command, line):
             return None
-        environment = {**command.environment, **line.environment}
+        environment = {**({} if line.remote else command.environment), **line.environment}
         launch = self._outer_of(command)
         for at, layer in enumerate(line.layers):
             last = at == len(line.layers) - 1
@@ -218,15 +221,19 @@ class _Linker:
         environment: Mapping[str, Value],
         outer: Launch | None,
     ) -> Counts:
-        plain = layer.spec.counting == "flags" and not any("process" in option.dest for option in layer.spec.options)
+        dests = [option.dest for option in layer.spec.options] + [dest for dest, _ in layer.spec.inherits]
+        plain = layer.spec.counting == "flags" and not any("process" in dest for dest in dests)
         if plain and outer is not None and layer.spec.default_processes is not None:
             return Counts(outer.nodes, outer.processes_per_node, outer.world_size)
 
         def read(path: str) -> str | None:
             text: Text = (Chunk(path),)
             found = find_file(text, command.directory, command.script, self.project_files.__contains__)
-            return self._read_text(found) if found else None
+            return self.read_text(found) if found else None
 
+        if _is_elsewhere(layer, command.words, environment):
+            missing = unknown("something else starts the processes", command.span)
+            return Counts(missing, missing, missing)
         complete = not layer.open and not self._config_missing(layer, options)
         return count_processes(layer.spec, options, environment, command.span, read, complete=complete)
 
@@ -263,6 +270,9 @@ class _Linker:
 
     def _script(self, command: EvaluatedCommand, layer: Layer) -> tuple[Value, str, int, bool]:
         """The script as written, its project file, the index behind it, and whether it is a module."""
+        if layer.spec.implied:
+            implied = known(layer.spec.implied, command.words[layer.start].span)
+            return implied, self._module_file(layer.spec.implied, command), layer.first, True
         module = layer.options.get("module")
         if module is not None and module.value.only is not True:
             name = module.value
@@ -270,6 +280,12 @@ class _Linker:
         if layer.end >= len(command.words):
             return absent(command.span), "", layer.end, False
         word = command.words[layer.end]
+        if "no-python" in layer.options and layer.end + 1 < len(command.words) and is_python(word):
+            # ``torchrun --no-python python train.py``: the interpreter's own words are skipped as well.
+            at = layer.end + 1
+            while at + 1 < len(command.words) and command.words[at].literal in ("-u", "-O", "-B", "-E"):
+                at += 1
+            return command.words[at].value, self._script_file(command.words[at], command), at + 1, False
         if module is not None:
             return word.value, self._module_file(word.literal, command), layer.end + 1, True
         if word.is_open and not word.prefix and not _is_placed(word):
@@ -323,6 +339,20 @@ class _Linker:
         for output in command.outputs:
             path = Argument(output.path.value, output.path.span, output.path.text)
             yield WrittenFile(path, output.text, output.original, output.span, command.script, command.branch)
+
+
+def _is_elsewhere(layer: Layer, words: Sequence[EvaluatedWord], environment: Mapping[str, Value]) -> bool:
+    """Whether a cluster that the launcher only submits to starts the processes."""
+    for name in layer.spec.elsewhere:
+        value = environment.get(name)
+        if value is not None and not value.is_absent and str(value.only).lower() not in _NO:
+            return True
+        for at, word in enumerate(words[layer.first :], start=layer.first + 1):
+            text = word.prefix
+            if name.startswith("-") and (text == name or text.startswith(f"{name}=")):
+                following = words[at].text if at < len(words) else ""
+                return (text.partition("=")[2] or following).lower() not in _NO
+    return False
 
 
 def _passed_on(layer: Layer) -> dict[str, Value]:

@@ -50,7 +50,7 @@ def count_processes(
     if single is not None:
         return Counts(single, single, single)
     if spec.counting == "tasks":
-        return _tasks(lookup)
+        return _tasks(lookup, read)
     if spec.counting == "slots":
         return _slots(lookup, read)
     if spec.counting == "hosts":
@@ -173,7 +173,14 @@ def _flags(lookup: _Lookup) -> Counts:
             else devices.at(*given_processes.spans).at_most(Confidence.LIKELY)
         )
     elif given_processes.is_absent:
-        per_node = lookup.default(lookup.spec.default_processes, "the number of processes is not given")
+        devices = lookup.devices() if lookup.spec.default_processes is None and lookup.complete else given_processes
+        per_node = (
+            lookup.default(lookup.spec.default_processes, "the number of processes is not given")
+            if devices.is_absent
+            else devices.at_most(Confidence.LIKELY)
+        )
+    elif given_processes.only in ("cpu", "xpu", "npu"):
+        per_node = unknown("as many as the machine has of them", *given_processes.spans)
     else:
         per_node = _integer(given_processes)
     return Counts(nodes, per_node, product(nodes, per_node))
@@ -181,6 +188,11 @@ def _flags(lookup: _Lookup) -> Counts:
 
 def _flags_total(lookup: _Lookup, nodes: Value) -> Counts:
     total = _integer(lookup.option("processes"))
+    per_node = _integer(lookup.option("processes-per-node"))
+    if not per_node.is_absent and total.is_absent:
+        return Counts(nodes, per_node, product(nodes, per_node))
+    if not per_node.is_absent:
+        return Counts(quotient(total, per_node) if lookup.option("nodes").is_absent else nodes, per_node, total)
     if total.is_absent:
         devices = lookup.devices()
         usable = lookup.complete and not devices.is_absent and nodes.only == 1
@@ -317,7 +329,9 @@ def _hosts(lookup: _Lookup, read: Read) -> Counts:
         text = read(hostfile.only) if hostfile.is_known and isinstance(hostfile.only, str) else None
         lines = [line for line in (text or "").splitlines()[:MAX_HOSTS] if line.strip() and not line.startswith("#")]
         filtered = not lookup.written("include").is_absent or not lookup.written("exclude").is_absent
-        if text is None or filtered:
+        if lines and filtered:
+            lines = _narrowed([line.split()[0] for line in lines], lookup)
+        if not lines:
             nodes = (
                 limited if limited.is_known and not filtered else unknown("the hosts are not known", *hostfile.spans)
             )
@@ -334,7 +348,39 @@ def _hosts(lookup: _Lookup, read: Read) -> Counts:
     return Counts(nodes, per_node, product(nodes, per_node))
 
 
-def _tasks(lookup: _Lookup) -> Counts:
+def _narrowed(hosts: list[str], lookup: _Lookup) -> list[str]:
+    """The hosts that ``include`` or ``exclude`` (names with commas between) leave; none where these are not known."""
+    include, exclude = lookup.written("include"), lookup.written("exclude")
+    chosen = exclude if include.is_absent else include
+    if not isinstance(chosen.only, str) or not (include.is_absent or exclude.is_absent):
+        return []
+    names = {name.strip() for name in chosen.only.split(",")}
+    return [host for host in hosts if (host in names) is not include.is_absent]
+
+
+def _slots_in_all(lookup: _Lookup, read: Read) -> Value:
+    """As many as the hosts that are given have slots, for a scheduler that is told no number; or absent.
+
+    Only where the slots are written: what a bare host has is another matter for each implementation.
+    """
+    hosts, hostfile = lookup.written("hosts"), lookup.written("hostfile")
+    sizes: list[str | None] = []
+    if isinstance(hosts.only, str):
+        sizes = [_digits(part.partition(":")[2]) for part in hosts.only.split(",")]
+    elif isinstance(hostfile.only, str):
+        lines = [line.partition("#")[0].split() for line in (read(hostfile.only) or "").splitlines()[:MAX_HOSTS]]
+        sizes = [_digits(next((w[6:] for w in line if w.startswith("slots=")), "")) for line in lines if line]
+    if not sizes or None in sizes:
+        return absent(lookup.span)
+    spans = hosts.spans or hostfile.spans
+    return known(sum(int(size) for size in sizes if size), *spans, confidence=Confidence.LIKELY)
+
+
+def _digits(text: str) -> str | None:
+    return text if text.isdecimal() and len(text) < 6 else None
+
+
+def _tasks(lookup: _Lookup, read: Read) -> Counts:
     """A scheduler's tasks: in all, or on each node. What is not given comes from the job that the command runs in."""
     own_total, own_per_node = _integer(lookup.written("processes")), _integer(lookup.written("processes-per-node"))
     nodes = lookup.option("nodes")
@@ -344,6 +390,8 @@ def _tasks(lookup: _Lookup) -> Counts:
     hosts = lookup.written("hosts")
     if nodes.is_unknown and hosts.is_known:
         nodes = hosts.map(lambda text: len({part.split(":")[0] for part in str(text).split(",")}))
+    if own_total.is_absent and own_per_node.is_absent:
+        own_total = _slots_in_all(lookup, read)
     if not own_total.is_absent:
         if not own_per_node.is_absent and nodes.is_unknown:
             nodes = quotient(own_total, own_per_node)
@@ -359,7 +407,7 @@ def _tasks(lookup: _Lookup) -> Counts:
         return Counts(nodes, quotient(inherited_total, nodes), inherited_total)
     if not inherited.is_absent:
         return Counts(nodes, inherited, product(nodes, inherited))
-    if lookup.spec.inherits and inherited_total.is_absent:
+    if lookup.spec.default_processes is not None and inherited_total.is_absent:
         one = known(1, lookup.span, confidence=Confidence.LIKELY)
         return Counts(nodes, one, product(nodes, one))
     missing = unknown("the scheduler decides how many processes", lookup.span)

@@ -1,4 +1,8 @@
-"""What a batch header says: ``#SBATCH --nodes=4`` as the variables that the scheduler sets for the job."""
+"""What a batch header says: ``#SBATCH --nodes=4`` as the variables that the scheduler sets for the job.
+
+The variables are those in the manuals of ``sbatch`` (Slurm 23.11), of PBS Professional's and Torque's ``qsub``, and of
+LSF's ``bsub``.
+"""
 
 from __future__ import annotations
 
@@ -26,30 +30,40 @@ _OPTIONS = {
     "-G": "gpus",
     "--gpus": "gpus",
     "--gpus-per-task": "gpus-per-task",
+    "--ntasks-per-gpu": "tasks-per-gpu",
 }
 _NUMBER = re.compile(r"(?:(\d{1,6})|(\d{1,6})-\2)")
 _DEVICES = re.compile(r"(?:gres[:/])?(?:gpu|[a-z]*)(?::[\w.+-]*[A-Za-z][\w.+-]*)?(?::|=)(\d{1,4})(?:\(.*\))?")
 _PLAIN_DEVICES = re.compile(r"(?:[\w.-]+:)?(\d{1,4})")
+_EXPORTED = re.compile(r"([A-Za-z_]\w*)=([^$`]*)", re.ASCII)
 
 _VARIABLES = {
     "nodes": ("SLURM_NNODES", "SLURM_JOB_NUM_NODES"),
     "tasks": ("SLURM_NTASKS", "SLURM_NPROCS"),
     "tasks-per-node": ("SLURM_NTASKS_PER_NODE",),
     "gpus-per-node": ("SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE"),
+    "gpus": ("SLURM_GPUS",),
     "cpus-per-task": ("SLURM_CPUS_PER_TASK",),
+    "pbs-nodes": ("PBS_NUM_NODES",),
+    "pbs-per-node": ("PBS_NUM_PPN",),
+    "pbs-tasks": ("PBS_NP",),
+    "lsf-tasks": ("LSB_DJOB_NUMPROC",),
 }
+
+Counts = dict[str, tuple[int, tuple[Span, ...]]]
+_Words = Sequence[tuple["str | None", Span]]
 
 
 def header_variables(header: ShellFacts | Sequence[EvaluatedWord], given: Iterable[str]) -> dict[str, Variable]:
-    """The variables that a batch header implies, except those already ``given``.
+    """The variables that a batch header, or the options of a submission, imply, except those already ``given``.
 
     They are only *likely*: the command line of the submission may overrule the header.
     """
-    words = _header_words(header) if isinstance(header, ShellFacts) else [(word.literal, word.span) for word in header]
-    counts = _counts(words)
-    nodes, per_node, tasks = (counts.get(name) for name in ("nodes", "tasks-per-node", "tasks"))
-    if tasks is None and nodes is not None and per_node is not None:
-        counts["tasks"] = (nodes[0] * per_node[0], (*nodes[1], *per_node[1]))
+    if isinstance(header, ShellFacts):
+        counts = _counts(_header_words(header, "SBATCH")) | _pbs(_header_words(header, "PBS"))
+        counts |= _lsf(_header_words(header, "BSUB"))
+    else:
+        counts = _counts([(word.literal, word.span) for word in header])
     skip = set(given)
     return {
         name: scalar(literal(str(number), *spans, sure=Confidence.LIKELY), exported=True, span=spans[0])
@@ -59,12 +73,26 @@ def header_variables(header: ShellFacts | Sequence[EvaluatedWord], given: Iterab
     }
 
 
-def _header_words(facts: ShellFacts) -> list[tuple[str | None, Span]]:
-    return [(word.literal, word.span) for prefix, words in facts.directives if prefix == "SBATCH" for word in words]
+def exported_variables(words: Sequence[EvaluatedWord]) -> dict[str, Variable]:
+    """The variables that ``sbatch --export=ALL,NAME=value`` gives to the job."""
+    found: dict[str, Variable] = {}
+    for word in words:
+        if (word.literal or "").startswith("--export="):
+            for item in (word.literal or "").removeprefix("--export=").split(","):
+                match = _EXPORTED.fullmatch(item)
+                if match is not None:
+                    found[match.group(1)] = scalar(literal(match.group(2), word.span), exported=True, span=word.span)
+    return found
 
 
-def _counts(words: Sequence[tuple[str | None, Span]]) -> dict[str, tuple[int, tuple[Span, ...]]]:
-    found: dict[str, tuple[int, tuple[Span, ...]]] = {}
+def _header_words(facts: ShellFacts, prefix: str) -> list[tuple[str | None, Span]]:
+    """The words of a header; none for one of several components, which differ (``#SBATCH hetjob``)."""
+    found = [(word.literal, word.span) for kind, words in facts.directives if kind == prefix for word in words]
+    return [] if any(text in ("hetjob", "packjob") for text, _ in found) else found
+
+
+def _counts(words: _Words) -> Counts:
+    found: Counts = {}
     at = 0
     while at < len(words):
         text, span = words[at]
@@ -87,7 +115,29 @@ def _counts(words: Sequence[tuple[str | None, Span]]) -> dict[str, tuple[int, tu
             found[key] = (number, (span,))
         elif name != "gres":
             found.pop(key, None)
+    _complete(found)
     return found
+
+
+def _complete(found: Counts) -> None:
+    """Adds the counts that follow from others."""
+    for target, first, second in (
+        ("tasks", "nodes", "tasks-per-node"),
+        ("tasks", "gpus", "tasks-per-gpu"),
+        ("gpus-per-node", "tasks-per-node", "gpus-per-task"),
+    ):
+        if target not in found and first in found and second in found:
+            one, other = found[first], found[second]
+            found[target] = (one[0] * other[0], (*one[1], *other[1]))
+    total, nodes = found.get("gpus"), found.get("nodes")
+    if (
+        "gpus-per-node" not in found
+        and total is not None
+        and nodes is not None
+        and nodes[0]
+        and not total[0] % nodes[0]
+    ):
+        found["gpus-per-node"] = (total[0] // nodes[0], (*total[1], *nodes[1]))
 
 
 def _number(name: str, value: str) -> int | None:
@@ -103,3 +153,40 @@ def _number(name: str, value: str) -> int | None:
         return int(match.group(1)) if match is not None else None
     match = _NUMBER.fullmatch(value)
     return int(match.group(1) or match.group(2)) if match is not None else None
+
+
+def _pbs(words: _Words) -> Counts:
+    """``-l select=2:ncpus=8:mpiprocs=4`` and ``-l nodes=2:ppn=4``; several chunks (``+``) are added up."""
+    found: Counts = {}
+    for text, span in words:
+        for resource in (text or "").split(","):
+            name, equals, rest = resource.partition("=")
+            if name not in ("select", "nodes") or not equals:
+                continue
+            chunks = [_chunk(chunk, "mpiprocs" if name == "select" else "ppn") for chunk in rest.split("+")]
+            nodes = [chunk[0] for chunk in chunks if chunk is not None]
+            if len(nodes) == len(chunks):
+                found["pbs-nodes"] = (sum(nodes), (span,))
+                found["pbs-tasks"] = (sum(chunk[0] * chunk[1] for chunk in chunks if chunk is not None), (span,))
+                if len(chunks) == 1 and chunks[0] is not None:
+                    found["pbs-per-node"] = (chunks[0][1], (span,))
+    return found
+
+
+def _chunk(text: str, per_node: str) -> tuple[int, int] | None:
+    """(hosts, processes on each) of ``2:ncpus=8:mpiprocs=4``; ``None`` where hosts are named."""
+    first, *rest = text.split(":")
+    if not first.isdecimal() or len(first) > 6:
+        return None
+    given = dict(part.partition("=")[::2] for part in rest)
+    count = given.get(per_node, "1")
+    return (int(first), int(count)) if count.isdecimal() and len(count) < 6 else None
+
+
+def _lsf(words: _Words) -> Counts:
+    """``-n 8``."""
+    for at, (text, span) in enumerate(words):
+        value = (words[at + 1][0] or "") if text == "-n" and at + 1 < len(words) else (text or "")[2:]
+        if (text or "").startswith("-n") and value.isdecimal() and len(value) < 6:
+            return {"lsf-tasks": (int(value), (span,))}
+    return {}

@@ -6,7 +6,7 @@ scripts and functions of the project are followed. All work is bounded: beyond a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -17,10 +17,10 @@ from distlint.link.shell_expand import Expander
 from distlint.link.shell_followed import MAX_FUNCTION_DEPTH, Follower
 from distlint.link.shell_here_documents import files_of_tee, outputs_of
 from distlint.link.shell_loops import assigned_names, in_loop, shifts, without_carried
-from distlint.link.shell_setters import counted, printed_into, read_into
+from distlint.link.shell_setters import counted, lines_into, printed_into, read_into
 from distlint.link.shell_state import State, join_states, scalar
 from distlint.link.shell_substitution import substituted
-from distlint.link.shell_values import Hole, Text, assigned, literal
+from distlint.link.shell_values import Hole, Text, assigned, literal, without_beginning
 from distlint.link.shell_variables import assign, assign_exported, evaluated_words
 from distlint.link.shell_walk import Context, Unwrap, Walk, joined_into
 from distlint.model.shell import (
@@ -67,13 +67,15 @@ def evaluate_script(
     shell_files: Mapping[str, ShellFacts],
     exists: Callable[[str], bool],
     unwrap: Unwrap = lambda _: 0,
+    read: Callable[[str], str | None] = lambda _: None,
 ) -> Evaluation:
     """Walks one script as if a user started it.
 
     ``shell_files`` are all scripts of the project by path, ``exists`` tells whether the project has a file. ``unwrap``
     finds the command inside a scheduler's command line, so that strings and scripts handed to it are followed.
+    ``read`` gives the text of a file of the project.
     """
-    walk = Walk(shell_files, exists, unwrap)
+    walk = Walk(shell_files, exists, unwrap, read)
     _Evaluator(walk).run_file(path)
     return Evaluation(path, tuple(walk.commands), tuple(dict.fromkeys(walk.calls)), tuple(walk.notes))
 
@@ -140,6 +142,9 @@ class _Evaluator:
                     targets = [Redirect(">", word) for word in files_of_tee(command)[:1]]
                     written_by = replace(command, words=(), redirects=(*written, *targets))
                     self._command(written_by, state.copy(), context)
+                elif written and command.words:
+                    words = evaluated_words(command, state, self.expander)
+                    self.follower.feed(words, written, state.copy(), context)
                 written = tuple(redirect for redirect in command.redirects if redirect.body is not None)
             self._statement(command, state.copy(), context)
 
@@ -299,14 +304,24 @@ class _Evaluator:
         name = words[0].literal if words else None
         if name == "read":
             return read_into(command, words, state, local, self.expander)
+        if name == "alias":
+            self.walk.aliases.update(_aliases(words))
+        elif name in self.walk.aliases and name not in state.functions:
+            return self.follower.alias(self.walk.aliases[name], command, local, context)
+        if name in ("mapfile", "readarray"):
+            return lines_into(command, words, state, self.expander)
         own = self._own_command(name, words, state, local, context)
         if own is not None:
             return own
         span = self.expander.locate(command.span)
         if outputs or (words and name not in _QUIET):
             self._record(words, span, local, context, outputs)
+        for output in outputs:
+            self.walk.written[output.path.text.removeprefix("./")] = (output.text, output.span)
         if words:
             self.follower.follow(words, span, local, context)
+            if command.redirects and not outputs:
+                self.follower.feed(words, command.redirects, local, context)
         if name == "exec" and len(words) > 1:
             state.alive = False
         return TRUE if name in _SUCCEEDS else UNDECIDED
@@ -366,6 +381,14 @@ class _Evaluator:
                 return UNDECIDED
             operands = operands[:-1]
         return decide([self.expander.texts(word, state) for word in operands], extended=name == "[[")
+
+
+def _aliases(words: Sequence[EvaluatedWord]) -> Iterator[tuple[str, EvaluatedWord]]:
+    """The names and texts of ``alias run='srun -n 4'``."""
+    for word in words[1:]:
+        name, equals, _ = word.prefix.partition("=")
+        if equals and name.isidentifier() and len(word.texts) == 1:
+            yield name, EvaluatedWord((without_beginning(word.texts[0], len(name) + 1),), word.span)
 
 
 def _all_arguments(span: Span) -> Word:

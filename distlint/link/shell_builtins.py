@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from distlint.link.shell_commands import EvaluatedWord
-from distlint.link.shell_conditions import FALSE, TRUE, UNDECIDED, Decision
+from distlint.link.shell_conditions import FALSE, TRUE, Decision
 from distlint.link.shell_paths import directory_at
-from distlint.link.shell_state import Content, Directory, State, Variable
+from distlint.link.shell_state import Directory, State
 from distlint.link.shell_values import Hole, Text
 from distlint.link.shell_variables import positional
 from distlint.link.shell_walk import Walk
@@ -66,15 +66,6 @@ def _may_differ(arguments: Sequence[Text]) -> bool:
     return any(isinstance(piece, Hole) and piece.many for text in arguments for piece in text)
 
 
-def _map_file(words: Sequence[EvaluatedWord], state: State) -> Decision:
-    """``mapfile NAME`` and ``readarray NAME``: the lines of the input as an array."""
-    name = words[-1].literal or ""
-    if name.isidentifier():
-        hole: Text = (Hole(name, f"${name} is read from input", sets=(words[-1].span,), many=True),)
-        state.variables[name] = Variable((Content((hole,), True),), span=words[-1].span)
-    return UNDECIDED
-
-
 def _true(_words: Sequence[EvaluatedWord], _state: State) -> Decision:
     return TRUE
 
@@ -89,8 +80,6 @@ BUILTINS: dict[str, Builtin] = {
     "popd": _popd,
     "set": _set,
     "shift": _shift,
-    "mapfile": _map_file,
-    "readarray": _map_file,
     "true": _true,
     ":": _true,
     "false": _false,

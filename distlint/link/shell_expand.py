@@ -342,6 +342,8 @@ def _length(option: Content, part: Expansion) -> Text:
     if part.index in ("@", "*") or part.name in ("@", "*"):
         if _has_hole(option):
             return (Hole(part.name, f"the length of ${part.name}", outside=False),)
-        return literal(str(len(option.items)), *(span for item in option.items for span in places_of(item)))
+        counted = any(isinstance(piece, Hole) and piece.single for item in option.items for piece in item)
+        sure = Confidence.LIKELY if counted else Confidence.CERTAIN
+        return literal(str(len(option.items)), *(span for item in option.items for span in places_of(item)), sure=sure)
     whole = plain(_joined(option, part))
     return literal(str(len(whole))) if whole is not None else (Hole(part.name, f"the length of ${part.name}"),)

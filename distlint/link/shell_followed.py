@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from distlint.link.scheduler_header import header_variables
+from distlint.link.command_lines import REMOTE
+from distlint.link.scheduler_header import exported_variables, header_variables
 from distlint.link.shell_commands import EvaluatedWord
 from distlint.link.shell_conditions import TRUE, UNDECIDED, Decision
 from distlint.link.shell_expand import Expander
+from distlint.link.shell_here_documents import filled_in
 from distlint.link.shell_paths import find_file
 from distlint.link.shell_state import State, scalar
-from distlint.link.shell_values import Chunk, Hole, Text, combine, plain, shown
+from distlint.link.shell_values import Chunk, Hole, Text, combine, plain, shown, without_beginning
 from distlint.link.shell_variables import positional
 from distlint.link.shell_walk import Context, Walk, joined_into
 from distlint.model.launch import ScriptCall
-from distlint.model.shell import Function, Statement
+from distlint.model.shell import Command, Function, Redirect, ShellFacts, Statement
 from distlint.model.span import Span
 
 MAX_CALLS = 8
@@ -53,7 +56,9 @@ class Follower:
 
     def run_file(self, path: str, state: State, context: Context) -> None:
         """Runs a script in a state of its own."""
-        facts = self._walk.files[path]
+        self._run_facts(self._walk.files[path], state, context)
+
+    def _run_facts(self, facts: ShellFacts, state: State, context: Context) -> None:
         state.variables.update(header_variables(facts, state.variables.keys()))
         self._isolated(facts.statements, state, context)
 
@@ -69,15 +74,72 @@ class Follower:
             return
         wrapped = self._walk.commands[-1] if skipped and self._walk.commands else context.wrapped
         context = context._replace(wrapped=wrapped, calls=context.calls + 1)
-        name = (inner[0].literal or "").rsplit("/", 1)[-1]
+        if any(_name(word) in REMOTE for word in words[:skipped]):
+            state = State(state.script)
+        name = _name(inner[0])
         if name in _SHELLS:
             self._shell(inner, span, state, context)
         elif name == "sbatch":
             self._submit(inner, span, state, context)
+        elif skipped and len(inner) == 1 and " " in inner[0].text.strip():
+            self._string_in_child(inner, state, context)
         else:
-            path = self._script(inner[0], state)
-            if path:
-                self._enter(path, _child(state, path, inner[1:]), span, state.script, context)
+            self._start(inner, span, state, context)
+
+    def _start(self, words: Sequence[EvaluatedWord], span: Span, state: State, context: Context) -> bool:
+        """Runs the script of the project, or the one that was written before, that the first word names."""
+        path = self._script(words[0], state)
+        if path:
+            self._enter(path, _child(state, path, words[1:]), span, state.script, context)
+            return True
+        written = self._walk.written.get(words[0].text.removeprefix("./"))
+        if written is None:
+            return False
+        self._text(*written, _child(state, state.script, words[1:]), context)
+        return True
+
+    def feed(
+        self,
+        words: Sequence[EvaluatedWord],
+        redirects: Sequence[Redirect],
+        state: State,
+        context: Context,
+    ) -> None:
+        """``sbatch <<EOF`` and its like: runs the here-document that a shell gets as its input."""
+        body = next((item for item in redirects if item.body is not None and item.body_span is not None), None)
+        if body is None or body.body_span is None or context.calls >= MAX_CALLS:
+            return
+        skipped = self._walk.unwrap(words)
+        inner = words[skipped:]
+        remote = _name(words[0]) in REMOTE
+        shell = _name(inner[0]) in _SHELLS and len(inner) < 2 + (inner[-1].literal in ("-s", "-", "-l", "-e", "-x"))
+        batch = _name(inner[0]) == "sbatch"
+        if not (remote or shell or batch):
+            return
+        text = filled_in(body, state, self._expander)
+        child = State(state.script) if remote else _child(state, state.script, ())
+        if batch:
+            child.variables.update(header_variables(inner[1:], ()))
+            child.variables.update(exported_variables(inner[1:]))
+        self._text(text, self._expander.locate(body.body_span), child, context)
+
+    def _text(self, text: str, place: Span, state: State, context: Context) -> None:
+        """Runs the text of a here-document, which begins at ``place``, as a script."""
+        if len(text) > MAX_STRING or context.calls >= MAX_CALLS:
+            return
+        from distlint.read.shell import read_shell
+
+        facts, _ = read_shell(text, place.file)
+
+        def locate(inner: Span) -> Span:
+            if inner.file != place.file:
+                return inner
+            first = place.line - 1
+            return inner._replace(line=inner.line + first, end_line=inner.end_line + first)
+
+        state.variables.update(header_variables(facts, state.variables.keys()))
+        with self._walk.isolated(), self._expander.located(locate):
+            self._run(facts.statements, state, context._replace(calls=context.calls + 1))
 
     def _shell(self, words: Sequence[EvaluatedWord], span: Span, state: State, context: Context) -> None:
         """``bash script arguments`` and ``bash -c string``."""
@@ -90,20 +152,38 @@ class Follower:
                 if text in _OPTIONS_WITH_VALUE:
                     return
                 continue
-            path = self._script(word, state)
-            if path:
-                self._enter(path, _child(state, path, words[at + 1 :]), span, state.script, context)
+            self._start(words[at:], span, state, context)
             return
 
     def _submit(self, words: Sequence[EvaluatedWord], span: Span, state: State, context: Context) -> None:
         """``sbatch [options] script arguments``; options given here win over the script's header."""
         for at, word in enumerate(words[1:], start=1):
             path = self._script(word, state)
+            written = self._walk.written.get(word.text.removeprefix("./"))
+            wrap = self._wrapped_text(words, at)
+            if not path and written is None and wrap is None:
+                continue
+            child = _child(state, path or state.script, words[at + 1 :])
+            options = words[1:] if wrap is not None else words[1:at]
+            child.variables.update(header_variables(options, ()))
+            child.variables.update(exported_variables(options))
             if path:
-                child = _child(state, path, words[at + 1 :])
-                child.variables.update(header_variables(words[1:at], ()))
                 self._enter(path, child, span, state.script, context)
-                return
+            elif written is not None:
+                self._text(*written, child, context)
+            elif wrap is not None:
+                with self._walk.isolated():
+                    self._strings(wrap.texts, wrap.span, child, context)
+            return
+
+    def _wrapped_text(self, words: Sequence[EvaluatedWord], at: int) -> EvaluatedWord | None:
+        """What ``--wrap`` says, where it is the word at an index."""
+        word = words[at]
+        if word.literal == "--wrap" and at + 1 < len(words):
+            return words[at + 1]
+        if not word.prefix.startswith("--wrap="):
+            return None
+        return EvaluatedWord(tuple(without_beginning(text, len("--wrap=")) for text in word.texts), word.span)
 
     def _enter(self, path: str, child: State, span: Span, caller: str, context: Context) -> None:
         self._walk.calls.append(ScriptCall(caller, path, span))
@@ -133,6 +213,23 @@ class Follower:
             self._isolated(statements, state, context._replace(calls=context.calls + 1))
             state.arguments, state.script = arguments, script
         return TRUE
+
+    def alias(self, meaning: EvaluatedWord, command: Command, state: State, context: Context) -> Decision:
+        """A command whose name is an alias: the words of the alias come in its place."""
+        from distlint.read.shell import read_shell
+
+        if context.calls >= MAX_CALLS:
+            return UNDECIDED
+        whole = shown(meaning.texts[0])
+        facts, _ = read_shell(whole[:MAX_STRING], meaning.span.file)
+        first = facts.statements[0] if len(facts.statements) == 1 else None
+        if not isinstance(first, Command) or not first.words:
+            return UNDECIDED
+        words = tuple(replace(word, span=command.words[0].span) for word in first.words)
+        merged = replace(
+            command, words=(*words, *command.words[1:]), environment=(*command.environment, *first.environment)
+        )
+        return self._run((merged,), state, context._replace(calls=context.calls + 1))
 
     # Strings
 
@@ -174,6 +271,11 @@ class Follower:
         facts, _ = read_shell(whole, span.file)
         with self._expander.located(_locator(text, span)):
             self._run(facts.statements, state, context._replace(calls=context.calls + 1))
+
+
+def _name(word: EvaluatedWord) -> str:
+    """The last component of the program that a word names."""
+    return (word.literal or "").rsplit("/", 1)[-1]
 
 
 def _child(state: State, script: str, arguments: Sequence[EvaluatedWord]) -> State:

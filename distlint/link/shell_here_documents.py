@@ -24,7 +24,7 @@ def outputs_of(command: Command, state: State, expander: Expander) -> tuple[Outp
     path, body = EvaluatedWord(*found[0]), bodies[-1]
     span = expander.locate(body.body_span) if body.body_span is not None else path.span
     directory = directory_at(path.texts[0], state.directory)
-    return (Output(path, directory.known or "", _filled_in(body, state, expander), body.body or "", span),)
+    return (Output(path, directory.known or "", filled_in(body, state, expander), body.body or "", span),)
 
 
 def _target(command: Command) -> Word | None:
@@ -41,7 +41,7 @@ def files_of_tee(command: Command) -> list[Word]:
     return [word for word in command.words[1:] if not (word.literal or "").startswith("-")]
 
 
-def _filled_in(body: Redirect, state: State, expander: Expander) -> str:
+def filled_in(body: Redirect, state: State, expander: Expander) -> str:
     """The text of a here-document with known variables replaced."""
     text = body.body or ""
     if body.body_word is not None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from distlint.link.shell_commands import EvaluatedWord
 from distlint.link.shell_conditions import TRUE, UNDECIDED, Decision
 from distlint.link.shell_expand import Expander
-from distlint.link.shell_output import output_of
+from distlint.link.shell_output import Surroundings, output_of
 from distlint.link.shell_state import Content, State, Variable, scalar
 from distlint.link.shell_values import Hole, Text, assigned, literal, places_of, plain
 from distlint.link.shell_variables import evaluated_words
@@ -75,17 +75,20 @@ def read_into(
 ) -> Decision:
     """``read A B``; its input is known where it is a here-string. ``local`` has what stands in front of the command."""
     names: list[EvaluatedWord] = []
-    array = False
+    array = whole = False
     at = 1
     while at < len(words):
         text = words[at].literal or ""
         if text.startswith("-"):
             array = array or "a" in text
+            whole = whole or (text.endswith("d") and at + 1 < len(words) and words[at + 1].literal == "")
             at += text[:1] + text[-1:] in _READ_WITH_VALUE
         elif text.isidentifier():
             names.append(words[at])
         at += 1
     given = _here_string(command, state, expander)
+    if whole and len(names) == 1 and not array:
+        return _read_whole(command, names[0], given, state, expander)
     separators = plain(local.variables["IFS"].texts[0]) if "IFS" in local.variables else " \t\n"
     items = _split(given, separators) if given is not None and separators is not None else None
     if array and names:
@@ -100,6 +103,37 @@ def read_into(
         if items is not None and (number + 1 < len(names) or len(items) <= len(names)):
             text_read = assigned(items[number], word.span) if number < len(items) else ()
         state.variables[name] = scalar(text_read, span=word.span)
+    return UNDECIDED
+
+
+def _read_whole(
+    command: Command, name: EvaluatedWord, given: Text | None, state: State, expander: Expander
+) -> Decision:
+    """``read -r -d '' NAME <<EOF``: a whole here-document, without the blanks around it."""
+    body = next((redirect for redirect in command.redirects if redirect.body is not None), None)
+    if given is None and body is not None:
+        texts = expander.texts(body.body_word, state) if body.body_word is not None else (literal(body.body or ""),)
+        given = texts[0] if len(texts) == 1 else None
+    text = name.literal or ""
+    if given is None:
+        state.variables[text] = scalar((Hole(text, f"${text} is read from input", sets=(name.span,)),), span=name.span)
+    else:
+        state.variables[text] = scalar(assigned(given, name.span), span=name.span)
+    return UNDECIDED
+
+
+def lines_into(command: Command, words: Sequence[EvaluatedWord], state: State, expander: Expander) -> Decision:
+    """``mapfile NAME`` and ``readarray NAME``: the lines of the input as an array, known for a here-string."""
+    name = words[-1].literal or ""
+    if not name.isidentifier():
+        return UNDECIDED
+    span = words[-1].span
+    given = _here_string(command, state, expander)
+    whole = plain(given) if given is not None else None
+    elements: tuple[Text, ...] = ((Hole(name, f"${name} is read from input", sets=(span,), many=True),),)
+    if whole is not None and given is not None and all((word.literal or "") in ("-t", name) for word in words[1:]):
+        elements = tuple(assigned(literal(line, *places_of(given)), span) for line in whole.split("\n"))
+    state.variables[name] = Variable((Content(elements, True),), span=span)
     return UNDECIDED
 
 
@@ -128,7 +162,9 @@ def printed_into(command: Command, state: State, expander: Expander) -> Decision
         span = words[2].span
         printed = None
         if all(len(word.texts) == 1 for word in words):
-            printed = output_of([words[0].texts[0], *(word.texts[0] for word in words[3:])], state.directory)
+            printed = output_of(
+                [words[0].texts[0], *(word.texts[0] for word in words[3:])], Surroundings(state.directory)
+            )
         text = printed if printed is not None else (Hole(name, f"${name} is printed by `printf`"),)
         state.variables[name] = scalar(assigned(text, span), span=span)
     return TRUE

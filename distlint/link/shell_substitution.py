@@ -7,24 +7,29 @@ from dataclasses import replace
 
 from distlint.link.shell_builtins import change_directory
 from distlint.link.shell_expand import Expander
-from distlint.link.shell_output import output_of
+from distlint.link.shell_output import Surroundings, output_of
+from distlint.link.shell_paths import find_file
 from distlint.link.shell_state import State
-from distlint.link.shell_values import Hole, Text
+from distlint.link.shell_values import Hole, Text, literal
 from distlint.link.shell_variables import evaluated_words
 from distlint.link.shell_walk import MAX_STEPS, Walk
 from distlint.model.shell import Command, If, Literal, Pipeline, Statement, Substitution, Word
+from distlint.model.value import Confidence
+
+MAX_FILE = 20_000
+"""Longer files are not what a script counts its hosts by."""
 
 
 def substituted(walk: Walk, part: Substitution, state: State, expander: Expander) -> Text:
     """What a command substitution prints; a hole when that depends on anything but the script."""
     walk.steps += 1
-    found = _output(part.commands, state.copy(), expander) if walk.steps < MAX_STEPS else None
+    found = _output(part.commands, state.copy(), expander, walk) if walk.steps < MAX_STEPS else None
     if found is not None:
         return found
     return (Hole(_hole_name(part.text), f"depends on the output of `{' '.join(part.text.split())[:60]}`"),)
 
 
-def _output(statements: Sequence[Statement], state: State, expander: Expander) -> Text | None:
+def _output(statements: Sequence[Statement], state: State, expander: Expander, walk: Walk) -> Text | None:
     """The output of statements of which only the last one prints: ``cd dir && pwd``."""
     if not statements:
         return None
@@ -32,13 +37,13 @@ def _output(statements: Sequence[Statement], state: State, expander: Expander) -
     if not all(_moves(statement, state, expander) for statement in before):
         return None
     if isinstance(last, Command):
-        return _output_of_command(last, state, None, expander)
+        return _output_of_command(last, state, None, expander, walk)
     if isinstance(last, Pipeline):
-        return _output_of_pipeline(last, state, expander)
+        return _output_of_pipeline(last, state, expander, walk)
     if isinstance(last, If) and len(last.branches) == 1 and not last.orelse:
         condition, body = last.branches[0]
         if len(condition) == 1 and _moves(condition[0], state, expander):
-            return _output(body, state, expander)
+            return _output(body, state, expander, walk)
     return None
 
 
@@ -52,30 +57,52 @@ def _moves(statement: Statement, state: State, expander: Expander) -> bool:
     return True
 
 
-def _output_of_pipeline(pipeline: Pipeline, state: State, expander: Expander) -> Text | None:
+def _output_of_pipeline(pipeline: Pipeline, state: State, expander: Expander, walk: Walk) -> Text | None:
     commands = [command for command in pipeline.commands if isinstance(command, Command)]
     if len(commands) != len(pipeline.commands) or any(word.literal == "-n" for word in commands[0].words):
         return None
     text: Text | None = None
     for command in commands:
-        text = _output_of_command(command, state, text, expander)
+        text = _output_of_command(command, state, text, expander, walk)
         if text is None:
             return None
     return text
 
 
-def _output_of_command(command: Command, state: State, stdin: Text | None, expander: Expander) -> Text | None:
+def _output_of_command(
+    command: Command, state: State, stdin: Text | None, expander: Expander, walk: Walk
+) -> Text | None:
     if command.words and command.words[0].literal == "command" and len(command.words) == 3:
         which = Word((Literal("which"),), command.span)
         command = replace(command, words=(which, *command.words[2:]))
     words = evaluated_words(command, state, expander)
     if any(len(word.texts) != 1 for word in words):
         return None
-    here = next((redirect for redirect in command.redirects if redirect.operator == "<<<"), None)
-    if here is not None and here.target is not None:
-        given = expander.texts(here.target, state)
-        stdin = given[0] if len(given) == 1 else None
-    return output_of([word.texts[0] for word in words], state.directory, stdin)
+    around = surroundings(walk, state)
+    for redirect in command.redirects:
+        given = expander.texts(redirect.target, state) if redirect.target is not None else ()
+        if redirect.operator == "<<<":
+            stdin = given[0] if len(given) == 1 else None
+        elif redirect.operator == "<":
+            content = around.read(given[0]) if len(given) == 1 else None
+            stdin = literal(content.rstrip("\n"), sure=Confidence.LIKELY) if content is not None else None
+    return output_of([word.texts[0] for word in words], around, stdin)
+
+
+def surroundings(walk: Walk, state: State) -> Surroundings:
+    """What the commands of a script may ask besides their words."""
+
+    def variable(name: str) -> Text | None:
+        found = state.variables.get(name)
+        texts = found.texts if found is not None and not found.options[0].unset else ()
+        return texts[0] if len(texts) == 1 else None
+
+    def read(path: Text) -> str | None:
+        found = find_file(path, state.directory, state.script, walk.exists)
+        text = walk.read(found) if found else None
+        return text if text and len(text) <= MAX_FILE else None
+
+    return Surroundings(state.directory, variable, read)
 
 
 def _hole_name(command: str) -> str:

@@ -56,6 +56,8 @@ class Hole(NamedTuple):
     be found."""
     carried: bool = False
     """Whether it is what a variable held before a turn of a loop."""
+    single: bool = False
+    """Whether it is certainly one word: the name of a host."""
 
 
 class Break(NamedTuple):
@@ -104,6 +106,21 @@ def known_prefix(text: Text) -> str:
             break
         parts.append(piece.text if isinstance(piece, Chunk) else " ")
     return "".join(parts)
+
+
+def without_beginning(text: Text, count: int) -> Text:
+    """The text without its first characters, which are known."""
+    pieces = []
+    for piece in text:
+        if count and isinstance(piece, Chunk):
+            taken = min(count, len(piece.text))
+            count -= taken
+            if taken == len(piece.text):
+                continue
+            at = (piece.at[0], piece.at[1], piece.at[2] + taken) if piece.at is not None else None
+            piece = piece._replace(text=piece.text[taken:], at=at)
+        pieces.append(piece)
+    return tuple(pieces)
 
 
 def confidence_of(text: Text) -> Confidence:
@@ -193,8 +210,8 @@ def used(text: Text, span: Span | None, *, split: bool, keep_quoted: bool = Fals
             pieces.append(Chunk(piece.text, piece.at, uses, piece.sets, piece.sure, split and not whole))
         elif isinstance(piece, Hole):
             uses = trail + piece.uses[: MAX_TRAIL - 1]
-            many = piece.many or (split and not piece.place)
-            pieces.append(Hole(piece.name, piece.reason, uses, piece.sets, many, piece.outside, piece.place))
+            many = piece.many or (split and not piece.place and not piece.single)
+            pieces.append(piece._replace(uses=uses, many=many, carried=False))
         else:
             pieces.append(piece)
     return tuple(pieces)
@@ -215,7 +232,7 @@ def assigned(text: Text, span: Span, *, element: bool = False) -> Text:
         elif isinstance(piece, Hole):
             sets = (span, *piece.sets[: MAX_TRAIL - 1])
             many = element and piece.many
-            pieces.append(Hole(piece.name, piece.reason, piece.uses, sets, many, piece.outside, piece.place))
+            pieces.append(piece._replace(sets=sets, many=many, carried=False))
         else:
             pieces.append(Chunk(" ", sets=(span,)))
     return tuple(pieces)

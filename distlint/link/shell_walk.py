@@ -41,18 +41,28 @@ class Context(NamedTuple):
 class Walk:
     """One evaluation: the scripts that it may enter, what it found so far, and how much it may still do.
 
+    ``written`` are the texts, with their places, that here-documents wrote into files, by the word that names the file.
     ``exits`` and ``returns`` collect, innermost last, the states that left a loop, one turn of it, or a function early.
     """
 
-    def __init__(self, files: Mapping[str, ShellFacts], exists: Callable[[str], bool], unwrap: Unwrap) -> None:
+    def __init__(
+        self,
+        files: Mapping[str, ShellFacts],
+        exists: Callable[[str], bool],
+        unwrap: Unwrap,
+        read: Callable[[str], str | None] = lambda _: None,
+    ) -> None:
         self.files = files
         self.exists = exists
         self.unwrap = unwrap
+        self.read = read
         self.commands: list[EvaluatedCommand] = []
         self.calls: list[ScriptCall] = []
         self.notes: list[tuple[Span, str]] = []
         self.exits: list[list[State]] = []
         self.returns: list[list[State]] = []
+        self.written: dict[str, tuple[str, Span]] = {}
+        self.aliases: dict[str, EvaluatedWord] = {}
         self.steps = 0
         self.iterations = 1
         self._decisions = 0

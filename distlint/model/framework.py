@@ -71,6 +71,12 @@ class LauncherSpec:
     """(dest, value) for options that make the launcher start one process, whatever counts it is given."""
     single_unless: tuple[str, ...] = ()
     """Options (by ``dest``) that win over ``single_when``."""
+    implied: str = ""
+    """The module that every command starts, where no script is named: all words behind the command are then the
+    module's, and the launcher's own options may stand anywhere among them."""
+    elsewhere: tuple[str, ...] = ()
+    """Environment variables, and flags among the script's arguments, with which something else starts the processes
+    (a Ray cluster): nothing is known of their number then."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ _OPTIONS = (
     OptionSpec("help", ("-h", "--help"), 0),
 )
 
-_PROVIDES = frozenset(
+PROVIDES = frozenset(
     {
         "RANK",
         "LOCAL_RANK",
@@ -72,7 +72,7 @@ TORCHRUN = LauncherSpec(
         ("python", "-m", "torch.distributed.elastic_launch"),
     ),
     options=_OPTIONS,
-    provides=_PROVIDES,
+    provides=PROVIDES,
     dashes_equal=True,
     default_port=29500,
     inherits=(("nodes", "PET_NNODES"), ("processes-per-node", "PET_NPROC_PER_NODE")),
