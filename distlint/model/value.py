@@ -149,3 +149,21 @@ def join(values: Iterable[Value]) -> Value:
                 part if all(p.state is part.state for p in parts) else unknown(part.reason or "differs by path", *spans)
             )
     return one_of((o for part in parts for o in part.options), spans, min(part.confidence for part in parts))
+
+
+def computed(values: list[Value], function: Callable[[list[int]], int]) -> Value:
+    """A number from several known ones; unknown where one is, or where the function refuses them."""
+    spans = tuple(dict.fromkeys(span for value in values for span in value.spans))
+    for value in values:
+        if value.is_absent:
+            return absent()
+        if not value.options or not all(type(option) is int for option in value.options):
+            return unknown(value.reason or "a size is not known", *value.spans)
+    combinations: list[list[int]] = [[]]
+    for value in values:
+        combinations = [[*one, option] for one in combinations for option in value.options][:64]
+    try:
+        results = [function(one) for one in combinations]
+    except (ValueError, ArithmeticError) as error:
+        return unknown(str(error), *spans)
+    return one_of(results, spans, min(value.confidence for value in values))

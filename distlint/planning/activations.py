@@ -57,7 +57,8 @@ def rank_activations(shape: ModelShape, micro_batch: int, spread: Spread, recomp
     total = layer_activations(shape, micro_batch, spread, recompute, scores=scores) * shape.layers
     rest = spread.tensor if spread.sequence_parallel else 1
     tokens = shape.sequence / spread.context * micro_batch
-    total += tokens * shape.hidden * spread.pipeline / rest
+    # the numbers of tokens and positions, and the dropout behind the embedding
+    total += (8 * tokens / rest + tokens * shape.hidden / rest) * spread.pipeline
     if spread.virtual > 1:
         total *= 1 + (spread.pipeline - 1) / (spread.pipeline * spread.virtual)
     elif spread.pipeline > 1 and spread.micro_batches is not None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import prod
 from typing import NamedTuple
 
-from distlint.model.value import State, Value, absent, one_of, unknown
+from distlint.model.value import State, Value, computed
 
 
 class Batch(NamedTuple):
@@ -57,21 +56,3 @@ def _shared_out(sizes: list[int]) -> int:
     if not first * second or whole % (first * second):
         raise ValueError(f"{whole} does not divide by {first} × {second}")
     return whole // (first * second)
-
-
-def computed(values: list[Value], function: Callable[[list[int]], int]) -> Value:
-    """A number from several known ones; unknown where one is, or where the function refuses them."""
-    spans = tuple(dict.fromkeys(span for value in values for span in value.spans))
-    for value in values:
-        if value.is_absent:
-            return absent()
-        if not value.options or not all(type(option) is int for option in value.options):
-            return unknown(value.reason or "a size is not known", *value.spans)
-    combinations: list[list[int]] = [[]]
-    for value in values:
-        combinations = [[*one, option] for one in combinations for option in value.options][:64]
-    try:
-        results = [function(one) for one in combinations]
-    except (ValueError, ArithmeticError) as error:
-        return unknown(str(error), *spans)
-    return one_of(results, spans, min(value.confidence for value in values))

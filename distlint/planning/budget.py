@@ -79,6 +79,8 @@ def budget_of(sketch: Sketch, batch: Batch, replicas: Value) -> Budget | None:
     usual, level = usual_bytes(sketch), _level(sketch)
     assumed: list[str] = []
     states = None
+    if sketch.plain.is_known and sketch.plain.only is False and sketch.trains.only is not False:
+        usual = None
     if usual is not None and level is not None and (copies or level == 0):
         states = state_need(usual, share, level, copies or 1, expert_copies or copies or 1)
         if sketch.trains.only is False:

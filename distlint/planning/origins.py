@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.model.launch import Launch
@@ -27,14 +26,14 @@ class Place(NamedTuple):
 
 
 def places_of(project: Project, value: Value, launch: Launch | None = None) -> tuple[Place, ...]:
-    """The places of a value in their order, one for each line; the launch as a whole stands for its defaults."""
-    found: dict[tuple[str, int], Place] = {}
+    """The places of a value in their order; the launch as a whole stands for its defaults."""
+    found: dict[tuple[str, int, str], Place] = {}
     for span in value.spans:
         if not span.file or (launch is not None and span == launch.span):
             continue
-        key = (span.file, span.line)
-        if key not in found and len(found) < MAX_PLACES:
-            found[key] = Place(span.file, span.line, span.column, excerpt(project, span))
+        if len(found) < MAX_PLACES:
+            text = excerpt(project, span)
+            found.setdefault((span.file, span.line, text), Place(span.file, span.line, span.column, text))
     return tuple(found.values())
 
 
@@ -52,8 +51,3 @@ def excerpt(project: Project, span: Span) -> str:
     before = re.search(r"\S*[ \t=:]*$", line[max(start - 40, 0) : start])
     text = line[start - len(before.group()) if before is not None else start : max(end, start + 1)].strip()
     return text if len(text) <= MAX_EXCERPT else text[: MAX_EXCERPT - 1] + "…"
-
-
-def same_places(first: Sequence[Place], second: Sequence[Place]) -> bool:
-    """Whether two values rest on the same lines."""
-    return [place[:2] for place in first] == [place[:2] for place in second]

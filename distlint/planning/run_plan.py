@@ -12,8 +12,8 @@ from distlint.model.record import dataclass
 from distlint.model.sketch import Sketch
 from distlint.model.span import Span
 from distlint.model.subject import Subject
-from distlint.model.value import Value, absent, join, unknown
-from distlint.planning.batches import Batch, computed, solve_batch
+from distlint.model.value import Value, absent, computed, join, unknown
+from distlint.planning.batches import Batch, solve_batch
 from distlint.planning.budget import Budget, budget_of
 from distlint.planning.devices import Memory, device_memory
 
@@ -223,5 +223,15 @@ def _unknown(plan: RunPlan) -> Iterator[tuple[str, str]]:
     elif plan.sketch.shape is not None:
         for part in plan.sketch.shape.missing:
             yield "model size", part
+    if plan.budget is not None and plan.sketch.trains.only is not False:
+        if plan.sketch.plain.is_known and plan.sketch.plain.only is False:
+            yield (
+                "model states",
+                "not all weights are seen to be trained as they are (adapters, frozen or quantized weights)",
+            )
+        elif plan.budget.states is None:
+            yield "model states", "the precision or how they are shared out is not known"
+        if plan.budget.activations is None and plan.sketch.shape is not None and not plan.sketch.shape.sequence:
+            yield "activations", "the length of the sequences is not known"
     if plan.frameworks and plan.device is None:
         yield "memory of a device", "no scheduler option names the device; `gpu-memory` in the settings does"

@@ -26,8 +26,8 @@ SHOWN_ENDS = 12
 MAX_CELLS = 1024
 PER_BOX = 8
 """Ranks in a box where nobody knows how many a node has."""
-CELL, GAP, PAD, WIDTH = 62, 6, 12, 1120
-HEIGHT = 40
+CELL, GAP, PAD, WIDTH = 62, 6, 12, 1140
+HEIGHT = 50
 COLOURS = 8
 
 STYLE = """
@@ -105,7 +105,7 @@ def _legend(grid: Grid, top: int) -> Iterator[str]:
             more = "…" if number == COLOURS - 1 and size > COLOURS else ""
             yield f'<text x="{x + 18}" y="{top + 11}">{number}{more}</text>'
             x += 46
-    if TENSOR in grid.names and grid.sizes[grid.names.index(TENSOR)] > 1:
+    if _lined(grid):
         yield f'<rect class="tp" x="{x}" y="{top}" width="14" height="3"/>'
         yield f'<text class="dim" x="{x + 20}" y="{top + 11}">a line joins the ranks of a tensor-parallel group</text>'
 
@@ -116,6 +116,12 @@ def _coloured(grid: Grid) -> str:
         if name in grid.names and grid.sizes[grid.names.index(name)] > 1:
             return name
     return ""
+
+
+def _lined(grid: Grid) -> bool:
+    """Whether neighbours form tensor-parallel groups, so that a line can join them."""
+    spread = [name for name, size in zip(grid.names, grid.sizes, strict=True) if size > 1]
+    return spread[:1] == [TENSOR]
 
 
 def _boxes(plan: RunPlan, grid: Grid, top: int) -> tuple[list[str], int]:
@@ -171,7 +177,7 @@ def _cell(grid: Grid, rank: int, x: int, y: int, has_left: bool) -> Iterator[str
     title = ", ".join(f"{TITLES.get(name, name)} rank {number}" for name, number in places.items())
     yield f"<g><title>{escaped(f'rank {rank}: {title}')}</title>"
     yield f'<rect class="c{colour}" x="{x}" y="{y}" width="{CELL}" height="{HEIGHT}" rx="4"/>'
-    if TENSOR in places and grid.sizes[grid.names.index(TENSOR)] > 1:
+    if _lined(grid):
         begins = places[TENSOR] == 0 or not has_left
         ends = places[TENSOR] == grid.sizes[grid.names.index(TENSOR)] - 1
         start = x + 4 if begins and places[TENSOR] == 0 else x - GAP if has_left else x
@@ -179,6 +185,13 @@ def _cell(grid: Grid, rank: int, x: int, y: int, has_left: bool) -> Iterator[str
         yield f'<rect class="tp" x="{start}" y="{y + HEIGHT - 4}" width="{stop - start}" height="2.5"/>'
     yield f'<text x="{x + 5}" y="{y + 14}" font-weight="600">{rank}</text>'
     words = [f"{name.lower()}{number}" for name, number in places.items() if grid.sizes[grid.names.index(name)] > 1]
-    text = " ".join(words)
-    small = f' font-size="{9 if len(text) <= 12 else 7}"'
-    yield f'<text class="dim" x="{x + 5}" y="{y + 29}"{small}>{escaped(text)}</text></g>'
+    half = 2 if len(words) > 2 else 1
+    rows = [" ".join(words[:half]), " ".join(words[half:])] if len(words) > 1 else [*words, ""]
+    for offset, text in zip((27, 38), rows, strict=True):
+        yield f'<text class="dim" x="{x + 5}" y="{y + offset}" font-size="{_font(text)}">{escaped(text)}</text>'
+    yield "</g>"
+
+
+def _font(text: str) -> int:
+    """A size at which a row of words fits into a cell."""
+    return 9 if len(text) <= 11 else 7 if len(text) <= 14 else 6

@@ -83,16 +83,18 @@ def _counts(project: Project, plan: RunPlan) -> Iterator[str]:
             parts = f" = {nodes} node{'' if nodes == '1' else 's'} × {per_node}"
     yield _row("world size", f"{shown(plan.world)}{parts}{_doubt(plan.world)}")
     sources = [("nodes", plan.nodes), ("processes", plan.per_node), ("world size", plan.world)]
-    told: set[tuple[str, int]] = set()
+    told: set[Place] = set()
     for name, value in sources:
-        places = [place for place in places_of(project, value, plan.launch) if place[:2] not in told]
+        places = places_of(project, value, plan.launch)
         if name == "world size" and told:
             break
+        if places and told.issuperset(places):
+            continue
         if value.is_known or value.state is State.ONE_OF:
             text = _from(plan, places) if places else _given_by(plan, name, value)
             if text:
                 yield _row("", f"{name} {shown(value)}: {text}")
-            told |= {place[:2] for place in places}
+            told |= set(places)
 
 
 def _given_by(plan: RunPlan, name: str, value: Value) -> str:

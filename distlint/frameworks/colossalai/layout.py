@@ -23,8 +23,7 @@ from distlint.model.layout import (
 )
 from distlint.model.sketch import Sketch
 from distlint.model.subject import Subject
-from distlint.model.value import Value, absent, known, unknown
-from distlint.planning.batches import computed
+from distlint.model.value import Value, absent, computed, known, unknown
 
 _RANK = 20
 _SHARED = ("split_gather", "ring")

@@ -15,8 +15,7 @@ from distlint.frameworks.given import given
 from distlint.model.layout import DATA, PIPELINE, SEQUENCE, TENSOR, Axis, Layout
 from distlint.model.sketch import Sketch
 from distlint.model.subject import Subject
-from distlint.model.value import Value, absent, known, unknown
-from distlint.planning.batches import computed
+from distlint.model.value import Value, absent, computed, known, unknown
 
 if TYPE_CHECKING:
     from distlint.link.project import Project

@@ -17,8 +17,7 @@ from distlint.frameworks.huggingface.model_configs import model_of
 from distlint.model.layout import CONTEXT, DATA, PIPELINE, SEQUENCE, SHARD, TENSOR, Axis, Layout
 from distlint.model.sketch import Sketch
 from distlint.model.subject import Subject
-from distlint.model.value import Value, absent, known, unknown
-from distlint.planning.batches import computed
+from distlint.model.value import Value, absent, computed, known, unknown
 
 if TYPE_CHECKING:
     from distlint.link.project import Project

@@ -30,8 +30,7 @@ from distlint.model.layout import (
 )
 from distlint.model.sketch import Sketch
 from distlint.model.subject import Setting, Subject
-from distlint.model.value import Value, absent, known, unknown
-from distlint.planning.batches import computed
+from distlint.model.value import Value, absent, computed, known, unknown
 
 _RANK = 30
 _PLAIN_WORDS = ("freeze", "lora", "peft", "quant", "distill", "teacher", "modelopt", "bnb", "retriever")
@@ -288,7 +287,7 @@ def _plain(subject: Subject) -> Value:
     if any(word in path for path in subject.settings for word in _PLAIN_WORDS):
         return known(False)
     if any(is_on(subject, path).only is not False for path in _SMALLER_STATES):
-        return known(False)
+        return unknown("a switch makes the states smaller")
     if is_on(subject, "skip_train").only is True:
         return known(False)
     return known(_trains(subject).only is True)

@@ -98,6 +98,9 @@ NAMES = frozenset(
         "duplicate",
         "script",
         "adjustable",
+        "nodes",
+        "processes_per_node",
+        "rack",
     }
 )
 """What a subject adds to its settings."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -33,6 +34,9 @@ ARGV, NEOX, CONFIG, GROUPS = "argv", "neox", "config", "groups"
 _DEEPSPEED_OPTIONS = frozenset({"deepspeed", "deepspeed_config", "zero_stage", "no_pipeline_parallel", "cpu_optimizer"})
 _FROM_CHECKPOINT = ("use_checkpoint_args", "yaml_cfg")
 """Switches with which a checkpoint or a file says what the model is like."""
+
+
+_NO_NODES = {name: unknown("no launch is known") for name in ("nodes", "processes_per_node", "rack")}
 
 
 def build(project: Project) -> Iterator[Subject]:
@@ -88,6 +92,9 @@ def _command_subject(project: Project, launch: Launch) -> Subject:
         "duplicate": absent(),
         "script": _script(launch),
         "adjustable": _adjustable(settings, launch),
+        "nodes": launch.nodes,
+        "processes_per_node": launch.processes_per_node,
+        "rack": _is_rack(project, launch),
         **derived,
     }
     settings.update({path: one for path, one in launch_settings(launch).items() if path.startswith("env.")})
@@ -124,6 +131,15 @@ def _run_of(project: Project, launch: Launch) -> Run:
             return run
     given = project.given_size()
     return Run(launch.script_file, launch, world_size=launch.world_size if given.is_unknown else given)
+
+
+_RACK = re.compile(r"gb[23]00|nvl[ _-]?\d", re.IGNORECASE)
+"""Machines whose fast links reach beyond a node: a rack of them is one domain."""
+
+
+def _is_rack(project: Project, launch: Launch) -> Value:
+    """Whether the batch script speaks of machines that are linked as fast across nodes as within one."""
+    return known(any(_RACK.search(project.text_of(file)) for file in {launch.file, launch.span.file} if file))
 
 
 def _script(launch: Launch) -> Value:
@@ -185,6 +201,7 @@ def _neox_subject(project: Project, documents: list[Document], launch: Launch | 
         "duplicate": _duplicate(read),
         "script": absent(),
         "adjustable": known(False),
+        **_NO_NODES,
         **_derived(Given(read.settings, read.open), world),
     }
     return Subject(
@@ -235,6 +252,7 @@ def _call_subject(project: Project, found: CallSite, run: Run | None) -> Subject
         "duplicate": absent(),
         "script": absent(),
         "adjustable": known(False),
+        **_NO_NODES,
         **_derived(Given(settings, is_open, versions), world, is_config=not is_groups),
     }
     return Subject(
