@@ -64,7 +64,7 @@ def test_the_last_of_two_equal_options_counts(subjects: Any) -> None:
 def test_an_option_takes_one_word_unless_it_is_known_to_take_more(subjects: Any) -> None:
     subject = command(subjects, f"{MODEL} --seq-length 1024 $MORE --data-path 0.5 a 0.5 b")
     assert plain(subject, "seq_length") == 1024
-    assert plain(subject, "data_path") == [0.5, "a", 0.5, "b"]
+    assert plain(subject, "data_path") == ["0.5", "a", "0.5", "b"]
     assert subject.open_blocks
 
 

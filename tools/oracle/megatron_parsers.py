@@ -18,7 +18,7 @@ from typing import Any
 from unittest import mock
 
 TABLE = Path(__file__).parent.parent.parent / "distlint" / "knowledge" / "megatron_arguments.json.gz"
-SWITCHES = {argparse._StoreTrueAction: "true", argparse._StoreFalseAction: "false"}  # noqa: SLF001
+SWITCHES = {argparse._StoreTrueAction: "true", argparse._StoreFalseAction: "false"}
 FORMS = ("frequency", "integers", "word", "any")
 """Types that are functions of the program."""
 
@@ -51,7 +51,7 @@ def real_flags(parser: argparse.ArgumentParser) -> dict[str, dict[str, Any]]:
     """What the parser says of each flag, as far as the table says it too."""
     table: dict[str, dict[str, Any]] = {}
     defaults: dict[str, Any] = {}
-    for action in parser._actions:  # noqa: SLF001
+    for action in parser._actions:
         # of options that share a destination, the first one's default holds, be it None
         defaults.setdefault(action.dest, action.default)
         for flag in action.option_strings:
@@ -122,7 +122,9 @@ def _told(flag: str, entry: dict[str, Any]) -> dict[str, Any]:
 def differences(real: dict[str, dict[str, Any]], told: dict[str, dict[str, Any]]) -> list[str]:
     """What the two say differently, as lines."""
     lines = [f"{flag}: only the parser has it" for flag in sorted(real.keys() - told.keys())]
-    lines += [f"{flag}: only the table has it" for flag in sorted(told) if flag not in real and not told[flag]["perhaps"]]
+    lines += [
+        f"{flag}: only the table has it" for flag in sorted(told) if flag not in real and not told[flag]["perhaps"]
+    ]
     for flag in sorted(real.keys() & told.keys()):
         ours = dict(told[flag])
         words, computed, _ = ours.pop("words"), ours.pop("computed"), ours.pop("perhaps")

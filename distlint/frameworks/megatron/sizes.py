@@ -34,12 +34,13 @@ class Given:
     versions: Versions | None = None
     deepspeed: bool = False
     taken: Mapping[str, Value] | None = None
+    default: Callable[[str], Value] = default
 
     def read(self, path: str) -> Value:
         """The value of a setting, its default or absent; unknown where it may be set out of our sight."""
         setting = self.settings.get(path)
         if setting is None or setting.value.is_absent:
-            return unknown(f"`{path}` may be set where we can't see") if self.open else default(path)
+            return unknown(f"`{path}` may be set where we can't see") if self.open else self.default(path)
         if not setting.certain:
             return unknown("set on some paths only", setting.key_span)
         if self.taken is not None and path in self.taken:

@@ -11,8 +11,9 @@ from distlint.frameworks.general import launch_settings
 from distlint.frameworks.megatron.batches import batch_names
 from distlint.frameworks.megatron.calls import INITIALIZE, call_settings, config_calls, group_calls
 from distlint.frameworks.megatron.command_line import CommandSettings, is_megatron, read_command, strays_of
+from distlint.frameworks.megatron.flags import DEEPSPEED
 from distlint.frameworks.megatron.neox import NeoxSettings, documents_of, looks_like_neox, read_neox
-from distlint.frameworks.megatron.settings import PARALLEL_SIZES, default, known_path
+from distlint.frameworks.megatron.settings import PARALLEL_SIZES, command_default, default, known_path
 from distlint.frameworks.megatron.sizes import PIPELINE, TENSOR, Given, derived_names, shrunk
 from distlint.frameworks.megatron.stages import stage_names
 from distlint.frameworks.megatron.versions import versions_for
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 ARGV, NEOX, CONFIG, GROUPS = "argv", "neox", "config", "groups"
 """The carriers: a command line, GPT-NeoX's files, a configuration object, the call that makes the process groups."""
 
-_DEEPSPEED_OPTIONS = frozenset({"deepspeed", "deepspeed_config", "zero_stage", "no_pipeline_parallel", "cpu_optimizer"})
 _FROM_CHECKPOINT = ("use_checkpoint_args", "yaml_cfg")
 """Switches with which a checkpoint or a file says what the model is like."""
 
@@ -65,10 +65,11 @@ def build(project: Project) -> Iterator[Subject]:
 
 def _command_subject(project: Project, launch: Launch) -> Subject:
     run = _run_of(project, launch)
-    read = read_command(launch)
+    versions = versions_for(project, launch.script_file or launch.span.file)
+    read = read_command(launch, versions)
     settings = read.settings
     _add_deepspeed(project, launch, settings)
-    is_deepspeed = bool(_DEEPSPEED_OPTIONS & settings.keys())
+    is_deepspeed = read.flavour == DEEPSPEED
     is_open = read.open or any(name in settings for name in _FROM_CHECKPOINT)
     world = run.world_size
     if launch.launcher == "python" and launch.outer is None:
@@ -76,8 +77,8 @@ def _command_subject(project: Project, launch: Launch) -> Subject:
         # environment how often.
         stated = launch.environment.get("WORLD_SIZE", absent())
         world = world.at_most(Confidence.POSSIBLE) if stated.is_absent else stated.map(int)
-    versions = versions_for(project, launch.script_file or launch.span.file)
-    given = Given(settings, is_open, versions, is_deepspeed)
+    default = command_default(read.view)
+    given = Given(settings, is_open, versions, is_deepspeed, default=default)
     lowered = shrunk(given, world)
     given = replace(given, taken=lowered)
     derived = _derived(given, world)
@@ -87,7 +88,7 @@ def _command_subject(project: Project, launch: Launch) -> Subject:
     names = {
         "world_size": world,
         "carrier": known(ARGV),
-        "flavour": known("megatron-deepspeed" if is_deepspeed else "megatron-lm"),
+        "flavour": known(read.flavour),
         "stray": _stray(read),
         "duplicate": absent(),
         "script": _script(launch),
