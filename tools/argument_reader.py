@@ -96,6 +96,13 @@ class Checkout:
             self._modules[name] = self._read(name)
         return self._modules[name]
 
+    def needed(self, name: str) -> Module:
+        """A module that has to be there."""
+        found = self.module(name)
+        if found is None:
+            raise SystemExit(f"{self.root}: {name} is not where it was")
+        return found
+
     def _read(self, name: str) -> Module | None:
         base = self.root.joinpath(*name.split("."))
         for path, is_package in ((base.with_suffix(".py"), False), (base / "__init__.py", True)):
@@ -144,8 +151,8 @@ class Checkout:
 
     def bases(self, owner: Definition) -> list[Definition]:
         """The base classes that stand in the folder."""
-        assert isinstance(owner.node, ast.ClassDef)
-        found = (Evaluator(self).evaluate(base, {}, owner.module) for base in owner.node.bases)
+        bases = owner.node.bases if isinstance(owner.node, ast.ClassDef) else []
+        found = (Evaluator(self).evaluate(base, {}, owner.module) for base in bases)
         return [base for base in found if isinstance(base, Definition)]
 
     def is_enum(self, owner: Definition) -> bool:
@@ -160,16 +167,14 @@ class Checkout:
         for base in reversed(self.bases(owner)):
             for inherited in self.fields(base):
                 found[inherited.name] = inherited
-        assert isinstance(owner.node, ast.ClassDef)
-        for statement in owner.node.body:
+        for statement in owner.node.body if isinstance(owner.node, ast.ClassDef) else ():
             if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
                 if "ClassVar" not in ast.unparse(statement.annotation):
-                    found[statement.target.id] = self._field(owner, statement)
+                    found[statement.target.id] = self._field(owner, statement.target.id, statement)
         return list(found.values())
 
-    def _field(self, owner: Definition, statement: ast.AnnAssign) -> Field:
-        assert isinstance(statement.target, ast.Name)
-        read = Field(statement.target.id, owner.module, statement.annotation, MISSING)
+    def _field(self, owner: Definition, name: str, statement: ast.AnnAssign) -> Field:
+        read = Field(name, owner.module, statement.annotation, MISSING)
         value = statement.value
         if isinstance(value, ast.Call) and ast.unparse(value.func) in ("field", "dataclasses.field"):
             given = {keyword.arg: keyword.value for keyword in value.keywords}
@@ -318,8 +323,9 @@ class Walker(Evaluator):
 
     def walk(self, function: Definition, given: list[Any]) -> Any:
         """Reads the body of a function that is called with these values; gives what it returns."""
-        assert isinstance(function.node, ast.FunctionDef)
         scope: Scope = {}
+        if not isinstance(function.node, ast.FunctionDef):
+            return None
         arguments = function.node.args.args
         defaults = function.node.args.defaults
         for argument, default in zip(arguments[len(arguments) - len(defaults) :], defaults, strict=True):

@@ -27,7 +27,11 @@ from argument_reader import MISSING, PARSER, Added, Checkout, Definition, Evalua
 
 OUTPUT = Path(__file__).parent.parent / "distlint" / "knowledge" / "megatron_arguments.json.gz"
 
-CORE = ["0.4.0", "0.5.0", "0.6.0", "0.7.0", "0.8.0", "0.9.0", "0.10.0", "0.11.0", "0.12.0", "0.12.1", "0.12.2", "0.12.3", "0.13.0", "0.13.1", "0.14.0", "0.15.0", "0.15.1", "0.15.2", "0.15.3", "0.16.0", "0.16.1", "0.17.0", "0.17.1", "0.18.0", "0.18.2", "0.19.0"]
+CORE = (
+    "0.4.0", "0.5.0", "0.6.0", "0.7.0", "0.8.0", "0.9.0", "0.10.0", "0.11.0", "0.12.0", "0.12.1", "0.12.2", "0.12.3",
+    "0.13.0", "0.13.1", "0.14.0", "0.15.0", "0.15.1", "0.15.2", "0.15.3", "0.16.0", "0.16.1", "0.17.0", "0.17.1",
+    "0.18.0", "0.18.2", "0.19.0",
+)  # fmt: skip
 
 RELEASES: dict[str, list[tuple[str, str, str]]] = {
     # revision, name in messages, and the version of megatron-core that it stands at (those without one stand before)
@@ -175,8 +179,7 @@ def read_flags(checkout: Checkout, outside: dict[str, list[Added]]) -> Table:
 def launcher_flags(folder: Path) -> dict[str, list[Added]]:
     """What ``deepspeed.add_config_arguments`` adds."""
     checkout = Checkout(folder)
-    module = checkout.module("deepspeed")
-    assert module is not None
+    module = checkout.needed("deepspeed")
     walker = Walker(checkout)
     walker.walk(checkout.lookup(module, "add_config_arguments"), [PARSER])
     return {"deepspeed.add_config_arguments": walker.added}
@@ -309,8 +312,7 @@ def canonical_names(tables: list[Table]) -> dict[str, str]:
 
 def read_neox(checkout: Checkout) -> Table:
     """Key → what the dataclasses of GPT-NeoX say of it."""
-    module = checkout.module("megatron.neox_arguments.arguments")
-    assert module is not None
+    module = checkout.needed("megatron.neox_arguments.arguments")
     owner = checkout.lookup(module, "NeoXArgs")
     derived = _assigned(owner)
     table: Table = {}

@@ -48,7 +48,11 @@ def environment_stores(project: Project, names: Collection[str]) -> Iterator[Sto
 def _stored(project: Project, statement: ir.Stmt, file: str) -> Iterator[tuple[str, ir.Expr, bool]]:
     if type(statement) is ir.Assign and statement.value is not None:
         for target in statement.targets:
-            if type(target) is ir.Subscript and type(target.index) is ir.Constant and _environ(project, target.base, file):
+            if (
+                type(target) is ir.Subscript
+                and type(target.index) is ir.Constant
+                and _environ(project, target.base, file)
+            ):
                 yield str(target.index.value), statement.value, False
     elif type(statement) is ir.Evaluate:
         for call in expressions_of(statement):

@@ -57,25 +57,26 @@ class ReleaseTable:
             return self._entries[spans]
         for first, end, number in spans or ():
             if first <= index and (end is None or index < end):
-                return self._entries[number]
+                found: dict[str, Any] = self._entries[number]
+                return found
         return None
 
     def since(self, name: str) -> str:
         """The first release with a name, as messages call it; ``""`` if the oldest one has it, or none."""
-        spans = self._names.get(name)
-        return "" if spans is None or isinstance(spans, int) or not spans[0][0] else self._labels[spans[0][0]]
+        first = self.first_index(name) if name in self._names else 0
+        return self._labels[first] if first else ""
 
     def until(self, name: str) -> str:
         """The first release without a name that earlier ones had; ``""`` if the newest one has it, or none."""
         spans = self._names.get(name)
-        if spans is None or isinstance(spans, int) or spans[-1][1] is None:
-            return ""
-        return self._labels[spans[-1][1]]
+        end: int | None = None if spans is None or isinstance(spans, int) else spans[-1][1]
+        return "" if end is None else self._labels[end]
 
     def first_index(self, name: str) -> int:
         """The index of the first release with a name that some release has."""
         spans = self._names[name]
-        return 0 if isinstance(spans, int) else spans[0][0]
+        first: int = 0 if isinstance(spans, int) else spans[0][0]
+        return first
 
     def label(self, index: int) -> str:
         """How messages call a release."""

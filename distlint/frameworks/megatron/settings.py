@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from distlint.frameworks.megatron.flags import FlagView, is_switch, setting_names
+from distlint.frameworks.megatron.signatures import field_names
 from distlint.model.value import Value, absent, known
 
 PARALLEL_SIZES = (
@@ -74,7 +75,7 @@ def known_path(path: str) -> bool:
     """Whether a condition over Megatron settings may use a path."""
     if path in NAMES or path in DEFAULTS or path in _BEYOND or path.startswith(("env.", "ds.")):
         return True
-    return path in setting_names()
+    return path in setting_names() or path in field_names()
 
 
 def default(path: str) -> Value:
