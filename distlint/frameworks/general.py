@@ -96,6 +96,8 @@ def call_subjects(project: Project, rule: Rule) -> Iterator[Subject]:
 
 def _launch_names(project: Project, launch: Launch) -> dict[str, Value]:
     here = launch.span
+    alike = (one for one in project.launches if one.file == launch.file and one.launcher == launch.launcher)
+    ranks = {one.option("node-rank").only for one in alike if one.option("node-rank").is_known}
     names: dict[str, Value] = {
         "launcher": known(launch.launcher, here),
         "scheduler": known(launch.outer.launcher, launch.outer.span) if launch.outer is not None else known("", here),
@@ -107,16 +109,20 @@ def _launch_names(project: Project, launch: Launch) -> dict[str, Value]:
         "script": known(launch.script_file, *launch.script.spans)
         if launch.script_file
         else unknown("the script is not known", here),
+        "nodes_of_scheduler": launch.outer.nodes if launch.outer is not None else known(1, here),
+        "tasks_per_node": launch.outer.processes_per_node if launch.outer is not None else known(1, here),
+        "processes_given": launch.option("processes").map(int),
+        "node_ranks_in_file": known(len(ranks), here),
     }
     return names
 
 
 def launch_settings(launch: Launch) -> dict[str, Setting]:
-    """The launcher's options as ``option.<name>``, and the exported variables as ``env.<NAME>``."""
+    """The launcher's options as ``option.<name>`` (their flags as ``flag.<name>``), the exported variables as ``env.<NAME>``."""
     settings: dict[str, Setting] = {}
     for dest, option in launch.options.items():
-        path = f"option.{dest}"
-        settings[path] = Setting(path, option.value, option.span, option.span)
+        for path, value in ((f"option.{dest}", option.value), (f"flag.{dest}", known(option.flag, option.span))):
+            settings[path] = Setting(path, value, option.span, option.span)
     for name, value in launch.environment.items():
         if not value.is_absent:
             span = value.spans[0] if value.spans else launch.span
@@ -135,14 +141,35 @@ def launch_subjects(project: Project) -> Iterator[Subject]:
             settings=launch_settings(launch),
             versions=project.environments.for_file(launch.script_file or launch.span.file),
             names=_launch_names(project, launch),
+            open_blocks=frozenset({"option", "flag"}) if _is_open(project, launch) else frozenset(),
             run=runs.get(id(launch)),
             functions={"provides": lambda name, launch=launch: known(str(name.only) in launch.provides)},
             extra={"launch": launch},
         )
 
 
+def _is_open(project: Project, launch: Launch) -> bool:
+    """Whether the launcher may have options that we can't see: on its line, or in a configuration file of its own."""
+    specs = (launcher for spec in project.specs for launcher in spec.launchers if launcher.name == launch.launcher)
+    from_file = any(spec.config_keys for spec in specs) and "config" in launch.options and launch.config is None
+    return launch.open_options or from_file
+
+
 _LAUNCH_NAMES = frozenset(
-    {"launcher", "scheduler", "nodes", "processes_per_node", "world_size", "background", "is_module", "script"}
+    {
+        "launcher",
+        "scheduler",
+        "nodes",
+        "processes_per_node",
+        "world_size",
+        "background",
+        "is_module",
+        "script",
+        "nodes_of_scheduler",
+        "tasks_per_node",
+        "processes_given",
+        "node_ranks_in_file",
+    }
 )
 
 
@@ -164,7 +191,7 @@ def pin_subjects(project: Project) -> Iterator[Subject]:
 
 
 def _is_option_or_variable(path: str) -> bool:
-    return path in _LAUNCH_NAMES or path.startswith(("option.", "env."))
+    return path in _LAUNCH_NAMES or path.startswith(("option.", "flag.", "env."))
 
 
 def _nothing(project: Project) -> Iterable[Subject]:

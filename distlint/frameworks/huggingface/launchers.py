@@ -84,6 +84,7 @@ ACCELERATE = LauncherSpec(
         }
     ),
     dashes_equal=True,
+    abbreviations=False,
     default_processes=None,
     total_processes=True,
     default_port=29500,
