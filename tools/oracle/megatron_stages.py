@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import copy
 import dataclasses
 import inspect
 import sys
@@ -56,6 +57,25 @@ class Release:
         """What of it is here, for the log."""
         return "arguments" if self.modules else "megatron.core only"
 
+    def options(self) -> list[dict[str, Any]]:
+        """Every option of the release's parser; none where the module of arguments is missing."""
+        if not self.modules:
+            return []
+        found: list[dict[str, Any]] = []
+
+        def stop(parser: argparse.ArgumentParser, *_: Any, **__: Any) -> None:
+            for action in parser._actions:
+                kind = getattr(action.type, "__name__", None)
+                row = {"names": action.option_strings, "dest": action.dest, "nargs": action.nargs, "type": kind}
+                choices = None if action.choices is None else list(action.choices)
+                found.append({**row, "choices": choices, "default": action.default})
+            raise ReachedError
+
+        argparse.ArgumentParser.parse_args = argparse.ArgumentParser.parse_known_args = stop
+        with contextlib.suppress(ReachedError):
+            self.modules["arguments"].parse_args()
+        return found
+
     def replace(self, name: str, function: Any) -> Any:
         """Puts a function in the place of the release's, wherever it was imported to; returns the release's."""
         real = None
@@ -69,7 +89,7 @@ class Release:
 def stages(release: Release, case: dict[str, Any], verdict: dict[str, Any]) -> Iterator[tuple[str, Act]]:
     """The stages of a case with what each one does, to be done before the next is asked for."""
     if "argv" not in case:
-        yield from _objects(release, case)
+        yield from _objects(release, case, verdict)
         return
     if not release.modules:
         verdict["unjudged"].append("parse: this is megatron-core without megatron.training")
@@ -90,7 +110,7 @@ def stages(release: Release, case: dict[str, Any], verdict: dict[str, Any]) -> I
     yield "step", run.step
 
 
-def _objects(release: Release, case: dict[str, Any]) -> Iterator[tuple[str, Act]]:
+def _objects(release: Release, case: dict[str, Any], verdict: dict[str, Any]) -> Iterator[tuple[str, Act]]:
     import torch
 
     if "groups" in case:
@@ -99,7 +119,16 @@ def _objects(release: Release, case: dict[str, Any]) -> Iterator[tuple[str, Act]
         yield "groups", lambda: release.parallel_state.initialize_model_parallel(**plain(given))
     if "config" in case:
         kind = config_class(case["config"]["class"])
-        yield "config", lambda: kind(**plain(case["config"].get("arguments", {})))
+        given = plain(case["config"].get("arguments", {}))
+
+        def construct() -> None:
+            made = kind(**given)
+            for name, value in given.items():
+                if repr(value) != repr(getattr(made, name, None)) and not _same(value, getattr(made, name, None)):
+                    verdict["became"][name] = [repr(value), repr(getattr(made, name, None))]
+                    verdict["spelled"][name] = name
+
+        yield "config", construct
 
 
 def config_class(name: str) -> Any:
@@ -128,7 +157,10 @@ class Run:
         self.modules = release.modules
         self.args: Any = None
         self.explicit: dict[str, str] = {}
-        self.before: dict[str, Any] = {}
+        self.given: dict[str, Any] = {}
+        self.before: dict[str, str] = {}
+        self.transformer: Any = None
+        self.model: list[Any] = []
 
     def parse(self) -> None:
         """argparse, as the entry script does it."""
@@ -143,7 +175,8 @@ class Run:
         argparse.ArgumentParser.parse_known_args = parsed
         self.args = self.modules["arguments"].parse_args()
         self.explicit = written(parsers[0], self.case["argv"])
-        self.before = {name: repr(getattr(self.args, name, None)) for name in self.explicit}
+        self.given = {name: copy.copy(getattr(self.args, name, None)) for name in self.explicit}
+        self.before = {name: repr(value) for name, value in self.given.items()}
 
     def validate(self) -> None:
         """What ``initialize_megatron`` does until the arguments are global ones."""
@@ -168,10 +201,10 @@ class Run:
             self.release.replace("set_global_variables", real)
             self._compare(self.args)
 
-    def _compare(self, made: Any, same: Callable[[Any, Any], bool] | None = None) -> None:
+    def _compare(self, made: Any) -> None:
         for name, given in self.before.items():
             if hasattr(made, name) and (now := repr(getattr(made, name))) != given:
-                if same and same(getattr(self.args, name, None), getattr(made, name)):
+                if _same(self.given[name], getattr(made, name)):
                     continue
                 self.verdict["became"].setdefault(name, [given, now])
                 self.verdict["spelled"][name] = self.explicit[name]
@@ -180,7 +213,7 @@ class Run:
         """The configuration objects that are made of the options."""
         from_args = self.modules["arguments"].core_transformer_config_from_args
         self.transformer = from_args(self.args)
-        self._compare(self.transformer, _same)
+        self._compare(self.transformer)
         training = self.modules["training"]
         if hasattr(training, "get_megatron_optimizer_config"):
             training.get_megatron_optimizer_config(self.args)
@@ -358,6 +391,11 @@ def written(parser: argparse.ArgumentParser, words: list[str]) -> dict[str, str]
 
 
 def _same(given: Any, made: Any) -> bool:
-    """Whether two values mean the same in other kinds: an enumeration for its name, a list for a tuple."""
-    plain_made = getattr(made, "name", made), getattr(made, "value", made), str(made).removeprefix("torch.")
-    return given in plain_made or str(given) in map(str, plain_made)
+    """Whether two values mean the same in other kinds: an enumeration for its name, one item for a list of it."""
+    if isinstance(given, (list, tuple)) or isinstance(made, (list, tuple)):
+        left, right = ([*value] if isinstance(value, (list, tuple)) else [value] for value in (given, made))
+        return len(left) == len(right) and all(_same(*pair) for pair in zip(left, right, strict=True))
+    meant = {str(getattr(made, "name", made)), str(getattr(made, "value", made)), str(made)}
+    meant |= {word.removeprefix("torch.") for word in meant}
+    short = {"torch.bfloat16": "bf16", "torch.float16": "fp16", "torch.float32": "fp32", "torch.uint8": "fp8"}
+    return given == made or str(given) in {*meant, short.get(str(made), "")}

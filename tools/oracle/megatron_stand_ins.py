@@ -128,6 +128,9 @@ def ranks(count: int) -> None:
         return new_group(*given[:1], **{**named, "backend": "fake"})
 
     distributed.init_process_group, distributed.new_group = started, grouped
+    distributed.barrier = lambda *_, **__: None
+    if not hasattr(distributed, "ProcessGroupNCCL"):
+        distributed.ProcessGroupNCCL = types.SimpleNamespace(Options=types.SimpleNamespace)
 
 
 def engine(version: str) -> None:
@@ -161,5 +164,12 @@ def layers() -> None:
                 kind.__new__ = made
         if hasattr(module, "DotProductAttention"):
             module.DotProductAttention.__init__ = lambda self, *_, **__: torch.nn.Module.__init__(self)
+    for path in ("grouped_gemm_util", "moe.grouped_gemm_util"):
+        try:
+            module = importlib.import_module(f"megatron.core.transformer.{path}")
+        except ModuleNotFoundError:
+            continue
+        module.assert_grouped_gemm_is_available = lambda: None
+        module.grouped_gemm_is_available = lambda: True
     # a kernel of Apex; whether it is wanted is an option, and it is there wherever Megatron's own images are used
     importlib.import_module("megatron.core.tensor_parallel.layers")._grad_accum_fusion_available = True

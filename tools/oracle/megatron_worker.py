@@ -1,7 +1,8 @@
 """Asks one real Megatron-LM what it makes of command lines and configurations: the ground truth behind the rules.
 
 Usage: ``python megatron_worker.py < cases.jsonl > verdicts.jsonl``, with torch and one checkout of Megatron-LM (or only the package
-megatron-core, for the second and third kind of case) importable. It needs no distlint, no GPU and no network.
+megatron-core, for the second and third kind of case) importable. It needs no distlint, no GPU and no
+network. With ``--options`` it prints instead what the parser of the release knows.
 
 A case is ``{"id", ...}`` and one of
 
@@ -61,7 +62,7 @@ ABSENT = (
     *("cuda", "nvidia driver", "nvshmem", "no such file", "not found", "does not exist", "huggingface.co"),
 )
 """Words of complaints about packages, files and hardware that are not here."""
-UNAVAILABLE = ("no module named", "not installed", "please install", "pip install")
+UNAVAILABLE = ("no module named", "not installed", "please install", "pip install", "nvidia_resiliency_ext")
 """The same for stages that speak of packages because options name them."""
 OPTIONS = ("parse", "validate", "config", "batches")
 """Stages that do nothing but read options: whatever ends them is a refusal."""
@@ -124,7 +125,7 @@ def judge(case: dict[str, Any], release: Release) -> dict[str, Any]:
 def _of_the_options(fault: BaseException, stage: str) -> bool:
     text = str(fault).lower()
     if stage in OPTIONS:
-        return not isinstance(fault, ImportError) and not any(word in text for word in UNAVAILABLE)
+        return not isinstance(fault, (ImportError, OSError)) and not any(word in text for word in UNAVAILABLE)
     if stage in PLACES:
         file, function, *_ = (_frames(fault) or ["::"])[-1].split(":")
         if not {file, function} & {*PLACES[stage]}:
@@ -184,6 +185,9 @@ def main() -> int:
     torch.set_num_threads(1)
     release = Release()
     print(f"megatron-core {release.version}, torch {torch.__version__}, {release.has}", file=sys.stderr)
+    if "--options" in sys.argv[1:]:
+        print(json.dumps(release.options(), default=str), file=verdicts, flush=True)
+        return 0
     for line in sys.stdin:
         if line.strip():
             verdict = apart(lambda case: judge(case, release), json.loads(line))
