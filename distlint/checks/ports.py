@@ -77,6 +77,8 @@ def _meeting(context: CheckContext, launch: Launch) -> Meeting | None:
     parameters = context.parameters
     if launch.launcher not in parameters["launchers"] or launch.outer is not None or launch.open_options:
         return None
+    if launch.apart:
+        return None
     if launch.nodes.only != 1 or any(dest in launch.options for dest in parameters["free"]):
         return None
     if any(name.startswith(tuple(parameters["variables"])) for name in launch.environment):

@@ -30,6 +30,9 @@ _ALWAYS_NAMES = frozenset({"pyproject.toml", "setup.py", "Pipfile", "environment
 _DATA_BYTES = 65536
 """A larger JSON file may be a data set, whose prose holds any word: there a word must stand as a key."""
 _CONFIG_KINDS = frozenset({SourceKind.JSON, SourceKind.YAML, SourceKind.TOML})
+_CARRIER_WORDS = (b"torch.distributed", b"RayJob")
+"""What stands in a YAML file that starts jobs, beside the names of launchers."""
+_SHORT = 3
 _COMMENT = b"distlint:"
 """What our own comments begin with: they must be found wherever they stand, to silence findings or to be found idle."""
 _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -48,6 +51,7 @@ class Triage:
         self._script = _needed(literal for spec in specs for literal in spec.literals)
         self._config = _needed(key for spec in specs for key in spec.config_keys)
         self._config_key = re.compile(b"(?:" + b"|".join(map(re.escape, self._config)) + rb")[\w-]*[\"']?[ \t]*[:=]")
+        self._carrier = _needed({word for word in launchers - {b"python"} if len(word) > _SHORT} | set(_CARRIER_WORDS))
         self._command = _needed(launchers | set(_SHELL_WORDS))
         self._lock = _needed(package.encode() for spec in specs for package in spec.packages)
 
@@ -61,7 +65,7 @@ class Triage:
             words = self._script
         elif kind in _CONFIG_KINDS:
             words = self._config
-            if kind is SourceKind.YAML and b"pip:" in data:
+            if kind is SourceKind.YAML and (b"pip:" in data or any(word in data for word in self._carrier)):
                 return True
         else:
             words = self._command if kind in _COMMAND_KINDS else self._lock

@@ -168,6 +168,19 @@ MPIRUN = LauncherSpec(
     ),
 )
 
+# What Kubeflow's operators give to the pods of a job (``pkg/controller.v1/pytorch/envvar.go`` of training-operator 1.9).
+TRAINING_JOBS = tuple(
+    LauncherSpec(
+        name=kind,
+        commands=((kind,),),
+        options=(OptionSpec("nodes", ("--nodes",)), OptionSpec("processes-per-node", ("--nproc-per-node",))),
+        provides=frozenset({"MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE"}),
+        abbreviations=False,
+        prefix=True,
+    )
+    for kind in ("PyTorchJob", "TrainJob")
+)
+
 _PYTHON_SWITCHES = (
     "-b", "-bb", "-B", "-d", "-E", "-h", "-i", "-I", "-O", "-OO", "-P", "-q", "-s", "-S", "-u", "-v", "-vv", "-V",
     "-x",
@@ -186,7 +199,7 @@ PYTHON = LauncherSpec(
     abbreviations=False,
 )
 
-LAUNCHERS = (SRUN, MPIRUN, PYTHON)
+LAUNCHERS = (SRUN, MPIRUN, *TRAINING_JOBS, PYTHON)
 
 SPEC = FrameworkSpec(
     name="schedulers",

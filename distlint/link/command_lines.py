@@ -8,7 +8,7 @@ from dataclasses import field
 from typing import NamedTuple
 
 from distlint.link.shell_commands import EvaluatedWord
-from distlint.link.shell_values import Hole, value_of, without_beginning
+from distlint.link.shell_values import Hole, shown, value_of, without_beginning
 from distlint.model.framework import LauncherSpec, OptionSpec
 from distlint.model.launch import LaunchOption
 from distlint.model.record import dataclass
@@ -94,6 +94,7 @@ _CONTAINERS = frozenset(
 )
 
 
+_APART = frozenset({"docker", "podman", "nerdctl", "kubectl", "sky", "ray"})
 _SHELLS = frozenset({"bash", "sh", "zsh"})
 
 UNKNOWN = "unknown"
@@ -119,13 +120,15 @@ class CommandLine:
     """A command line taken apart: schedulers from the outside in, the innermost launcher last.
 
     ``environment`` is what words like ``env A=1`` set; ``inner`` the index of the first word that no launcher took.
-    ``remote`` says that it runs on another machine, which has an environment of its own.
+    ``remote`` says that it runs on another machine, which has an environment of its own; ``apart`` that it runs there
+    or in a container with a network of its own.
     """
 
     layers: list[Layer] = field(default_factory=list)
     environment: dict[str, Value] = field(default_factory=dict)
     inner: int = 0
     remote: bool = False
+    apart: bool = False
 
 
 class CommandReader:
@@ -142,6 +145,11 @@ class CommandReader:
         self._python = next((spec for spec in specs if ("python",) in spec.commands), None)
         self._flags = {spec.name: _flag_table(spec) for spec in specs}
 
+    @property
+    def python(self) -> str:
+        """The name of the plain interpreter's description."""
+        return self._python.name if self._python is not None else ""
+
     def wrapping(self, words: Sequence[EvaluatedWord]) -> int:
         """How many words in front of a command only run it: wrappers and schedulers with their options."""
         line = CommandLine()
@@ -152,6 +160,12 @@ class CommandReader:
                 break
             at = self._skip_wrappers(words, self._options(found[0], words, found[1], at).end, line)
         return at if at < len(words) else 0
+
+    def is_apart(self, words: Sequence[EvaluatedWord]) -> bool:
+        """Whether what a command runs has a network of its own."""
+        line = CommandLine()
+        self._skip_wrappers(words, 0, line)
+        return line.apart
 
     def read(self, words: Sequence[EvaluatedWord]) -> CommandLine | None:
         """The launchers on a command line; ``None`` when it starts none that we know."""
@@ -183,6 +197,7 @@ class CommandReader:
             if name is None:
                 break
             if name in _CONTAINERS:
+                line.apart = line.apart or name in _APART
                 return self._scan(words, at + 1, line)
             if name in _TERMINALS:
                 return self._scan_terminal(words, at + 1)
@@ -190,7 +205,7 @@ class CommandReader:
                 operands, options = REMOTE[name]
                 at = self._skip_options(words, at + 1, options, CommandLine()) + operands
                 at = self._skip_options(words, at, options, line)
-                line.remote = True
+                line.remote = line.apart = True
                 continue
             following = words[at + 1].literal if at + 1 < len(words) else None
             valued = _WRAPPERS.get((name,))
@@ -330,6 +345,7 @@ class CommandReader:
                     options.setdefault(UNKNOWN, LaunchOption(flag, known(flag, word.span), word.span))
                 at += 1
                 takes = not equals and at < len(words) and not words[at].prefix.startswith("-")
+                takes = takes and not (spec.prefix and self._match(words, at) is not None)
                 at += takes and not _looks_like_script(words[at]) and any(map(_looks_like_script, words[at:]))
                 continue
             if equals:
@@ -435,12 +451,12 @@ def _find(table: Mapping[str, OptionSpec], flag: str, spec: LauncherSpec) -> Opt
 
 def _base(word: EvaluatedWord) -> str | None:
     """The last component of a program's path; a variable's ``${NAME}`` where it is not known."""
-    if len(word.texts) != 1:
-        return None
-    text = word.text
-    if "/" in text and not text.endswith("}"):
-        text = text.rpartition("/")[2]
-    return text or None
+    names = {_last_component(shown(text)) for text in word.texts}
+    return names.pop() or None if len(names) == 1 else None
+
+
+def _last_component(path: str) -> str:
+    return path.rpartition("/")[2] if "/" in path and not path.endswith("}") else path
 
 
 def _is_python(name: str) -> bool:

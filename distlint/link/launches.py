@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from distlint.link.command_lines import CommandLine, CommandReader, Layer, given, is_python
 from distlint.link.process_counts import Counts, count_processes
-from distlint.link.shell import evaluate_script
+from distlint.link.shell import evaluate_carried, evaluate_script
 from distlint.link.shell_commands import EvaluatedCommand, EvaluatedWord, Evaluation
 from distlint.link.shell_paths import candidates, find_file
 from distlint.link.shell_state import Directory
@@ -47,6 +47,12 @@ def find_launches(
                 launches.setdefault(_identity(launch), launch)
             for item in linker.written_by(command):
                 written.setdefault((item.span, item.path.text, item.text), item)
+    for evaluation, plain in _carried(linker):
+        for command in evaluation.commands:
+            launch = linker.launch_of(command)
+            if launch is not None and (plain or launch.launcher != linker.reader.python or launch.outer is not None):
+                launches.setdefault(_identity(launch), launch)
+        evaluations.append(evaluation)
     calls = dict.fromkeys(call for evaluation in evaluations for call in evaluation.calls)
     notes = dict.fromkeys(Note(span, message) for evaluation in evaluations for span, message in evaluation.notes)
     return LaunchIndex(tuple(launches.values()), tuple(written.values()), tuple(calls), tuple(notes))
@@ -106,6 +112,19 @@ def _evaluate_all(scripts: Mapping[str, object], linker: _Linker) -> list[Evalua
     return [found[path] for path in sorted(roots)]
 
 
+def _carried(linker: _Linker) -> Iterator[tuple[Evaluation, bool]]:
+    """The commands in files that are no scripts, and whether a plain interpreter is a job there.
+
+    Making an image installs things; that a script is run in between says nothing of how it is meant to be run. Scripts
+    that they call stay roots: they may be started by hand as well.
+    """
+    shell_files = {path: facts.shell for path, facts in linker.files.items() if facts.shell is not None}
+    exists, wrapping, read = linker.project_files.__contains__, linker.reader.wrapping, linker.read_text
+    for path, facts in linker.files.items():
+        for carried in facts.carried:
+            yield evaluate_carried(carried, path, shell_files, exists, wrapping, read), carried.kind != "build"
+
+
 class _Linker:
     def __init__(
         self,
@@ -134,7 +153,12 @@ class _Linker:
             if launch is None:
                 return None
             environment = {**environment, **_passed_on(layer)}
+        if launch is not None and (line.apart or self._is_apart(command.wrapped)):
+            return replace(launch, apart=True)
         return launch
+
+    def _is_apart(self, wrapper: EvaluatedCommand | None) -> bool:
+        return wrapper is not None and (self.reader.is_apart(wrapper.words) or self._is_apart(wrapper.wrapped))
 
     def _continues(self, command: EvaluatedCommand, line: CommandLine) -> bool:
         """Whether a command only starts a shell or a script that was followed: the launches are the commands in it."""

@@ -170,9 +170,9 @@ class Project:
     def launch_index(self) -> LaunchIndex:
         """Every command line of the project that starts processes.
 
-        Without any shell script, nothing of the shell is imported.
+        Without any shell script or commands elsewhere, nothing of the shell is imported.
         """
-        if not any(facts.shell is not None for facts in self.facts.values()):
+        if not any(facts.shell is not None or facts.carried for facts in self.facts.values()):
             return LaunchIndex()
         from distlint.link.launches import find_launches
 

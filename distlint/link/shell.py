@@ -18,7 +18,7 @@ from distlint.link.shell_followed import MAX_FUNCTION_DEPTH, Follower
 from distlint.link.shell_here_documents import files_of_tee, outputs_of
 from distlint.link.shell_loops import assigned_names, in_loop, shifts, without_carried
 from distlint.link.shell_setters import counted, lines_into, printed_into, read_into
-from distlint.link.shell_state import State, join_states, scalar
+from distlint.link.shell_state import Directory, State, join_states, scalar
 from distlint.link.shell_substitution import substituted
 from distlint.link.shell_values import Hole, Text, assigned, literal, without_beginning
 from distlint.link.shell_variables import assign, assign_exported, evaluated_words
@@ -26,6 +26,7 @@ from distlint.link.shell_walk import Context, Unwrap, Walk, joined_into
 from distlint.model.shell import (
     Arithmetic,
     Assignments,
+    Carried,
     Case,
     Command,
     Expansion,
@@ -80,6 +81,20 @@ def evaluate_script(
     return Evaluation(path, tuple(walk.commands), tuple(dict.fromkeys(walk.calls)), tuple(walk.notes))
 
 
+def evaluate_carried(
+    carried: Carried,
+    path: str,
+    shell_files: Mapping[str, ShellFacts],
+    exists: Callable[[str], bool],
+    unwrap: Unwrap = lambda _: 0,
+    read: Callable[[str], str | None] = lambda _: None,
+) -> Evaluation:
+    """Walks the commands in a file of another kind, as what reads that file starts them. See ``evaluate_script``."""
+    walk = Walk(shell_files, exists, unwrap, read)
+    _Evaluator(walk).run_carried(carried, path)
+    return Evaluation(path, tuple(walk.commands), tuple(dict.fromkeys(walk.calls)), tuple(walk.notes))
+
+
 class _Evaluator:
     """Runs statements; what they start is the follower's."""
 
@@ -90,6 +105,18 @@ class _Evaluator:
 
     def run_file(self, path: str) -> None:
         self.follower.run_file(path, State(path), Context())
+
+    def run_carried(self, carried: Carried, path: str) -> None:
+        state = State(path, arguments=())
+        if carried.directory is not None:
+            state.directory = Directory(carried.directory, "root")
+        context = Context()
+        if carried.around:
+            words = [EvaluatedWord(self.expander.texts(word, state), word.span) for word in carried.around]
+            self._record(words, words[0].span, state, context, ())
+            context = context._replace(wrapped=self.walk.commands.pop())
+        with self.walk.isolated():
+            self.block(carried.facts.statements, state, context)
 
     def block(self, statements: Iterable[Statement], state: State, context: Context) -> Decision:
         """Runs statements in order; gives the exit status of the last one."""

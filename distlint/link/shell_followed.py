@@ -76,6 +76,11 @@ class Follower:
         context = context._replace(wrapped=wrapped, calls=context.calls + 1)
         if any(_name(word) in REMOTE for word in words[:skipped]):
             state = State(state.script)
+        for at, word in enumerate(words[:skipped]):
+            if _name(word) == "srun":
+                # A step has variables of its own.
+                state = state.copy()
+                state.variables.update(header_variables(words[at + 1 : skipped], ()))
         name = _name(inner[0])
         if name in _SHELLS:
             self._shell(inner, span, state, context)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # a project without shell scripts should not pay for their cl
     from distlint.model.document import Document
     from distlint.model.pin import Include, Pin
     from distlint.model.python import Module
-    from distlint.model.shell import ShellFacts
+    from distlint.model.shell import Carried, ShellFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +69,5 @@ class FileFacts:
     suppressions: tuple[Suppression, ...] = ()
     loaders: tuple[str, ...] = ()
     """For configuration files: the loaders that accept the text as it is (``json``, ``hjson``, ``yaml`` …)."""
+    carried: tuple[Carried, ...] = ()
+    """The commands in a file that is no shell script: recipes, steps of workflows, what a container starts."""

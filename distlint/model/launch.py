@@ -79,6 +79,8 @@ class Launch:
     """Whether it depends on what we can't see (the kind of cluster) that the launcher adds those."""
     file: str = ""
     """The script that the command stands in (its span may lie in one that this one reads in)."""
+    apart: bool = False
+    """Whether it runs on another machine, or in a container of its own."""
 
     def option(self, dest: str) -> Value:
         """The value given for a launcher option, or absent."""

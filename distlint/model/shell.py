@@ -220,3 +220,18 @@ class ShellFacts:
     statements: tuple[Statement, ...]
     directives: tuple[tuple[str, tuple[Word, ...]], ...] = field(default=())
     interpreter: str = ""
+
+
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
+class Carried:
+    """Commands that stand in a file of another kind, as a script of their own.
+
+    ``kind`` is ``recipe`` (a target of a makefile), ``image`` (what a container starts), ``build`` (what making an
+    image runs) or ``job`` (a step of a workflow, a task of a cluster). ``directory`` is the working directory below the
+    root, ``None`` when unknown. ``around`` are words that stand for the cluster that runs it on several machines.
+    """
+
+    facts: ShellFacts
+    kind: str
+    directory: str | None = None
+    around: tuple[Word, ...] = ()

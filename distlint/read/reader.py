@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from distlint.model.facts import FileFacts, ReadError
 from distlint.model.pin import Include, Pin
+from distlint.model.shell import Carried
 from distlint.model.source import DecodingError, Source, SourceKind, decode
 from distlint.model.span import whole_line
 from distlint.read.python import PythonInterests
+
+_COMMAND_KEYS = ("run:", "script:", "command:", "args:", "commands:", "entrypoint:", "cmd:", "bash:")
+"""What stands in a YAML file that runs commands."""
 
 
 def read_source(source: Source, interests: PythonInterests) -> FileFacts:
@@ -82,6 +86,11 @@ def _yaml(path: str, text: str, _: PythonInterests) -> FileFacts:
 
         conda = read_conda(text, path, reading.documents)
         pins, includes, errors = conda.pins, conda.includes, (*errors, *conda.errors)
+    carried: tuple[Carried, ...] = ()
+    if any(word in text for word in _COMMAND_KEYS):
+        from distlint.read.yaml_commands import read_yaml_commands
+
+        carried = read_yaml_commands(reading.documents, text, path)
     return FileFacts(
         path,
         SourceKind.YAML,
@@ -90,6 +99,7 @@ def _yaml(path: str, text: str, _: PythonInterests) -> FileFacts:
         loaders=reading.loaders,
         pins=pins,
         includes=includes,
+        carried=carried,
     )
 
 
@@ -144,12 +154,27 @@ def _dockerfile(path: str, text: str, _: PythonInterests) -> FileFacts:
     from distlint.read.pins import read_dockerfile
 
     reading = read_dockerfile(text, path)
-    return FileFacts(path, SourceKind.DOCKERFILE, pins=reading.pins, includes=reading.includes, errors=reading.errors)
+    from distlint.read.docker_commands import read_docker_commands
+
+    return FileFacts(
+        path,
+        SourceKind.DOCKERFILE,
+        pins=reading.pins,
+        includes=reading.includes,
+        errors=reading.errors,
+        carried=read_docker_commands(text, path),
+    )
 
 
-def _nothing_yet(path: str, text: str, _: PythonInterests) -> FileFacts:
-    """Hostfiles and makefiles are known by their path; their lines are read where a launch names them."""
-    return FileFacts(path, SourceKind.HOSTFILE if "host" in path.lower() else SourceKind.MAKEFILE)
+def _makefile(path: str, text: str, _: PythonInterests) -> FileFacts:
+    from distlint.read.makefile import read_makefile
+
+    return FileFacts(path, SourceKind.MAKEFILE, carried=read_makefile(text, path))
+
+
+def _hostfile(path: str, text: str, _: PythonInterests) -> FileFacts:
+    """Hostfiles are known by their path; their lines are read where a launch names them."""
+    return FileFacts(path, SourceKind.HOSTFILE)
 
 
 _READERS = {
@@ -162,6 +187,6 @@ _READERS = {
     SourceKind.SETUP_CFG: _setup_cfg,
     SourceKind.LOCK: _lock,
     SourceKind.DOCKERFILE: _dockerfile,
-    SourceKind.MAKEFILE: _nothing_yet,
-    SourceKind.HOSTFILE: _nothing_yet,
+    SourceKind.MAKEFILE: _makefile,
+    SourceKind.HOSTFILE: _hostfile,
 }

@@ -18,13 +18,15 @@ _PLACEHOLDER = re.compile(r"(?<==)<[A-Za-z][^<>\n=$|&;`\"']*[ \t(][^<>\n=$|&;`\"
 _SHEBANG = re.compile(r"#![ \t]*(\S+)[ \t]*(\S*)")
 
 
-def read_shell(text: str, file: str) -> tuple[ShellFacts, tuple[ReadError, ...]]:
+def read_shell(text: str, file: str, index: LineIndex | None = None) -> tuple[ShellFacts, tuple[ReadError, ...]]:
     """The statements, scheduler directives and interpreter of a script, and at most one error.
+
+    ``index`` gives the places of a text that was put together from parts of the file.
 
     The error is the first place that a shell refuses. Text that the grammar does not understand but a shell would run
     is no error; what lies around it is read all the same.
     """
-    index = LineIndex(text)
+    index = index or LineIndex(text)
     # Same length, so that offsets stay valid; a carriage return at a line end is an accident of the checkout.
     plain = text.replace("\r\n", " \n").replace("\r", "\n")
     filled = _PLACEHOLDER.sub(_filled, plain)

@@ -24,7 +24,9 @@ _ESCAPE = re.compile(r"\s*#\s*escape\s*=\s*`", re.IGNORECASE)
 _MAX_VALUE = 2000
 
 
-class _Instruction(NamedTuple):
+class Instruction(NamedTuple):
+    """One instruction: its keyword, its line with continued ones joined, and where its arguments begin."""
+
     keyword: str
     line: JoinedText
     start: int
@@ -40,7 +42,7 @@ def read_dockerfile(text: str, file: str) -> PinReading:
     collector = Collector(file, "dockerfile")
     index = LineIndex(text)
     variables: dict[str, str] = {}
-    for instruction in _instructions(index):
+    for instruction in instructions(index):
         if instruction.keyword in ("ARG", "ENV"):
             _set(instruction, variables)
         elif instruction.keyword == "FROM":
@@ -50,7 +52,7 @@ def read_dockerfile(text: str, file: str) -> PinReading:
     return collector.reading()
 
 
-def _set(instruction: _Instruction, variables: dict[str, str]) -> None:
+def _set(instruction: Instruction, variables: dict[str, str]) -> None:
     arguments = instruction.line.text[instruction.start :]
     words = [word.text for command in split_commands(arguments, variables) for word in command]
     if instruction.keyword == "ENV" and words and words[0] and "=" not in words[0]:
@@ -63,7 +65,7 @@ def _set(instruction: _Instruction, variables: dict[str, str]) -> None:
             variables.pop(name, None)
 
 
-def _read_image(instruction: _Instruction, variables: dict[str, str], collector: Collector, index: LineIndex) -> None:
+def _read_image(instruction: Instruction, variables: dict[str, str], collector: Collector, index: LineIndex) -> None:
     line = instruction.line
     for command in split_commands(line.text[instruction.start :], variables):
         words = [word for word in command if not (word.text or "").startswith("--")]
@@ -75,7 +77,7 @@ def _read_image(instruction: _Instruction, variables: dict[str, str], collector:
             collector.add_parsed(Requirement(*found), span, IMAGE_GROUP)
 
 
-def _read_run(instruction: _Instruction, variables: dict[str, str], collector: Collector, index: LineIndex) -> None:
+def _read_run(instruction: Instruction, variables: dict[str, str], collector: Collector, index: LineIndex) -> None:
     line, start = instruction.line, instruction.start
     while flag := _FLAG.match(line.text, start):
         start = flag.end()
@@ -107,9 +109,9 @@ def _exec_form(body: str) -> list[TextWord]:
     ]
 
 
-def _instructions(index: LineIndex) -> list[_Instruction]:
+def instructions(index: LineIndex) -> list[Instruction]:
     """Joins continued lines, without the comments between them, and here-documents; one instruction each."""
-    found: list[_Instruction] = []
+    found: list[Instruction] = []
     escape = "`" if _ESCAPE.match(index.line_text(1)) else "\\"
     number = 1
     while number <= index.line_count:
@@ -140,5 +142,5 @@ def _instructions(index: LineIndex) -> list[_Instruction]:
                 break
         line = JoinedText("".join(parts), tuple(pieces))
         if match := _INSTRUCTION.match(line.text):
-            found.append(_Instruction(match[1].upper(), line, match.end()))
+            found.append(Instruction(match[1].upper(), line, match.end()))
     return found
