@@ -13,7 +13,7 @@ help:
 	@echo "make format             bring the code into shape"
 	@echo "make docs               write the generated pages anew"
 	@echo "make bench CORPUS=dir   measure CPU time and memory beside ruff"
-	@echo "make oracle             compare verdicts with those of three real DeepSpeed releases"
+	@echo "make oracle             compare verdicts with those of real DeepSpeed and Megatron-LM releases"
 	@echo "make clean              remove what the other targets made"
 
 $(READY): pyproject.toml
@@ -55,6 +55,10 @@ RELEASES := 0.14.5 0.16.9 0.19.8
 CASES ?= 150
 HOSTED ?= 40
 SEED ?= 0
+# Megatron-LM's own checks of its arguments; MEGATRON=dir names a folder of checkouts for where its repository is out of reach.
+MEGATRON_RELEASES := core_v0.12.3 core_v0.16.1 core_v0.19.0
+MEGATRON_CASES ?= 100
+MEGATRON ?=
 
 $(ORACLE)/.ready: tools/oracle/requirements.txt
 	$(PYTHON) -m venv $(ORACLE)/venv
@@ -69,6 +73,8 @@ oracle: $(READY) $(RELEASES:%=$(ORACLE)/deepspeed-%)
 	$(BIN)/python tools/oracle/deepspeed_oracle.py --home $(ORACLE) --releases $(RELEASES) --cases $(CASES) --seed $(SEED)
 	$(BIN)/python tools/oracle/hosted_oracle.py --cases $(HOSTED) --seed $(SEED) --worker env DS_ACCELERATOR=cpu \
 		PYTHONPATH=$(ORACLE)/deepspeed-$(lastword $(RELEASES)) $(ORACLE)/venv/bin/python tools/oracle/hosted_worker.py
+	$(BIN)/python tools/oracle/megatron_source.py --home $(ORACLE) $(if $(MEGATRON),--checkouts $(MEGATRON)) $(MEGATRON_RELEASES)
+	$(BIN)/python tools/oracle/megatron_oracle.py --home $(ORACLE) --releases $(MEGATRON_RELEASES) --cases $(MEGATRON_CASES) --seed $(SEED)
 
 clean:
 	rm -rf $(ORACLE) $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .distlint_cache

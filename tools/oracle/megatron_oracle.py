@@ -2,8 +2,9 @@
 
 Usage: ``python tools/oracle/megatron_oracle.py --home .oracle [--cases 60] [--seed 1] [--releases core_v0.16.1]``; ``make oracle``
 prepares the home: an environment with torch, and below ``megatron`` a folder for each release, a checkout of Megatron-LM or, where that
-can not be had, the package megatron-core, which is asked about Python only. Every disagreement is printed with its case and makes the
-exit code 1.
+can not be had, the package megatron-core, which is asked about Python only. Every disagreement is printed with its case. The exit code is
+1 where there is a false alarm, or where more than 5 % of what is refused is missed or blamed on another option, or more than 15 % of the
+cases with an overridden option have one that nothing is said about.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ from megatron_project import launch_script, write_project
 HERE = Path(__file__).resolve().parent
 OBJECTS = 4
 """One of so many cases is of Python objects."""
+MISSED = 0.05
+SILENT = 0.15
+"""The shares of refused cases and of cases with overridden options that may go unnoticed."""
 
 
 class Home:
@@ -179,7 +183,8 @@ def main() -> int:
     parser.add_argument("--rows", type=Path, help="write every case with both verdicts there, as JSON lines")
     arguments = parser.parse_args()
     home = Home(arguments.home, arguments.worker)
-    releases = arguments.releases or home.releases()
+    there = home.releases()
+    releases = [name for name in arguments.releases if home.worker or name in there] or there
 
     def asked_and_said(release: str) -> tuple[list[dict[str, Any]], dict[int, dict[str, Any]]]:
         table = json.loads(home.ask(release, "", "--options"))
@@ -202,16 +207,19 @@ def main() -> int:
 
 
 def report(rows: list[dict[str, Any]]) -> int:
-    """Prints the disagreements and the numbers; 1 where there are any."""
-    bad = [row for row in rows if row["how"]]
-    for row in bad:
-        _print(row)
+    """Prints the disagreements and the numbers; 1 where they are more than is promised."""
+    for row in rows:
+        if row["how"]:
+            _print(row)
+    kinds = Counter(row["how"].partition(" about")[0] for row in rows)
     refused = sum(row["verdict"]["stage"] not in ("done", "lost") for row in rows)
     lost = sum(row["verdict"]["stage"] == "lost" for row in rows)
-    kinds = Counter(row["how"].partition(" about")[0] for row in bad)
-    told = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
-    print(f"{len(rows)} cases, {refused} refused, {lost} lost, {len(bad)} disagreements{told and f' ({told})'}")
-    return 1 if bad else 0
+    changed = sum(row["verdict"]["stage"] == "done" and bool(overridden(row["verdict"])) for row in rows)
+    missed = kinds["missed"] + kinds["error elsewhere"]
+    print(f"{len(rows)} cases, {lost} lost, {kinds['false alarm']} false alarms")
+    print(f"{refused} refused: {kinds['missed']} missed, {kinds['error elsewhere']} blamed on another option")
+    print(f"{changed} accepted with overridden options: {kinds['silent']} with one that nothing is said about")
+    return int(bool(kinds["false alarm"]) or missed > MISSED * refused or kinds["silent"] > SILENT * changed)
 
 
 def _print(row: dict[str, Any]) -> None:

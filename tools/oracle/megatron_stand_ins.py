@@ -63,6 +63,10 @@ IMPORTED_ONLY = {"triton": ("3.0.0", "language", "runtime"), "nltk": ("3.8",)}
 
 def packages() -> None:
     """Puts stand-ins where packages are absent. Call it before anything of Megatron is imported."""
+    import torch
+
+    # a decorator of functions that are never called here; to load what compiles them takes seconds
+    torch.compile = lambda function=None, **_: function or (lambda decorated: decorated)
     if not hasattr(typing, "override"):
         typing.override = lambda function: function
     for name, (version, *below) in IMPORTED_ONLY.items():
