@@ -9,9 +9,11 @@ from weakref import WeakKeyDictionary
 
 from distlint.checks.execution import Execution
 from distlint.link.abstract import Instance, options_of
+from distlint.link.declared_parsers import declared_parsers
 from distlint.link.evaluate import Evaluator, find_argument
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.options import PARSER, Option, Parser, parsers_of, root_parser, split_flag
+from distlint.link.parsers import KNOWN_ONLY
 from distlint.link.process_arguments import any_rewrites
 from distlint.link.project import CallSite, Project
 from distlint.model import python as ir
@@ -29,7 +31,7 @@ _DEFINING = (
     "add_argument_group",
     "add_mutually_exclusive_group",
     "set_defaults",
-    *sorted(STRICT_CALLS),
+    *sorted(STRICT_CALLS | KNOWN_ONLY),
 )
 _SETTINGS_THAT_CHANGE_READING = frozenset({"prefix_chars", "fromfile_prefix_chars", "parents"})
 
@@ -53,7 +55,7 @@ class Reading:
 
 
 class Contract(NamedTuple):
-    """A run whose command line is certainly read by ``parser``, which refuses whatever it does not define."""
+    """A run whose command line is certainly read by ``parser``."""
 
     run: Run
     launch: Launch
@@ -61,6 +63,10 @@ class Contract(NamedTuple):
     parse: CallSite
     definitions: tuple[CallSite, ...]
     """The ``add_argument`` calls of the parser, in the order of files and text."""
+    strict: bool = True
+    """Whether the parser refuses whatever we don't see it define."""
+    complete: bool = True
+    """Whether we see all options of the parser."""
 
     def reading(self) -> Reading:
         """What the command line says to the parser."""
@@ -71,17 +77,23 @@ class Contract(NamedTuple):
 class _Found:
     parser: Parser
     parses: list[CallSite] = field(default_factory=list)
+    lenient: bool = False
+    """Whether one of these calls leaves unknown options alone."""
     definitions: list[CallSite] = field(default_factory=list)
 
 
 _CONTRACTS: WeakKeyDictionary[Project, tuple[Contract, ...]] = WeakKeyDictionary()
 
 
-def contracts(project: Project) -> tuple[Contract, ...]:
-    """The contracts of all launched runs; worked out once per project."""
+def contracts(project: Project, *, strict: bool = True) -> tuple[Contract, ...]:
+    """The contracts of all launched runs; worked out once per project.
+
+    Those that are not ``strict`` come along where they are asked for: what a parser requires and converts holds for
+    them too.
+    """
     if project not in _CONTRACTS:
         _CONTRACTS[project] = tuple(_contracts(project))
-    return _CONTRACTS[project]
+    return tuple(one for one in _CONTRACTS[project] if one.strict or not strict)
 
 
 def _contracts(project: Project) -> Iterator[Contract]:
@@ -90,7 +102,8 @@ def _contracts(project: Project) -> Iterator[Contract]:
     ]
     if not launched:
         return
-    parsers = _complete_parsers(project)
+    parsers = _visible_parsers(project)
+    parsers.extend(_Found(parser, [site]) for parser, site in declared_parsers(project))
     rewritten: dict[str, bool] = {}
     for run, launch in launched:
         closure = project.closure(run.script_file)
@@ -101,12 +114,14 @@ def _contracts(project: Project) -> Iterator[Contract]:
         for found in mine:
             for parse in found.parses:
                 if execution.reaches(parse.file, parse.site.function, parse.site.call.at):
-                    yield Contract(run, launch, found.parser, parse, tuple(found.definitions))
+                    complete = not found.parser.open and _all_options_end(found.parser)
+                    strict = complete and not found.parser.known_only and not found.lenient
+                    yield Contract(run, launch, found.parser, parse, tuple(found.definitions), strict, complete)
                     break
 
 
-def _complete_parsers(project: Project) -> list[_Found]:
-    """The parsers of which we see every option, with the calls that read the process's own command line strictly."""
+def _visible_parsers(project: Project) -> list[_Found]:
+    """The parsers that stay in sight, with the calls that read the process's own command line."""
     index, evaluator = parsers_of(project), project.evaluator(None)
     list(index.all())
     found: dict[tuple[str, int], _Found] = {}
@@ -118,20 +133,22 @@ def _complete_parsers(project: Project) -> list[_Found]:
             key = (root.frame.file, root.call.at)
             if key not in found:
                 found[key] = _Found(index.get(evaluator, root))
-            if kind in STRICT_CALLS and _reads_own_command_line(site.site.call):
+            if kind in STRICT_CALLS | KNOWN_ONLY and _reads_own_command_line(site.site.call):
                 found[key].parses.append(site)
+                found[key].lenient |= kind in KNOWN_ONLY or bool(_keyword(site.site.call, "return_remaining_strings"))
             elif kind == "add_argument":
                 found[key].definitions.append(site)
     escaped = _escaped(project, evaluator)
-    return [
-        one
-        for key, one in found.items()
-        if one.parses and key not in escaped and _is_complete(one.parser, project, key)
-    ]
+    return [one for key, one in found.items() if one.parses and key not in escaped and _reads_plainly(project, key)]
 
 
-def _is_complete(parser: Parser, project: Project, key: tuple[str, int]) -> bool:
-    if parser.open or parser.known_only or key[0] not in project.facts:
+def _keyword(call: ir.Call, name: str) -> ir.Expr | None:
+    return next((keyword.value for keyword in call.keywords if keyword.name == name), None)
+
+
+def _reads_plainly(project: Project, key: tuple[str, int]) -> bool:
+    """Whether a parser reads words in the usual way, as far as the call that makes it says."""
+    if key[0] not in project.facts:
         return False
     call = next(
         (site.call for sites in project.module(key[0]).calls.values() for site in sites if site.call.at == key[1]), None
@@ -140,6 +157,11 @@ def _is_complete(parser: Parser, project: Project, key: tuple[str, int]) -> bool
         keyword.name is None or keyword.name in _SETTINGS_THAT_CHANGE_READING for keyword in call.keywords
     ):
         return False
+    return True
+
+
+def _all_options_end(parser: Parser) -> bool:
+    """Whether no option takes all that follows."""
     return all(option.arity not in ("...", "A...") for option in parser.options)
 
 
@@ -152,7 +174,8 @@ def _root(evaluator: Evaluator, found: CallSite) -> Instance | None:
 
 def _reads_own_command_line(call: ir.Call) -> bool:
     """Whether a parsing call takes its words from the process's arguments, and refuses what it does not know."""
-    if any(keyword.name not in ("args", "namespace", "look_for_args_file") for keyword in call.keywords):
+    known = ("args", "namespace", "look_for_args_file", "return_remaining_strings")
+    if any(keyword.name not in known for keyword in call.keywords):
         return False
     given, certain = find_argument(call, "args", 0)
     if given is None:

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from distlint.checks.command_contract import Contract, Given, contracts
+from distlint.checks.command_contract import Contract, Given, Reading, contracts
 from distlint.checks.registry import CheckContext, check
+from distlint.checks.written_commands import commands_in
 from distlint.judge.suggestion import did_you_mean, listing
 from distlint.judge.versions import satisfies
 from distlint.link.options import Option
 from distlint.model import python as ir
 from distlint.model.finding import Finding, FixPlan, Operation, Related, Safety
 from distlint.model.framework import LauncherSpec
+from distlint.model.launch import Launch
 from distlint.model.span import Span
 from distlint.model.value import Value
 
@@ -27,9 +29,9 @@ MAX_LISTED = 8
 @check("launch-contract")
 def launch_contract(context: CheckContext) -> Iterator[Finding]:
     """Findings of the one kind that the rule asks for, over every run whose parser is certain."""
-    judge = _FAULTS[context.parameters["fault"]]
-    for contract in contracts(context.project):
-        yield from judge(context, contract)
+    fault = context.parameters["fault"]
+    for contract in contracts(context.project, strict=fault not in _FOR_ALL):
+        yield from _FAULTS[fault](context, contract)
 
 
 # Options that the launcher adds -----------------------------------------------------------------------------------
@@ -174,6 +176,27 @@ def _unknown_option(context: CheckContext, contract: Contract) -> Iterator[Findi
             related=related,
             symbol=str(known[0].value.only),
         )
+    elif complete and takes_operands and not contract.launch.open_arguments:
+        yield from _surplus(context, contract, reading)
+
+
+def _surplus(context: CheckContext, contract: Contract, reading: Reading) -> Iterator[Finding]:
+    """The first word behind what the positional arguments take; only where each takes a fixed number of words."""
+    counts = [option.arity for option in contract.parser.options if not option.flags]
+    open_ended = any(
+        option.flags and (not isinstance(option.arity, int) or option.arity > 1) for option in contract.parser.options
+    )
+    if open_ended or not all(type(count) is int or count == "?" for count in counts):
+        return
+    taken = sum(1 if count == "?" else count for count in counts)
+    surplus = reading.operands[taken:]
+    if surplus and all(word.value.is_known for word in reading.operands):
+        yield context.finding(
+            f"the script's parser takes {taken} positional argument{'s' * (taken != 1)}; `{surplus[0].value.only}` is one too many",
+            surplus[0].span,
+            related=[Related(contract.parse.span, "parsed here, strictly")],
+            symbol=str(surplus[0].value.only),
+        )
 
 
 def _rename(context: CheckContext, given: Given, flags: list[str]) -> FixPlan | None:
@@ -188,27 +211,64 @@ def _rename(context: CheckContext, given: Given, flags: list[str]) -> FixPlan | 
 
 def _missing_option(context: CheckContext, contract: Contract) -> Iterator[Finding]:
     reading, launch = contract.reading(), contract.launch
-    if launch.open_arguments or any(given.option is None for given in reading.options):
+    unmatched = [given.flag for given in reading.options if given.option is None]
+    if launch.open_arguments or (unmatched and contract.strict):
         return
     if any(given.flag in ("-h", "--help") for given in reading.options) or any(
         not word.value.is_known for word in reading.operands
     ):
         return
     given = {item.option.dest for item in reading.options if item.option is not None}
+    optional = {option.dest for option in contract.parser.options if option.required.only is not True}
     for option in contract.parser.options:
-        if option.flags and option.required.only is True and option.dest not in given:
+        if any(flag.startswith(word) for flag in option.flags for word in unmatched):
+            continue
+        if option.flags and option.required.only is True and option.dest not in given | optional:
             yield context.finding(
                 f"`{option.flags[0]}` is required, but the command line does not give it",
                 launch.span,
                 related=[Related(option.span, "required here"), Related(contract.parse.span, "parsed here")],
                 symbol=option.flags[0],
             )
+    yield from _missing_operand(context, contract, len(reading.operands))
+
+
+def _missing_operand(context: CheckContext, contract: Contract, given: int) -> Iterator[Finding]:
+    """The first positional argument that the words don't reach; only where each takes a fixed number of words."""
+    if not contract.strict or contract.launch.open_arguments or contract.parser.from_dataclasses:
+        return
+    if not _is_literal(context, contract.launch):  # an empty variable leaves no word, and templates hold many of them
+        return
+    positional = [option for option in contract.parser.options if not option.flags]
+    needed = 0
+    for option in positional:
+        least = 1 if option.arity == "+" else option.arity
+        if not option.always or not isinstance(least, int) or type(least) is bool:
+            return
+        needed += least
+        if given < needed:
+            yield context.finding(
+                f"the argument `{option.dest}` is required, but the command line does not give it",
+                contract.launch.span,
+                related=[Related(option.span, "required here"), Related(contract.parse.span, "parsed here")],
+                symbol=option.dest,
+            )
+            return
+
+
+def _is_literal(context: CheckContext, launch: Launch) -> bool:
+    """Whether a command is written without variables."""
+    facts = context.project.facts.get(launch.span.file)
+    if facts is None or facts.shell is None:
+        return False
+    found = [command for command in commands_in(facts.shell.statements) if command.span == launch.span]
+    return bool(found) and all(word.literal is not None for command in found for word in command.words)
 
 
 def _refused_value(context: CheckContext, contract: Contract) -> Iterator[Finding]:
     for given in contract.reading().options:
         option = given.option
-        if option is None:
+        if option is None or (not contract.complete and given.flag not in option.flags):
             continue
         for value in given.values if option.arity != 0 else ():
             problem = _problem(option, value)
@@ -249,6 +309,9 @@ def _converted(convert: Callable[[str], object], text: str) -> tuple[object, ...
     except ValueError:
         return ()
 
+
+_FOR_ALL = frozenset({"missing-option", "refused-value"})
+"""What holds for parsers too that leave unknown options alone, or have more options than we see."""
 
 _FAULTS: dict[str, Callable[[CheckContext, Contract], Iterator[Finding]]] = {
     "launcher-option": _added_option,

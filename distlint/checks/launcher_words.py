@@ -30,10 +30,10 @@ def launcher_words(context: CheckContext) -> Iterator[Finding]:
         assert run.launch is not None  # noqa: S101 - filtered above
         if id(run) in strict:
             continue
-        flags = _flags(project, run.launch, wanted)
+        flags = launcher_flags(project, run.launch, wanted)
         for argument in run.launch.arguments if flags else ():
             flag, _ = split_flag(argument)
-            if _plain(flag) in flags and not _is_of_script(project, run, flag):
+            if plain_flag(flag) in flags and not _is_of_script(project, run, flag):
                 yield context.finding(
                     f"`{flag}` stands behind the script, so `{run.launch.launcher}` does not see it",
                     argument.span,
@@ -45,11 +45,11 @@ def launcher_words(context: CheckContext) -> Iterator[Finding]:
                 break
 
 
-def _flags(project: Project, launch: Launch, wanted: frozenset[str]) -> set[str]:
+def launcher_flags(project: Project, launch: Launch, wanted: frozenset[str]) -> set[str]:
     """The spellings of the launcher's options that matter, those left out that it is given as well."""
     specs: list[LauncherSpec] = [one for spec in project.specs for one in spec.launchers if one.name == launch.launcher]
     return {
-        _plain(flag)
+        plain_flag(flag)
         for spec in specs
         if not spec.prefix
         for option in spec.options
@@ -59,7 +59,8 @@ def _flags(project: Project, launch: Launch, wanted: frozenset[str]) -> set[str]
     }
 
 
-def _plain(flag: str) -> str:
+def plain_flag(flag: str) -> str:
+    """A flag with dashes in place of underscores, as some launchers take both."""
     return flag.replace("_", "-")
 
 

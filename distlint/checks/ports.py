@@ -3,7 +3,8 @@
 Parameters: ``launchers`` (those that take a fixed port), ``free`` (options, by ``dest``, that make the launcher choose
 a free one), ``variables`` (prefixes of variables that may hold an address), ``fix`` (launcher to the option that a fix
 adds; one that needs a value gets the next port), ``free-since`` (launcher to the package and version since which it
-takes a free port when it is given none).
+takes a free port when it is given none), ``gives-way-since`` (the same, for one that takes a free port where its own is
+in use).
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from itertools import combinations
 from typing import NamedTuple
 
 from distlint.checks.registry import CheckContext, check
+from distlint.checks.written_commands import commands_in, loops_around
 from distlint.judge.versions import is_pinned, satisfies
 from distlint.link.project import Project
 from distlint.model.finding import Finding, FixPlan, Operation, Related, Severity
 from distlint.model.launch import Launch, exclusive
-from distlint.model.shell import Command, ShellFacts
+from distlint.model.shell import For
 from distlint.model.span import Span
 
 
@@ -42,22 +44,40 @@ def ports(context: CheckContext) -> Iterator[Finding]:
             by_file.setdefault(launch.file, []).append((launch, meeting))
     for file, items in by_file.items():
         reported: set[Span] = set()
+        for launch, meeting in items:
+            loop = _again_in_loop(project, launch)
+            if loop is not None and launch.span not in reported and _one_port(items, launch):
+                reported.add(launch.span)
+                yield _finding(context, meeting, launch, meeting, looped=loop)
         for (first, one), (second, other) in combinations(sorted(items, key=lambda item: item[0].span.start), 2):
             if one.port == other.port and second.span not in reported and _side_by_side(project, file, first, second):
                 reported.add(second.span)
                 yield _finding(context, one, second, other)
 
 
-def _finding(context: CheckContext, one: Meeting, second: Launch, other: Meeting) -> Finding:
+def _one_port(items: list[tuple[Launch, Meeting]], launch: Launch) -> bool:
+    """Whether a command has the same port in every turn of the loop around it, as far as they were followed."""
+    return len({meeting.port for other, meeting in items if other.span == launch.span}) == 1
+
+
+def _finding(
+    context: CheckContext, one: Meeting, second: Launch, other: Meeting, looped: Span | None = None
+) -> Finding:
     how = "" if other.written else "the default "
     when = one.until or other.until
     before = f" (before {when}, which picks a free one)" if when else ""
     return context.finding(
-        f"this job uses {how}port {other.port}, as the one that still runs in the background{before}",
+        f"this job uses {how}port {other.port}, as the one that still runs in the background{before}"
+        if looped is None
+        else f"every turn of the loop starts a job in the background with {how}port {other.port}{before}",
         other.span if other.written else second.span,
         severity=Severity.WARNING if when else None,
-        related=[Related(one.span, f"started in the background with port {one.port}")],
-        plan=_plan(context, second, other),
+        related=[
+            Related(one.span, f"started in the background with port {one.port}")
+            if looped is None
+            else Related(looped, "nothing in this loop waits")
+        ],
+        plan=_plan(context, second, other) if looped is None else None,
         symbol=second.script_file,
     )
 
@@ -84,6 +104,10 @@ def _meeting(context: CheckContext, launch: Launch) -> Meeting | None:
     if any(name.startswith(tuple(parameters["variables"])) for name in launch.environment):
         return None
     given = launch.options.get("port")
+    versions = context.project.environments.for_file(launch.script_file or launch.file)
+    package, version = parameters.get("gives-way-since", {}).get(launch.launcher, ("", ""))
+    if package and satisfies(versions, package, f">={version}") is not False:
+        return None
     if given is not None:
         text = given.value.only
         usable = isinstance(text, (str, int)) and str(text).isdecimal() and str(text) != "0"
@@ -93,7 +117,6 @@ def _meeting(context: CheckContext, launch: Launch) -> Meeting | None:
     if default is None:
         return None
     package, version = parameters.get("free-since", {}).get(launch.launcher, ("", ""))
-    versions = context.project.environments.for_file(launch.script_file or launch.file)
     if package and satisfies(versions, package, f">={version}") is not False:
         return None if is_pinned(versions, package) else Meeting(default, launch.span, False, f"{package} {version}")
     return Meeting(default, launch.span, False)
@@ -107,17 +130,25 @@ def _side_by_side(project: Project, file: str, first: Launch, second: Launch) ->
     if facts is None:
         return False
     between = (first.span.end, second.span.start)
-    return not any(between[0] <= span.start <= between[1] for span in _waits(facts))
+    return not any(between[0] <= span.start <= between[1] for span in _waits(facts.statements))
 
 
-def _waits(facts: ShellFacts) -> Iterator[Span]:
-    """The commands of a script that let time pass until jobs end: ``wait`` by any form, ``fg``, ``kill``."""
-    stack: list[object] = list(facts.statements)
-    while stack:
-        item = stack.pop()
-        if isinstance(item, Command) and item.words and item.words[0].literal in ("wait", "fg", "kill", "pkill"):
-            yield item.span
-        if isinstance(item, tuple):
-            stack.extend(item)
-        elif hasattr(item, "__dataclass_fields__") and not isinstance(item, Command):
-            stack.extend(getattr(item, name) for name in item.__dataclass_fields__)
+def _waits(statements: object) -> Iterator[Span]:
+    """The commands that let time pass until jobs end: ``wait`` by any form, ``fg``, ``kill``."""
+    for command in commands_in(statements):
+        if command.words and command.words[0].literal in ("wait", "fg", "kill", "pkill"):
+            yield command.span
+
+
+def _again_in_loop(project: Project, launch: Launch) -> Span | None:
+    """The loop that starts a launch in the background again and again, without waiting for the one before."""
+    facts = project.facts[launch.file].shell if launch.file in project.facts else None
+    if not launch.background or facts is None:
+        return None
+    for loop in loops_around(facts, launch.span):
+        literal = isinstance(loop, For) and loop.words is not None and all(w.literal is not None for w in loop.words)
+        words = loop.words if isinstance(loop, For) and literal else ()
+        several = words is not None and (len(words) > 1 or any("{" in (word.literal or "") for word in words))
+        if several and not any(True for _ in _waits(loop.body)):
+            return loop.span
+    return None

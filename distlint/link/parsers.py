@@ -200,21 +200,74 @@ def dataclass_fields(
             span = ir.unpack(statement.at, owner.file)
             default = _field_default(evaluator, statement.value, owner, span)
             kind = statement.annotation.id if type(statement.annotation) is ir.Name else ""
+            words = {part.id for part in below(statement.annotation) if type(part) is ir.Name}
+            arity: Any = "?" if "bool" in words else "+" if words & _LISTS else 1
+            metadata = _metadata(statement.value)
+            if "nargs" in metadata:
+                nargs = metadata["nargs"]
+                arity = nargs.value if type(nargs) is ir.Constant else "*"
             yield (
                 name,
                 Option(
                     name,
-                    (f"--{name}", f"--{name.replace('_', '-')}"),
+                    (f"--{name}", f"--{name.replace('_', '-')}", *_aliases(metadata)),
                     span,
                     default,
                     kind,
-                    "?" if kind == "bool" else 1,
+                    arity,
+                    choices=_literal_choices(statement.annotation),
+                    required=known("bool" not in words and _has_no_default(statement.value), span),
                 ),
             )
+            if kind == "bool" and default.only is True:
+                negated = (f"--no_{name}", f"--no-{name.replace('_', '-')}")
+                yield name, Option(name, negated, span, default, kind, 0, known(False, span))
     for base in definition.bases:
         parent = evaluator.modules.resolve(base, owner.file)
         if isinstance(parent, ClassRef) and parent != owner:
             yield from dataclass_fields(project, evaluator, parent, hops + 1)
+
+
+_LISTS = frozenset({"List", "list", "Sequence"})
+
+
+def _has_no_default(value: ir.Expr | None) -> bool:
+    """Whether a field of a dataclass has to be given: it has neither a default nor what makes one."""
+    if value is None:
+        return True
+    func = value.func if type(value) is ir.Call else None
+    name = func.id if type(func) is ir.Name else func.name if type(func) is ir.Attribute else ""
+    return (
+        type(value) is ir.Call
+        and name == "field"
+        and not any(one.name in (None, "default", "default_factory", "init") for one in value.keywords)
+    )
+
+
+def _metadata(value: ir.Expr | None) -> dict[str, ir.Expr]:
+    """What ``field(metadata={...})`` hands to the parser."""
+    keywords = value.keywords if type(value) is ir.Call else ()
+    display = next((one.value for one in keywords if one.name == "metadata"), None)
+    if type(display) is not ir.DictDisplay:
+        return {}
+    pairs = zip(display.keys, display.values, strict=True)
+    return {str(key.value): item for key, item in pairs if type(key) is ir.Constant}
+
+
+def _aliases(metadata: dict[str, ir.Expr]) -> tuple[str, ...]:
+    given = metadata.get("aliases")
+    items = given.items if type(given) is ir.ListDisplay else (given,)
+    return tuple(item.value for item in items if type(item) is ir.Constant and isinstance(item.value, str))
+
+
+def _literal_choices(annotation: ir.Expr) -> tuple[Any, ...] | None:
+    """The words of ``Literal["a", "b"]``."""
+    if type(annotation) is not ir.Subscript or type(annotation.base) is not ir.Name or annotation.base.id != "Literal":
+        return None
+    index = annotation.index
+    items = index.items if type(index) is ir.ListDisplay else (index,)
+    texts = tuple(item.value for item in items if type(item) is ir.Constant and isinstance(item.value, str))
+    return texts if len(texts) == len(items) else None
 
 
 def _field_default(evaluator: Evaluator, value: ir.Expr | None, owner: ClassRef, span: Span) -> Value:
