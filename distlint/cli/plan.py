@@ -39,7 +39,7 @@ def command(
     with wrong_settings(), progress_line(wanted=True) as progress:
         settings = load_settings(inputs.common, overrides=overrides)
         report = analyse(Request(paths=inputs.paths, settings=settings, progress=progress, judged=False))
-        plans = plans_of(report)
+        plans, report = plans_of(report)
     text = render_plans(output_format, report.project, plans)
     if output_file is None:
         write_out(text)

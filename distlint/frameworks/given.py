@@ -5,6 +5,9 @@ from __future__ import annotations
 from distlint.model.subject import Subject
 from distlint.model.value import State, Value, known, unknown
 
+MAX_NUMBER = 1 << 40
+"""No size of a model or a job is larger than this."""
+
 UNSEEN = "may be given where we can't see"
 
 
@@ -35,5 +38,5 @@ def is_on(subject: Subject, path: str) -> Value:
 
 
 def whole(value: Value) -> int:
-    """The number if a value is known to be one above 0, else 0."""
-    return value.only if type(value.only) is int and value.only > 0 else 0
+    """The number if a value is known to be one above 0 that can be meant, else 0."""
+    return value.only if type(value.only) is int and 0 < value.only < MAX_NUMBER else 0

@@ -28,9 +28,14 @@ class Place(NamedTuple):
 def places_of(project: Project, value: Value, launch: Launch | None = None) -> tuple[Place, ...]:
     """The places of a value in their order; the launch as a whole stands for its defaults."""
     found: dict[tuple[str, int, str], Place] = {}
+    told: list[Span] = []
     for span in value.spans:
         if not span.file or (launch is not None and span == launch.span):
             continue
+        if any(span.contains(other) for other in told):
+            # what only holds a place that is named already, such as the array around an option
+            continue
+        told.append(span)
         if len(found) < MAX_PLACES:
             text = excerpt(project, span)
             found.setdefault((span.file, span.line, text), Place(span.file, span.line, span.column, text))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field, fields, replace
 from typing import TYPE_CHECKING
 
@@ -56,17 +56,28 @@ class RunPlan:
         return grid if grid is not None and self.world.only in (None, grid.world) else None
 
 
-def make_plans(project: Project, subjects: Iterable[Subject]) -> list[RunPlan]:
-    """The plans of a project's runs in the order of their places: launches, then what nobody is seen to launch."""
+def make_plans(
+    project: Project, subjects: Iterable[Subject], failed: Callable[[Subject, Exception], None] | None = None
+) -> list[RunPlan]:
+    """The plans of a project's runs in the order of their places: launches, then what nobody is seen to launch.
+
+    ``failed`` is told of a subject whose framework failed to say what it knows; without it such a failure is raised.
+    """
     sketches: dict[object, list[tuple[Subject, Sketch]]] = {}
     for subject in subjects:
-        sketch = subject.sketch(subject) if subject.sketch is not None else None
+        try:
+            sketch = subject.sketch(subject) if subject.sketch is not None else None
+        except Exception as error:  # one framework that fails must not end the others
+            if failed is None:
+                raise
+            failed(subject, error)
+            continue
         if sketch is not None:
             sketches.setdefault(_key(subject), []).append((subject, sketch))
     plans = []
     for launch in project.launches:
         known = sketches.pop(id(launch), [])
-        if known or _starts_job(launch):
+        if any(_says_much(sketch) for _, sketch in known) or _starts_job(launch):
             plans.append(_plan(project, launch, known))
     for known in sketches.values():
         if known[0][0].run is None or known[0][0].run.launch is None:
@@ -79,6 +90,13 @@ def _key(subject: Subject) -> object:
     if run is None:
         return subject.span.file, subject.span.line
     return id(run.launch) if run.launch is not None else run.script_file
+
+
+def _says_much(sketch: Sketch) -> bool:
+    """Whether a framework knows anything of a run that is worth showing."""
+    return sketch.layout is not None or any(
+        value.is_known for value in (sketch.precision, sketch.sharding, sketch.micro_batch)
+    )
 
 
 def _starts_job(launch: Launch) -> bool:
@@ -105,7 +123,9 @@ def _plan(project: Project, launch: Launch | None, known: Sequence[tuple[Subject
     batch = solve_batch(sketch.micro_batch, replicas, sketch.accumulation, sketch.global_batch)
     nodes = launch.nodes if launch is not None else absent()
     per_node = launch.processes_per_node if launch is not None else absent()
-    if given.is_known and launch is not None and launch.world_size != given:
+    counts = (nodes.only, per_node.only, world.only)
+    if all(type(count) is int for count in counts) and counts[0] * counts[1] != counts[2]:
+        # the world was told by something else than the launch
         nodes, per_node = absent(), absent()
     plan = RunPlan(
         title=_title(launch, subject),
@@ -166,8 +186,41 @@ def merged(sketches: Sequence[Sketch]) -> Sketch:
             setattr(result, item.name, _agreed(values))
         elif item.name in ("layout", "shape", "sharded_by"):
             setattr(result, item.name, next((value for _, value in values if value), values[0][1]))
+    if not _agree([one.layout for one in ordered if one.rank == ordered[0].rank]):
+        result.layout = None
+    _refuse_other_kinds(result)
     result.notes = tuple(dict.fromkeys(note for one in ordered for note in one.notes))
     return result
+
+
+MAX = 1 << 40
+"""A batch of more samples than this is no batch."""
+
+_TEXTS = ("precision", "optimizer", "recompute")
+_NUMBERS = ("micro_batch", "accumulation", "global_batch", "instances")
+
+
+def _refuse_other_kinds(sketch: Sketch) -> None:
+    """Takes values of another kind than they have to be for unknown: files may say anything."""
+    for name in (*_TEXTS, *_NUMBERS, "sharding"):
+        value: Value = getattr(sketch, name)
+        kind = str if name in _TEXTS else int
+        fits = all(type(option) is kind for option in value.options)
+        if fits and kind is int:
+            fits = all(option in (0, 1, 2, 3) if name == "sharding" else 0 < option < MAX for option in value.options)
+        if not fits:
+            nothing = all(option is None for option in value.options)
+            setattr(sketch, name, absent() if nothing else unknown("is of a kind that makes no sense", *value.spans))
+
+
+def _agree(layouts: Sequence[Layout | None]) -> bool:
+    """Whether layouts are the same but for axes of one rank."""
+    forms = {
+        tuple((axis.name, repr(axis.size.options)) for axis in layout.axes if axis.size.only != 1)
+        for layout in layouts
+        if layout is not None
+    }
+    return len(forms) < 2
 
 
 def _agreed(values: Sequence[tuple[int, Value]]) -> Value:
@@ -233,5 +286,5 @@ def _unknown(plan: RunPlan) -> Iterator[tuple[str, str]]:
             yield "model states", "the precision or how they are shared out is not known"
         if plan.budget.activations is None and plan.sketch.shape is not None and not plan.sketch.shape.sequence:
             yield "activations", "the length of the sequences is not known"
-    if plan.frameworks and plan.device is None:
+    if plan.budget is not None and plan.device is None:
         yield "memory of a device", "no scheduler option names the device; `gpu-memory` in the settings does"

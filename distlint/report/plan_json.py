@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from distlint.model.launch import Launch
@@ -73,7 +74,7 @@ def _plan(project: Project, plan: RunPlan) -> dict[str, Any]:
 
 
 def _value(project: Project, value: Value, launch: Launch | None) -> dict[str, Any]:
-    options = [option if isinstance(option, (int, float, str, bool)) else str(option) for option in value.options]
+    options = [_plain(option) for option in value.options]
     return {
         "value": options[0] if value.state is State.KNOWN else None,
         "state": value.state.value,
@@ -85,6 +86,13 @@ def _value(project: Project, value: Value, launch: Launch | None) -> dict[str, A
             for place in places_of(project, value, launch)
         ],
     }
+
+
+def _plain(option: object) -> Any:
+    """An option as JSON has it: anything but a number, a word or a truth value as text, and so a number that is none."""
+    if isinstance(option, float):
+        return option if isfinite(option) else str(option)
+    return option if isinstance(option, (int, str)) else str(option)
 
 
 def _launch(launch: Launch | None) -> dict[str, Any] | None:

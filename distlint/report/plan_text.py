@@ -102,7 +102,11 @@ def _given_by(plan: RunPlan, name: str, value: Value) -> str:
         return ""
     if name == "world size":
         return "" if value.spans else "given by the settings"
-    return f"what {plan.launch.launcher} takes where nothing is given" if value.spans else ""
+    dest = "nodes" if name == "nodes" else "processes-per-node"
+    option = plan.launch.options.get(dest) or plan.launch.options.get("processes")
+    if option is not None and (dest in plan.launch.options or name != "nodes"):
+        return f"`{option.flag}` of the command"
+    return f"default of {plan.launch.launcher}" if value.spans else ""
 
 
 def _from(plan: RunPlan, places: Sequence[Place]) -> str:

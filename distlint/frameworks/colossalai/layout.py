@@ -34,7 +34,7 @@ def sketch_of(subject: Subject) -> Sketch | None:
     plugin = subject.names["plugin"].only
     sketch = Sketch("colossalai", _RANK, world=subject.names["world_size"])
     sketch.precision = given(subject, "precision") if plugin not in (TORCH_DDP, TORCH_FSDP) else absent()
-    sketch.notes = (f"{plugin}",)
+    sketch.notes = (f"the script makes a {plugin}",)
     if plugin in (HYBRID, MOE):
         _add_hybrid(subject, sketch, with_experts=plugin == MOE)
     elif plugin == GEMINI:

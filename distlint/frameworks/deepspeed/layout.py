@@ -15,7 +15,7 @@ from distlint.frameworks.given import given
 from distlint.model.layout import DATA, PIPELINE, SEQUENCE, TENSOR, Axis, Layout
 from distlint.model.sketch import Sketch
 from distlint.model.subject import Subject
-from distlint.model.value import Value, absent, computed, known, unknown
+from distlint.model.value import Value, absent, computed, known, one_of, unknown
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
@@ -27,6 +27,8 @@ def sketch_of(project: Project, subject: Subject) -> Sketch | None:
     """What a subject of the kind ``deepspeed`` says of its run; nothing for a configuration that nobody is seen to load."""
     use: Use = subject.extra["use"]
     if use.run is None and (use.host == UNKNOWN_HOST or use.call is None):
+        return None
+    if use.host == NEOX and (use.run is None or use.run.launch is None):
         return None
     sketch = Sketch("deepspeed", _RANK, world=subject.names["world_size"])
     if use.host != NEOX:
@@ -40,6 +42,11 @@ def sketch_of(project: Project, subject: Subject) -> Sketch | None:
     sketch.precision = _precision(subject)
     stage = given(subject, "zero_optimization.stage", 0)
     sketch.sharding, sketch.sharded_by = stage.map(_stage), "ZeRO"
+    if sketch.sharding.only == 0 and sketch.precision.only == "bf16":
+        # deepspeed/runtime/bf16_optimizer.py shares out its states; whether it is used depends on the release and on where
+        # gradients are accumulated (engine.py, _do_optimizer_sanity_check)
+        sketch.sharding = one_of((0, 1), sketch.sharding.spans, sketch.sharding.confidence)
+        sketch.sharded_by = "none, or DeepSpeed's bf16 optimizer"
     optimizer = given(subject, "optimizer.type")
     if optimizer.is_absent:
         optimizer = _client(subject)

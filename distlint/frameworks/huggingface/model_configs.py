@@ -49,6 +49,9 @@ _NAMES = {
     "positions": ("max_position_embeddings", "n_positions"),
 }
 
+MAX_LAYERS = 4096
+"""A model with more layers than this is not counted."""
+
 _OPTIONS = ("model_name_or_path", "model", "model_path", "pretrained_model_name_or_path", "model_id", "config_name",
             "pretrained", "model_dir", "base_model", "model_name")  # fmt: skip
 _NO_MODELS = ("Tokenizer", "Processor", "FeatureExtractor", "GenerationConfig", "PeftModel", "Adapter")
@@ -114,7 +117,7 @@ def shape_of(document: Document) -> ModelShape | None:
     if kind is None:
         return None
     hidden, layers, heads = (_number(plain, *_NAMES[name]) for name in ("hidden_size", "layers", "heads"))
-    if not hidden or not layers or not heads:
+    if not hidden or not 0 < layers <= MAX_LAYERS or not heads:
         return None
     ffn = _number(plain, *_NAMES["ffn"]) or 4 * hidden
     experts = _number(plain, "num_local_experts", "num_experts", "n_routed_experts")

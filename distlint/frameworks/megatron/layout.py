@@ -14,6 +14,7 @@ from dataclasses import replace
 from math import prod
 
 from distlint.frameworks.given import UNSEEN, given, is_on
+from distlint.frameworks.megatron.settings import PARALLEL_SIZES
 from distlint.frameworks.megatron.shapes import neox_shape, shape_of
 from distlint.model.document import Mapping, node_value
 from distlint.model.layout import (
@@ -62,8 +63,10 @@ def sketch_of(subject: Subject) -> Sketch | None:
     sketch.accumulation = given(subject, "gradient_accumulation_steps") if is_neox else absent()
     sketch.precision = _precision(subject)
     _add_sharding(subject, sketch)
-    sketch.optimizer = given(subject, "ds.optimizer")
-    if sketch.optimizer.is_absent:
+    sketch.optimizer = given(subject, "optimizer.type" if is_neox else "ds.optimizer")
+    if sketch.optimizer.is_absent and is_neox:
+        sketch.optimizer = known("adam")
+    elif sketch.optimizer.is_absent:
         sketch.optimizer = given(subject, "optimizer", "adam")
     sketch.master = _master(subject)
     sketch.full_gradients = _full_gradients(subject)
@@ -102,12 +105,11 @@ def _flat(node: object, prefix: str) -> Iterator[tuple[str, Setting]]:
 
 
 def _layout(subject: Subject) -> Layout | None:
-    if subject.names["model_parallel_product"].reason == "the parallel layout is not known":
+    if subject.names["model_parallel_product"].reason == "the parallel layout is not known" or _other_sizes(subject):
         return None
-    tensor, context, pipeline = (
-        _size(subject, name)
-        for name in ("tensor_model_parallel_size", "context_parallel_size", "pipeline_model_parallel_size")
-    )
+    tensor = _size(subject, "tensor_model_parallel_size", "model_parallel_size")
+    pipeline = _size(subject, "pipeline_model_parallel_size", "pipe_parallel_size")
+    context = _size(subject, "context_parallel_size")
     sequence = _size(subject, "ds_sequence_parallel_size")
     replicas = _rest(subject.names["world_size"], [tensor, context, pipeline, sequence])
     data, stages = Axis(DATA, replicas), Axis(PIPELINE, pipeline)
@@ -130,8 +132,22 @@ def _layout(subject: Subject) -> Layout | None:
     )
 
 
-def _size(subject: Subject, path: str) -> Value:
-    value = given(subject, path)
+_COUNTED = frozenset({*PARALLEL_SIZES, "model_parallel_size", "pipe_parallel_size", "expert_model_parallel_size",
+                      "expert_tensor_parallel_size", "virtual_pipeline_model_parallel_size",
+                      "hierarchical_context_parallel_sizes", "inference_tensor_parallel_size"})  # fmt: skip
+
+
+def _other_sizes(subject: Subject) -> bool:
+    """Whether some option states a parallel size that Megatron does not know: the script has a layout of its own."""
+    return any(
+        "parallel_size" in path and path not in _COUNTED and setting.value.only != 1
+        for path, setting in subject.settings.items()
+    )
+
+
+def _size(subject: Subject, path: str, old: str = "") -> Value:
+    """A parallel size, by its old name where only that is given (Megatron-LM before 2.0, DeepSpeed's copy of it)."""
+    value = given(subject, old if old in subject.settings and path not in subject.settings else path)
     # GPT-NeoX writes 0 where there is no pipeline; None is not given
     return value.map(lambda size: 1 if size in (0, None) else size)
 
@@ -206,6 +222,9 @@ def _add_sharding(subject: Subject, sketch: Sketch) -> None:
     is_deepspeed = subject.names["flavour"].only != "megatron-lm"
     if is_deepspeed:
         sketch.sharding, sketch.sharded_by = stage if not stage.is_absent else known(0), "ZeRO"
+        if sketch.sharding.only == 0 and sketch.precision.only == "bf16":
+            # deepspeed/runtime/bf16_optimizer.py shares out its states whatever the stage
+            sketch.sharding, sketch.sharded_by = replace(sketch.sharding, options=(1,)), "DeepSpeed's bf16 optimizer"
         sketch.keeps_gradients = False
         sketch.offload_optimizer = _device(given(subject, "ds.offload_optimizer"))
         if is_on(subject, "cpu_optimizer").only is True:
@@ -284,13 +303,25 @@ def _plain(subject: Subject) -> Value:
     """Whether it is a training of all weights in the states that are usual for the precision."""
     if "" in subject.open_blocks:
         return unknown("there may be options that we can't see")
-    if any(word in path for path in subject.settings for word in _PLAIN_WORDS):
+    names = [path for path in subject.settings if not path.endswith("_lora_rank")]
+    if any(word in path for path in names for word in _PLAIN_WORDS):
         return known(False)
     if any(is_on(subject, path).only is not False for path in _SMALLER_STATES):
         return unknown("a switch makes the states smaller")
     if is_on(subject, "skip_train").only is True:
         return known(False)
+    if not _is_usual(subject):
+        return unknown("the script may build another model than the options describe")
     return known(_trains(subject).only is True)
+
+
+def _is_usual(subject: Subject) -> bool:
+    """Whether the script is one that builds just the model that the options describe and trains it."""
+    if subject.names["carrier"].only == "neox":
+        return True
+    launch = subject.extra.get("launch")
+    name = subject.names["script"].only or (launch.script.symbol if launch is not None else "")
+    return str(name).rpartition("/")[2].startswith(("pretrain_gpt", "pretrain_bert", "pretrain_llama"))
 
 
 def _trains(subject: Subject) -> Value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from distlint.frameworks.given import given, is_on, whole
+from distlint.frameworks.given import UNSEEN, given, is_on, whole
 from distlint.model.sketch import ModelShape
 from distlint.model.subject import Subject
 
@@ -11,6 +11,9 @@ _VOCABULARIES = {
     "HFGPT2Tokenizer": 50257, "HFTokenizer": 50277,
 }  # fmt: skip
 """Vocabularies of the tokenizers' usual files: only for the estimate."""
+
+MAX_LAYERS = 4096
+"""A model with more layers than this is not counted."""
 
 _OTHER_MODELS = ("hybrid_layer_pattern", "hybrid_override_pattern", "is_hybrid_model", "encoder_num_layers",
                  "spec", "heterogeneous_layers_config_path", "heterogeneous_layers_config_encoded_json",
@@ -33,7 +36,12 @@ def shape_of(subject: Subject) -> ModelShape | None:
     layers, hidden, heads = (
         whole(given(subject, path)) for path in ("num_layers", "hidden_size", "num_attention_heads")
     )
-    if not layers or not hidden or not heads or any(path in subject.settings for path in _OTHER_MODELS):
+    if (
+        not 0 < layers <= MAX_LAYERS
+        or not hidden
+        or not heads
+        or any(path in subject.settings for path in _OTHER_MODELS)
+    ):
         return None
     script = subject.names["script"].only
     if isinstance(script, str) and script.startswith(_OTHER_SCRIPTS):
@@ -109,7 +117,7 @@ def _experts(subject: Subject, layers: int, missing: list[str]) -> tuple[int, in
     if experts < 1 or (experts == 1 and subject.names["flavour"].only != "megatron-lm"):
         return 0, 0
     frequency = given(subject, "moe_layer_freq")
-    if frequency.is_absent:
+    if frequency.is_absent or frequency.reason == UNSEEN:
         return experts, layers
     pattern = layer_pattern(frequency.only, layers)
     if pattern is None:
@@ -122,6 +130,8 @@ def layer_pattern(text: object, layers: int) -> list[int] | None:
     """Which layers have experts, from a number (every n-th) or an expression such as ``([0]*3+[1]*58)``."""
     import re
 
+    if layers > MAX_LAYERS:
+        return None
     if type(text) is int:
         return [int(index % text == 0) for index in range(layers)] if text > 0 else None
     flat = str(text).replace(" ", "")
@@ -156,7 +166,7 @@ def neox_shape(subject: Subject) -> ModelShape | None:
     layers, hidden, heads = (
         whole(given(subject, path)) for path in ("num_layers", "hidden_size", "num_attention_heads")
     )
-    if not layers or not hidden or not heads:
+    if not 0 < layers <= MAX_LAYERS or not hidden or not heads:
         return None
     gated = given(subject, "activation").only in ("swiglu", "geglu", "reglu", "bilinear", "glu")
     missing: list[str] = []
