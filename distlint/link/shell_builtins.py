@@ -35,19 +35,25 @@ def _popd(_words: Sequence[EvaluatedWord], state: State) -> Decision:
 
 
 def _set(words: Sequence[EvaluatedWord], state: State) -> Decision:
-    """``set -a`` exports what is assigned from now on; operands become the positional parameters."""
-    for at, word in enumerate(words[1:], start=1):
-        text = word.literal
-        if text == "--":
-            state.arguments = positional(words[at + 1 :])
+    """``set -a`` exports what is assigned from now on; operands become the positional parameters.
+
+    ``o`` may stand among other letters (``set -euo pipefail``) and takes the next word as the name of an option.
+    """
+    at = 1
+    while at < len(words):
+        text = words[at].literal
+        at += 1
+        if text is None or text in ("--", "-") or not text.startswith(("-", "+")):
+            operands = words[at:] if text in ("--", "-") else words[at - 1 :]
+            if operands or text == "--":
+                state.arguments = positional(operands)
             break
-        if text is None or not text.startswith(("-", "+")):
-            if words[at - 1].literal not in ("-o", "+o"):
-                state.arguments = positional(words[at:])
-                break
-            state.export_all = state.export_all or (text == "allexport" and words[at - 1].literal == "-o")
-        elif "a" in text and not text.startswith("--"):
+        if "a" in text:
             state.export_all = text.startswith("-")
+        if "o" in text and at < len(words):
+            if words[at].literal == "allexport":
+                state.export_all = text.startswith("-")
+            at += 1
     return TRUE
 
 

@@ -168,6 +168,10 @@ def test_work_is_bounded(text: str) -> None:
         "n=010\nrun $((n + 1))\n",
         "declare -i n=2*3\nrun $n\n",
         "A=1 B=$'x\\ty' C=\"z\"\nrun $A $C\n",
+        'set -euo pipefail\nrun "${1:-none}" $#',
+        "set -eu -o pipefail a 'b c'\nrun \"$@\"",
+        'set +eo pipefail -- -x y\nrun "$@"',
+        'set -a a\nset -\nrun "$@"',
     ],
 )
 def test_what_sets_variables_does_so_as_in_bash(text: str) -> None:
