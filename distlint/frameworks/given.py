@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from distlint.model.subject import Subject
-from distlint.model.value import State, Value, known, unknown
+from distlint.model.value import State, Value, absent, known, unknown
 
 MAX_NUMBER = 1 << 40
 """No size of a model or a job is larger than this."""
@@ -20,12 +20,17 @@ def given(subject: Subject, path: str, default: object = None) -> Value:
     if setting is not None:
         if not setting.certain:
             return unknown(f"`{setting.written or path}` is given on some paths only", setting.key_span)
-        return setting.value if setting.value.spans else setting.value.at(setting.key_span)
+        value = subject.taken(setting)
+        if value.is_known and value.only is None:
+            return absent(setting.key_span)
+        return value if value.spans else value.at(setting.key_span)
     if path in subject.names:
         return subject.names[path]
     if "" in subject.open_blocks:
         return unknown(UNSEEN)
     found = subject.default(path)
+    if found.is_known and found.only is None:
+        found = absent()
     return known(default) if found.is_absent and default is not None else found
 
 

@@ -10,7 +10,7 @@ from distlint.link.arithmetic import truth
 from distlint.link.walking import guards_of
 from distlint.model import python as ir
 from distlint.model.document import node_value
-from distlint.model.launch import Run
+from distlint.model.launch import Launch, Run
 from distlint.model.value import Confidence
 
 if TYPE_CHECKING:
@@ -28,6 +28,15 @@ def runs_through(project: Project, found: CallSite) -> Iterator[Run | None]:
     if not runs:
         yield None
     yield from (run for run in runs if comes_to(project, found, run))
+
+
+def run_of(project: Project, launch: Launch) -> Run:
+    """The run of a launch; one is made for a launch whose script is not in the project."""
+    for run in project.runs:
+        if run.launch is launch:
+            return run
+    given = project.given_size()
+    return Run(launch.script_file, launch, world_size=launch.world_size if given.is_unknown else given)
 
 
 def comes_to(project: Project, found: CallSite, run: Run) -> bool:

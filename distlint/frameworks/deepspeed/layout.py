@@ -26,9 +26,7 @@ _RANK = 10
 def sketch_of(project: Project, subject: Subject) -> Sketch | None:
     """What a subject of the kind ``deepspeed`` says of its run; nothing for a configuration that nobody is seen to load."""
     use: Use = subject.extra["use"]
-    if use.run is None and (use.host == UNKNOWN_HOST or use.call is None):
-        return None
-    if use.host == NEOX and (use.run is None or use.run.launch is None):
+    if (use.run is None or use.run.launch is None) and (use.host in (UNKNOWN_HOST, NEOX) or use.call is None):
         return None
     sketch = Sketch("deepspeed", _RANK, world=subject.names["world_size"])
     if use.host != NEOX:

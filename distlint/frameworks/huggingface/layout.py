@@ -8,6 +8,7 @@ them. FSDP's strategies as ZeRO's stages: FULL_SHARD 3, SHARD_GRAD_OP 2, NO_SHAR
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from distlint.link.project import Project
     from distlint.model.launch import Run
 
-_TRAINER_RANK, _ACCELERATE_RANK = 5, 7
+_RELAYED_RANK, _TRAINER_RANK, _ACCELERATE_RANK = 3, 5, 7
+_STAGE = re.compile(r"(?:zero|z|stage)[_-]?([0-3])(?!\d)", re.IGNORECASE)
 _PARTIAL = ("lora", "peft", "requires_grad", "bitsandbytes", "load_in_", "freeze", "quantiz", "galore", "adapter")
 """Words in the program that tell that perhaps not all weights are trained as they are."""
 
@@ -55,6 +57,41 @@ def training_sketch(project: Project, subject: Subject) -> Sketch | None:
         sketch.shape = replace(sketch.shape, sequence=length if type(length) is int and length > 0 else 0)
     sketch.plain = _plain(project, subject)
     return sketch
+
+
+def relayed_sketch(subject: Subject) -> Sketch | None:
+    """What the options of a program say that hands them on to a trainer; its own defaults are not known."""
+    if subject.run is None:
+        return None
+    sketch = Sketch("huggingface", _RELAYED_RANK, world=subject.names["world_size"])
+    strategy, sharded = _trainer_strategy(subject)
+    given_stage = _named_stage(subject)
+    sketch.layout = _replicated(sketch.world, subject.run, strategy)
+    if not given_stage.is_absent:
+        sketch.sharding, sketch.sharded_by = given_stage, "ZeRO"
+    elif not sharded.is_absent:
+        sketch.sharding, sketch.sharded_by = sharded, "FSDP"
+    for name, path in (("micro_batch", "per_device_train_batch_size"), ("accumulation", "gradient_accumulation_steps")):
+        setting = subject.settings.get(path)
+        if setting is not None:
+            setattr(sketch, name, setting.value if setting.certain else unknown("given on some paths only"))
+    if sketch.accumulation.is_absent:
+        sketch.accumulation = unknown("the program has a default of its own")
+    precision = _trainer_precision(subject)
+    sketch.precision = absent() if precision.is_unknown else precision
+    return sketch
+
+
+def _named_stage(subject: Subject) -> Value:
+    """The stage of a configuration that is given by a name such as ``zero3`` or ``zero2_offload`` (ms-swift)."""
+    setting = subject.settings.get("deepspeed")
+    if setting is None:
+        return absent()
+    word = setting.value.only
+    match = _STAGE.search(str(word).rpartition("/")[2]) if isinstance(word, str) else None
+    if match is None:
+        return unknown("the configuration is not in the project", setting.span)
+    return setting.value.map(lambda _: int(match.group(1)))
 
 
 def accelerate_sketch(subject: Subject) -> Sketch | None:

@@ -17,10 +17,12 @@ from distlint.frameworks.huggingface.training_arguments import (
     DEFAULTS,
     TrainingArguments,
     parses_strictly,
+    relayed_arguments,
     training_arguments,
     training_calls,
     words_as_settings,
 )
+from distlint.frameworks.reaching import run_of
 from distlint.model.document import Document, Mapping, node_value
 from distlint.model.launch import Run
 from distlint.model.span import whole_line
@@ -44,6 +46,9 @@ SUBJECT_DEFAULTS = {
 
 EVIDENT = frozenset({"output_dir", "per_device_train_batch_size"})
 """Options that only scripts with training arguments have."""
+
+RELAYED = frozenset({"per_device_train_batch_size"})
+"""Options by which a trainer's arguments are recognised where another program takes them."""
 
 RENAMED = {"evaluation_strategy": "eval_strategy"}
 
@@ -122,6 +127,35 @@ def _default(path: str) -> Value:
     return known(SUBJECT_DEFAULTS[path]) if path in SUBJECT_DEFAULTS else absent()
 
 
+def _relayed(project: Project) -> Iterator[Subject]:
+    """Launches of programs that hand training arguments on to a trainer; for the plan of a run, as no rule judges them."""
+    known_runs = {id(run.launch) for run in project.runs if run.launch is not None and parses_strictly(project, run)}
+    for launch in project.launches:
+        if id(launch) in known_runs:
+            continue
+        arguments = relayed_arguments(project, launch)
+        if not arguments.settings.keys() & RELAYED:
+            continue
+        run = run_of(project, launch)
+        yield Subject(
+            kind="training-relayed",
+            label=launch.launcher,
+            span=launch.span,
+            settings=arguments.settings,
+            versions=project.environments.for_file(launch.span.file),
+            names={"world_size": run.world_size},
+            open_blocks=frozenset({""}) if arguments.open else frozenset(),
+            run=run,
+            sketch=_relayed_sketch,
+        )
+
+
+def _relayed_sketch(subject: Subject) -> Sketch | None:
+    from distlint.frameworks.huggingface.layout import relayed_sketch
+
+    return relayed_sketch(subject)
+
+
 def _accelerate(project: Project) -> Iterator[Subject]:
     """One subject per Accelerate configuration file."""
     for path, facts in project.configuration_files():
@@ -187,5 +221,6 @@ KINDS: tuple[SubjectKind, ...] = (
     SubjectKind("training", "huggingface", str.isidentifier, _training),
     SubjectKind("training-words", "huggingface", str.isidentifier, _words),
     SubjectKind("accelerate", "huggingface", _is_path, _accelerate),
+    SubjectKind("training-relayed", "huggingface", str.isidentifier, _relayed),
 )
 """The kinds of subject of this framework."""

@@ -212,6 +212,15 @@ def _from_command_line(project: Project, run: Run, parsed: CallSite) -> Training
     return arguments
 
 
+def relayed_arguments(project: Project, launch: Launch) -> TrainingArguments:
+    """The training arguments on the command line of a program that hands them on, its argument file included."""
+    arguments = TrainingArguments(span=launch.span, open=launch.open_arguments)
+    _add_argument_file(project, launch, arguments)
+    for name, value, span in words_as_settings(launch):
+        arguments.settings[name] = Setting(name, value, span, value.spans[0] if value.spans else span)
+    return arguments
+
+
 def _add_argument_file(project: Project, launch: Launch, arguments: TrainingArguments) -> None:
     """A first word that names a YAML or JSON file holds the arguments."""
     for word in launch.arguments:

@@ -53,7 +53,7 @@ def sketch_of(subject: Subject) -> Sketch | None:
     if is_neox:
         subject = replace(subject, settings={**_other_keys(subject), **subject.settings})
     sketch = Sketch("megatron", _RANK, world=subject.names["world_size"])
-    sketch.layout = _layout(subject)
+    sketch.layout = layout_of(subject)
     if carrier == "groups":
         return sketch
     sketch.micro_batch = given(subject, "micro_batch_size", 1 if is_neox else None)
@@ -104,8 +104,10 @@ def _flat(node: object, prefix: str) -> Iterator[tuple[str, Setting]]:
 # Layout --------------------------------------------------------------------------------------------------------------
 
 
-def _layout(subject: Subject) -> Layout | None:
-    if subject.names["model_parallel_product"].reason == "the parallel layout is not known" or _other_sizes(subject):
+def layout_of(subject: Subject) -> Layout | None:
+    """The layout of a subject with Megatron's parallel sizes; ``None`` where other settings make it another one."""
+    product = subject.names.get("model_parallel_product", absent())
+    if product.reason == "the parallel layout is not known" or _other_sizes(subject):
         return None
     tensor = _size(subject, "tensor_model_parallel_size", "model_parallel_size")
     pipeline = _size(subject, "pipeline_model_parallel_size", "pipe_parallel_size")

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distlint.frameworks.general import launch_settings
+from distlint.frameworks.megatron import relayed
 from distlint.frameworks.megatron.batches import batch_names
 from distlint.frameworks.megatron.calls import INITIALIZE, call_settings, config_calls, group_calls
 from distlint.frameworks.megatron.command_line import CommandSettings, is_megatron, read_command, strays_of
@@ -17,7 +18,7 @@ from distlint.frameworks.megatron.settings import PARALLEL_SIZES, command_defaul
 from distlint.frameworks.megatron.sizes import PIPELINE, TENSOR, Given, derived_names, shrunk
 from distlint.frameworks.megatron.stages import stage_names
 from distlint.frameworks.megatron.versions import versions_for
-from distlint.frameworks.reaching import runs_through
+from distlint.frameworks.reaching import run_of, runs_through
 from distlint.link.project import CallSite
 from distlint.model.document import Document, Mapping, find, node_value
 from distlint.model.launch import Launch, Run
@@ -64,7 +65,7 @@ def build(project: Project) -> Iterator[Subject]:
 
 
 def _command_subject(project: Project, launch: Launch) -> Subject:
-    run = _run_of(project, launch)
+    run = run_of(project, launch)
     versions = versions_for(project, launch.script_file or launch.span.file)
     read = read_command(launch, versions)
     settings = read.settings
@@ -126,14 +127,6 @@ def _written(settings: dict[str, Setting], lowered: dict[str, Value], path: str)
     return settings[path].value.at(settings[path].key_span) if path in lowered else absent()
 
 
-def _run_of(project: Project, launch: Launch) -> Run:
-    for run in project.runs:
-        if run.launch is launch:
-            return run
-    given = project.given_size()
-    return Run(launch.script_file, launch, world_size=launch.world_size if given.is_unknown else given)
-
-
 _RACK = re.compile(r"gb[23]00|nvl[ _-]?\d", re.IGNORECASE)
 """Machines whose fast links reach beyond a node: a rack of them is one domain."""
 
@@ -190,7 +183,7 @@ def _add_deepspeed(project: Project, launch: Launch, settings: dict[str, Setting
 
 def _neox_subject(project: Project, documents: list[Document], launch: Launch | None, *, is_open: bool) -> Subject:
     read = read_neox(documents, launch, is_open=is_open)
-    run = _run_of(project, launch) if launch is not None else None
+    run = run_of(project, launch) if launch is not None else None
     given = project.given_size()
     world = given if given.is_known else read.devices
     place = documents[0].span if documents[0].carrier != "file" else whole_line(documents[0].file)
@@ -271,4 +264,4 @@ def _call_subject(project: Project, found: CallSite, run: Run | None) -> Subject
     )
 
 
-KINDS: tuple[SubjectKind, ...] = (SubjectKind("megatron", "megatron", known_path, build),)
+KINDS: tuple[SubjectKind, ...] = (SubjectKind("megatron", "megatron", known_path, build), relayed.KIND)
