@@ -179,7 +179,7 @@ def _too_many(context: CheckContext) -> Iterator[Finding]:
     for launch in project.launches:
         if launch.launcher not in context.parameters["launchers"] or launch.open_options:
             continue
-        processes, available, name = launch.processes_per_node, *_available(context, launch)
+        processes, (available, name) = launch.processes_per_node, _available(context, launch)
         if (
             not isinstance(processes.only, int)
             or not isinstance(available.only, int)
@@ -201,7 +201,12 @@ def _too_many(context: CheckContext) -> Iterator[Finding]:
 def _available(context: CheckContext, launch: Launch) -> tuple[Value, str]:
     from distlint.model.value import absent
 
-    for name in context.parameters["variables"]:
+    for dest in context.parameters.get("options", ()):
+        given = launch.options.get(dest)
+        if given is not None:
+            return given.value.map(_count), given.flag
+    ignoring = launch.launcher in context.parameters.get("ignoring-variables", ())
+    for name in () if ignoring else context.parameters["variables"]:
         value = launch.environment.get(name)
         if value is not None and not value.is_absent:
             return value.map(_count), name

@@ -2,7 +2,7 @@
 
 Parameters: ``variables``, a list of tables with ``names`` and the form of the value: ``words`` (those that are taken, in
 any case), ``whole`` (lowest and highest whole number), ``counts`` (true: whole numbers above zero, with commas),
-``leading`` (true: whatever begins with a number, as C reads it), or ``settings`` (a table: key to kind, for a list
+``leading`` (true: whatever begins with a number, as C reads it), ``devices`` (true: a list of device numbers), or ``settings`` (a table: key to kind, for a list
 ``key:value,key:value``; kinds are ``boolean``, ``whole``, ``megabytes``, ``fraction``, ``divisions``, ``any``, and a
 list of words). ``help`` may differ from the rule's; ``lead`` says how the message goes on behind the name.
 ``replaced-by-launchers`` lists names whose value in a launch script is not seen by processes that a launcher starts.
@@ -74,7 +74,7 @@ def _given(context: CheckContext, names: frozenset[str]) -> Iterator[tuple[str, 
 
 def _problem(form: Mapping[str, Any], value: Value) -> str:
     """Why every possible value is refused; ``""`` if one may be taken."""
-    texts = [text for text in value.options if isinstance(text, str) and len(text) <= MAX_LENGTH]
+    texts = [text for text in value.options if isinstance(text, str) and "$" not in text and len(text) <= MAX_LENGTH]
     if not texts or len(texts) != len(value.options) or value.is_unknown:
         return ""
     problems = [_FORMS[kind](form[kind], text) for text in texts for kind in _FORMS if kind in form]
@@ -101,6 +101,22 @@ def _counts(_: bool, text: str) -> str:
 
 def _leading(_: bool, text: str) -> str:
     return "" if not text or _NUMBER_IN_C.match(text) else "it is read as a number, which makes it 0"
+
+
+def _devices(_: bool, text: str) -> str:
+    """What hides devices that the list seems to name: it is read up to the first entry that is none."""
+    names = [name.strip() for name in text.split(",")]
+    if not text.strip() or names[0] == "-1" or text.strip() in ("NoDevFiles", "none", "void"):
+        return ""
+    if any(name.startswith(("GPU-", "MIG-")) for name in names):
+        return ""
+    while names and not names[-1]:
+        names.pop()
+    wrong = next((name for name in names if not name.isdecimal()), None)
+    if wrong is not None:
+        return f"`{wrong}` is no number of a device, and the list ends there"
+    twice = next((name for name in names if names.count(name) > 1), None)
+    return f"device {twice} is in it twice, which hides all of them" if twice is not None else ""
 
 
 def _settings(kinds: Mapping[str, Any], text: str) -> str:
@@ -160,5 +176,6 @@ _FORMS: dict[str, Callable[[Any, str], str]] = {
     "whole": _whole,
     "counts": _counts,
     "leading": _leading,
+    "devices": _devices,
     "settings": _settings,
 }

@@ -1,6 +1,6 @@
 """A script that takes its rank from the environment, started by something that does not set it.
 
-Parameters: ``launchers`` (plain starters), ``variables`` (what a process of a job needs), ``callees`` (library
+Parameters: ``launchers`` (plain starters), ``schedulers`` (what may stand around these: they set variables of their own only), ``variables`` (what a process of a job needs), ``callees`` (library
 functions that read them), and ``given-by`` (of a callee: arguments any of which makes it do without); ``callees-only`` (whether
 the program's own reads of the variables are left out); ``unless-pinned`` (packages with which the callees do without).
 """
@@ -15,13 +15,16 @@ from distlint.checks.registry import CheckContext, check
 from distlint.link.project import Project
 from distlint.link.walking import below, expressions_of, statements
 from distlint.model import python as ir
-from distlint.model.finding import Finding, Related
+from distlint.model.finding import Finding, Related, Severity
 from distlint.model.launch import Launch, Run
 from distlint.model.span import Span
 from distlint.model.value import Confidence
 
 _STORES = frozenset({"setdefault", "update", "putenv"})
 _SPAWNERS = frozenset({"spawn", "start_processes", "Process", "Popen", "check_call", "run", "call", "elastic_launch"})
+
+
+_READ_BY_CALLEES = frozenset({"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"})
 
 
 class Need(NamedTuple):
@@ -41,7 +44,9 @@ def rank_environment(context: CheckContext) -> Iterator[Finding]:
     needs: dict[str, list[Need]] | None = None
     for run in project.runs:
         launch = run.launch
-        if launch is None or launch.launcher not in parameters["launchers"] or launch.outer is not None:
+        if launch is None or launch.launcher not in parameters["launchers"]:
+            continue
+        if launch.outer is not None and launch.outer.launcher not in parameters.get("schedulers", ()):
             continue
         if needs is None:
             needs = _needs(context)
@@ -62,9 +67,12 @@ def rank_environment(context: CheckContext) -> Iterator[Finding]:
 
 
 def _finding(context: CheckContext, launch: Launch, need: Need) -> Finding:
+    starter = f"plain `{launch.launcher}`" if launch.outer is None else f"`{launch.outer.launcher}`"
     return context.finding(
-        f"{need.what}, but plain `{launch.launcher}` does not set it",
+        f"{need.what}, but {starter} does not set it",
         launch.span,
+        # The environment that a job is submitted with may hold more than we see.
+        severity=None if launch.outer is None else Severity.WARNING,
         related=[Related(need.span, "needed here")],
         confidence=Confidence.LIKELY,
         symbol=launch.script_file,
@@ -76,7 +84,8 @@ def _first_reached(project: Project, run: Run, needs: Mapping[str, list[Need]], 
     for file in sorted(project.closure(run.script_file), key=lambda path: (path != run.script_file, path)):
         for need in needs.get(file, ()):
             named = need.what.split("`")[1]
-            if (named in missing or not named.isupper()) and execution.reaches(file, need.function, need.at):
+            needed = {named} if named.isupper() else _READ_BY_CALLEES
+            if needed & set(missing) and execution.reaches(file, need.function, need.at):
                 return need
     return None
 

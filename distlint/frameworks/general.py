@@ -87,7 +87,10 @@ def call_subjects(project: Project, rule: Rule) -> Iterator[Subject]:
                 span=found.span,
                 settings=settings,
                 versions=project.environments.for_file(found.file),
-                names={"world_size": run.world_size if run is not None else unknown("no launch is known")},
+                # A parameter of that name is what is asked for, where the function has one.
+                names={}
+                if "world_size" in signature
+                else {"world_size": run.world_size if run is not None else unknown("no launch is known")},
                 open_blocks=frozenset({""}) if is_open else frozenset(),
                 run=run,
                 extra={"call": found},
@@ -121,7 +124,10 @@ def launch_settings(launch: Launch) -> dict[str, Setting]:
     """The launcher's options as ``option.<name>`` (their flags as ``flag.<name>``), the exported variables as ``env.<NAME>``."""
     settings: dict[str, Setting] = {}
     for dest, option in launch.options.items():
-        for path, value in ((f"option.{dest}", option.value), (f"flag.{dest}", known(option.flag, option.span))):
+        given = option.value
+        if any(isinstance(text, str) and "$" in text for text in given.options):
+            given = unknown("another shell puts in what the variable is", option.span)
+        for path, value in ((f"option.{dest}", given), (f"flag.{dest}", known(option.flag, option.span))):
             settings[path] = Setting(path, value, option.span, option.span)
     for name, value in launch.environment.items():
         if not value.is_absent:

@@ -46,6 +46,13 @@ class SubjectRegistry:
         """The subjects of a kind."""
         return tuple(view.subject for view in self.views(name))
 
+    def subjects_for(self, name: str, rule: Rule) -> tuple[Subject, ...]:
+        """The subjects of a kind for a check: of a kind that depends on the rule, those that its parameters ask for."""
+        kind = self.kind(name)
+        if kind is None or kind.build_for is None:
+            return self.subjects(name)
+        return tuple(kind.build_for(self._project, rule))
+
     def _build(self, name: str) -> tuple[View, ...]:
         kind = self._kinds.get(name)
         if kind is None:
