@@ -153,11 +153,9 @@ def _reads_plainly(project: Project, key: tuple[str, int]) -> bool:
     call = next(
         (site.call for sites in project.module(key[0]).calls.values() for site in sites if site.call.at == key[1]), None
     )
-    if call is None or any(
-        keyword.name is None or keyword.name in _SETTINGS_THAT_CHANGE_READING for keyword in call.keywords
-    ):
-        return False
-    return True
+    settings = () if call is None else call.keywords
+    unusual = any(one.name is None or one.name in _SETTINGS_THAT_CHANGE_READING for one in settings)
+    return call is not None and not unusual
 
 
 def _all_options_end(parser: Parser) -> bool:
