@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from distlint.frameworks.torch.launchers import PROVIDES
-from distlint.model.framework import FrameworkSpec, LauncherSpec, OptionSpec
+from distlint.model.framework import FrameworkSpec, LauncherSpec, OptionSpec, StarterSpec
 
 _COUNTS = (("nodes", "NNODES"), ("processes-per-node", "NPROC_PER_NODE"))
 
@@ -99,11 +99,33 @@ COMPOSER = LauncherSpec(
     devices=("CUDA_VISIBLE_DEVICES",),
 )
 
+# ``lightning/pytorch/trainer/trainer.py`` 2.5, ``lightning/fabric/fabric.py`` 2.5, ``ray/air/config.py`` 2.40.
+_LIGHTNING = tuple(
+    StarterSpec(name, ("devices", position), nodes=("num_nodes", None))
+    for name, position in (
+        ("lightning.pytorch.Trainer", None),
+        ("lightning.Trainer", None),
+        ("pytorch_lightning.Trainer", None),
+        ("lightning.fabric.Fabric", 2),
+        ("lightning.Fabric", 2),
+        ("lightning_fabric.Fabric", 2),
+    )
+)
+_RAY = tuple(
+    StarterSpec(name, ("num_workers", position), default=1, total=True)
+    for name, position in (
+        ("ray.train.ScalingConfig", 1),
+        ("ray.air.ScalingConfig", 1),
+        ("ray.air.config.ScalingConfig", 1),
+    )
+)
+
 SPEC = FrameworkSpec(
     name="front-ends",
     prefix="",
     packages=(),
-    modules=(),
-    literals=(),
+    modules=("lightning", "pytorch_lightning", "lightning_fabric", "ray"),
+    literals=(b"ScalingConfig(",),
+    starters=(*_LIGHTNING, *_RAY),
     launchers=(*SWIFT, LLAMAFACTORY, AXOLOTL, COMPOSER),
 )

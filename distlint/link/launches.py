@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from distlint.link.command_lines import CommandLine, CommandReader, Layer, given, is_python
 from distlint.link.process_counts import Counts, count_processes
-from distlint.link.shell import evaluate_carried, evaluate_script
+from distlint.link.shell import evaluate_carried, evaluate_command, evaluate_script, evaluate_text
 from distlint.link.shell_commands import EvaluatedCommand, EvaluatedWord, Evaluation
 from distlint.link.shell_paths import candidates, find_file
 from distlint.link.shell_state import Directory
@@ -19,6 +20,9 @@ from distlint.model.framework import LauncherSpec
 from distlint.model.launch import Argument, Launch, LaunchIndex, LaunchOption, WrittenFile
 from distlint.model.span import Span
 from distlint.model.value import Value, absent, known, unknown
+
+if TYPE_CHECKING:
+    from distlint.link.project import Project
 
 _NO = frozenset({"0", "false", "no", "n", "off"})
 _FILE_ENDINGS = (".json", ".yaml", ".yml", ".toml", ".py", ".txt", ".cfg", ".hjson", ".ini", ".sh", ".jsonl")
@@ -87,6 +91,38 @@ def launch_from_words(
     return replace(launch, environment={**environment, **launch.environment})
 
 
+def launches_of_words(
+    words: Sequence[EvaluatedWord], span: Span, specs: Sequence[LauncherSpec], project: Project
+) -> list[Launch]:
+    """The launches that a program makes by starting a command whose words may have holes."""
+    linker = _linker_of(specs, project)
+    line = linker.reader.read(words)
+    if line is None and not any(word.literal in ("bash", "sh") for word in words[:2]):
+        return []
+    evaluation = evaluate_command(words, span, *linker.surroundings())
+    found = [linker.launch_of(command) for command in evaluation.commands]
+    plain = linker.reader.python
+    return [_by_program(one) for one in found if one is not None and (one.launcher != plain or one.outer)]
+
+
+def launches_of_text(text: Text, span: Span, specs: Sequence[LauncherSpec], project: Project) -> list[Launch]:
+    """The launches that a program makes by handing a text to a shell."""
+    linker = _linker_of(specs, project)
+    evaluation = evaluate_text(text, span, *linker.surroundings())
+    found = [linker.launch_of(command) for command in evaluation.commands]
+    plain = linker.reader.python
+    return [_by_program(one) for one in found if one is not None and (one.launcher != plain or one.outer)]
+
+
+def _by_program(launch: Launch) -> Launch:
+    """A launch that a program makes, whose environment may be changed before in ways that we don't follow."""
+    return replace(launch, guards=launch.guards + 1)
+
+
+def _linker_of(specs: Sequence[LauncherSpec], project: Project) -> _Linker:
+    return _Linker(project.facts, specs, frozenset(project.paths), project.text_of)
+
+
 def _identity(launch: Launch) -> object:
     words = tuple((argument.text, argument.span) for argument in launch.arguments)
     environment = tuple((name, value.options) for name, value in launch.environment.items())
@@ -137,6 +173,11 @@ class _Linker:
         self.project_files = project_files
         self.reader = CommandReader(specs)
         self.read_text = read_text
+
+    def surroundings(self) -> tuple[Any, ...]:
+        """What a walk through commands needs: scripts, files, the words that only wrap a command, texts of files."""
+        shell_files = {path: facts.shell for path, facts in self.files.items() if facts.shell is not None}
+        return shell_files, self.project_files.__contains__, self.reader.wrapping, self.read_text
 
     # Launches
 

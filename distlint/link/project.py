@@ -179,10 +179,14 @@ class Project:
         launchers = [launcher for spec in self.specs for launcher in spec.launchers]
         return find_launches(self.facts, launchers, self.paths, self.text_of)
 
-    @property
+    @cached_property
     def launches(self) -> tuple[Launch, ...]:
-        """The launches of the project, in a fixed order."""
-        return self.launch_index.launches
+        """The launches of the project, in a fixed order: those of scripts and files, then those of Python programs."""
+        if not self.python_files:
+            return self.launch_index.launches
+        from distlint.link.python_launches import with_python_launches
+
+        return with_python_launches(self, self.launch_index.launches)
 
     # Definitions -------------------------------------------------------------------------------------------------
 

@@ -95,6 +95,36 @@ def evaluate_carried(
     return Evaluation(path, tuple(walk.commands), tuple(dict.fromkeys(walk.calls)), tuple(walk.notes))
 
 
+def evaluate_command(
+    words: Sequence[EvaluatedWord],
+    span: Span,
+    shell_files: Mapping[str, ShellFacts],
+    exists: Callable[[str], bool],
+    unwrap: Unwrap = lambda _: 0,
+    read: Callable[[str], str | None] = lambda _: None,
+) -> Evaluation:
+    """Walks one command whose words are evaluated already: what a program starts without a shell."""
+    walk = Walk(shell_files, exists, unwrap, read)
+    _Evaluator(walk).run_command(list(words), span)
+    return Evaluation(span.file, tuple(walk.commands), tuple(dict.fromkeys(walk.calls)), tuple(walk.notes))
+
+
+def evaluate_text(
+    text: Text,
+    span: Span,
+    shell_files: Mapping[str, ShellFacts],
+    exists: Callable[[str], bool],
+    unwrap: Unwrap = lambda _: 0,
+    read: Callable[[str], str | None] = lambda _: None,
+) -> Evaluation:
+    """Walks a text that a program hands to a shell."""
+    walk = Walk(shell_files, exists, unwrap, read)
+    evaluator = _Evaluator(walk)
+    with walk.isolated():
+        evaluator.follower.strings((text,), span, State(span.file, arguments=()), Context())
+    return Evaluation(span.file, tuple(walk.commands), tuple(dict.fromkeys(walk.calls)), tuple(walk.notes))
+
+
 class _Evaluator:
     """Runs statements; what they start is the follower's."""
 
@@ -105,6 +135,12 @@ class _Evaluator:
 
     def run_file(self, path: str) -> None:
         self.follower.run_file(path, State(path), Context())
+
+    def run_command(self, words: list[EvaluatedWord], span: Span) -> None:
+        state = State(span.file, arguments=())
+        with self.walk.isolated():
+            self._record(words, span, state, Context(), ())
+            self.follower.follow(words, span, state, Context())
 
     def run_carried(self, carried: Carried, path: str) -> None:
         state = State(path, arguments=())

@@ -178,7 +178,7 @@ class Follower:
                 self._text(*written, child, context)
             elif wrap is not None:
                 with self._walk.isolated():
-                    self._strings(wrap.texts, wrap.span, child, context)
+                    self.strings(wrap.texts, wrap.span, child, context)
             return
 
     def _wrapped_text(self, words: Sequence[EvaluatedWord], at: int) -> EvaluatedWord | None:
@@ -243,10 +243,10 @@ class Follower:
         if len(words) > 1:
             blank: Text = (Chunk(" "),)
             parts = [part for word in words[1:] for part in ((blank,), word.texts)]
-            self._strings(combine(parts[1:]), words[1].span, state, context)
+            self.strings(combine(parts[1:]), words[1].span, state, context)
         return UNDECIDED
 
-    def _strings(self, texts: Sequence[Text], span: Span, state: State, context: Context) -> None:
+    def strings(self, texts: Sequence[Text], span: Span, state: State, context: Context) -> None:
         """Runs each of the texts that a string may be, as if they were the arms of a decision."""
         if len(texts) == 1:
             self._string(texts[0], span, state, context)
@@ -261,7 +261,7 @@ class Follower:
     def _string_in_child(self, words: Sequence[EvaluatedWord], state: State, context: Context) -> None:
         """``bash -c string name arguments``."""
         with self._walk.isolated():
-            self._strings(words[0].texts, words[0].span, _child(state, state.script, words[2:]), context)
+            self.strings(words[0].texts, words[0].span, _child(state, state.script, words[2:]), context)
 
     def _string(self, text: Text, span: Span, state: State, context: Context) -> None:
         """Runs a text as commands; its unknown parts stay variables that nobody set."""

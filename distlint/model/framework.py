@@ -93,6 +93,26 @@ class ParserSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class StarterSpec:
+    """A function or class by which a Python program starts the processes of a job itself.
+
+    ``callee`` is its dotted name. ``processes`` and ``nodes`` are the parameters (name, position or ``None``) that count
+    the processes of a node and the nodes; ``total`` says that the first counts all nodes together; ``most`` is the
+    parameter with the largest number of nodes, which must be the same for the number to be known. ``default`` is the
+    number of processes without that argument, ``None`` for as many as the machine has devices. ``command`` are the
+    words in front of a list of words that the call takes.
+    """
+
+    callee: str
+    processes: tuple[str, int | None] = ("", None)
+    nodes: tuple[str, int | None] = ("", None)
+    most: tuple[str, int | None] = ("", None)
+    default: int | None = None
+    total: bool = False
+    command: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class FrameworkSpec:
     """What the early steps need to know of a framework: how it is recognised, imported, launched and installed."""
 
@@ -117,3 +137,4 @@ class FrameworkSpec:
     object by what made it (``pkg.Class().name``), or ``$NAME`` for an environment variable. Kinds are ``rank``,
     ``local-rank``, ``main`` (whether the rank is 0), ``local-main``, ``world`` (processes in all, more than one),
     ``devices`` (of a node) and ``initialized`` (true in a job)."""
+    starters: tuple[StarterSpec, ...] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from distlint.frameworks.deepspeed.launchers import LAUNCHERS
-from distlint.model.framework import FrameworkSpec, ParserSpec
+from distlint.model.framework import FrameworkSpec, ParserSpec, StarterSpec
 
 SPEC = FrameworkSpec(
     name="deepspeed",
@@ -29,6 +29,7 @@ SPEC = FrameworkSpec(
         "generate(",
     ),
     launchers=LAUNCHERS,
+    starters=(StarterSpec("deepspeed.launcher.runner.main", command=("deepspeed",)),),
     parsers=(
         # deepspeed/__init__.py, _add_core_arguments: the deepscale spellings are still accepted
         ParserSpec(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from distlint.frameworks.huggingface.launchers import LAUNCHERS
-from distlint.model.framework import FrameworkSpec, ParserSpec
+from distlint.model.framework import FrameworkSpec, ParserSpec, StarterSpec
 
 SPEC = FrameworkSpec(
     name="huggingface",
@@ -36,6 +36,12 @@ SPEC = FrameworkSpec(
         ("accelerate.accelerator.Accelerator", "accelerate.Accelerator"),
         ("accelerate.utils.DeepSpeedPlugin", "accelerate.DeepSpeedPlugin"),
         ("accelerate.utils.dataclasses.DeepSpeedPlugin", "accelerate.DeepSpeedPlugin"),
+        ("accelerate.launchers.notebook_launcher", "accelerate.notebook_launcher"),
+        ("accelerate.launchers.debug_launcher", "accelerate.debug_launcher"),
+    ),
+    starters=(
+        StarterSpec("accelerate.notebook_launcher", ("num_processes", 2), nodes=("num_nodes", None)),
+        StarterSpec("accelerate.debug_launcher", ("num_processes", 2), default=2),
     ),
     rank_sources=(
         ("accelerate.Accelerator().is_main_process", "main"),

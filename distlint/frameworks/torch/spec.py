@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from distlint.frameworks.torch.launchers import LAUNCHERS
-from distlint.model.framework import FrameworkSpec
+from distlint.model.framework import FrameworkSpec, StarterSpec
 
 SPEC = FrameworkSpec(
     name="torch",
@@ -23,6 +23,8 @@ SPEC = FrameworkSpec(
         b"LOCAL_RANK",
         b"torch.nn.parallel",
         b"SyncBatchNorm",
+        b"torch.multiprocessing",
+        b"torchrun",
     ),
     config_keys=(),
     words=(
@@ -51,6 +53,18 @@ SPEC = FrameworkSpec(
         ),
         ("torch.distributed._composable.fsdp.fully_shard", "torch.distributed.fsdp.fully_shard"),
         ("torch.multiprocessing.spawn.spawn", "torch.multiprocessing.spawn"),
+        ("torch.distributed.launcher.api.LaunchConfig", "torch.distributed.launcher.LaunchConfig"),
+    ),
+    starters=(
+        StarterSpec("torch.multiprocessing.spawn", ("nprocs", 2), default=1),
+        StarterSpec("torch.multiprocessing.start_processes", ("nprocs", 2), default=1),
+        StarterSpec(
+            "torch.distributed.launcher.LaunchConfig",
+            ("nproc_per_node", 2),
+            nodes=("min_nodes", 0),
+            most=("max_nodes", 1),
+        ),
+        StarterSpec("torch.distributed.run.main", command=("torchrun",)),
     ),
     rank_sources=(
         ("torch.distributed.get_rank", "rank"),
