@@ -89,9 +89,10 @@ def _appended(context: CheckContext, contract: Contract) -> str:
 
 
 def _spec(context: CheckContext, contract: Contract) -> LauncherSpec:
-    launchers = (launcher for spec in context.project.specs for launcher in spec.launchers)
-    found: LauncherSpec = next(launcher for launcher in launchers if launcher.name == contract.launch.launcher)
-    return found
+    """The description of a launch's launcher; an empty one for processes that a program starts itself."""
+    launchers: Iterator[LauncherSpec] = (one for spec in context.project.specs for one in spec.launchers)
+    name = contract.launch.launcher
+    return next((one for one in launchers if one.name == name), LauncherSpec(name, (), ()))
 
 
 def _plain(flag: str) -> str:
