@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from typing import TypeGuard
 
 from distlint.link.shell_values import Break, Chunk, Hole, Piece, Text, merged, places_of, plain
 from distlint.model.shell import Expansion, Word
@@ -94,18 +96,23 @@ def aligned(options: Sequence[Sequence[Text]], span: Span) -> list[tuple[tuple[T
     """
     if len(options) == 1:
         words = options[0]
-        return [((text,), span if len(words) == 1 else inner_span(text, span)) for text in words]
+        places = _places(words, span)
+        return [((text,), place) for text, place in zip(words, places, strict=True)]
     if len({len(option) for option in options}) == 1:
         rows = [merged(row) for row in zip(*options, strict=True)]
-        return [(row, span if len(rows) == 1 else inner_span(row[0], span)) for row in rows]
+        return list(zip(rows, _places([row[0] for row in rows], span), strict=True))
     shortest = min(len(option) for option in options)
     head = _common(options, shortest)
     tail = _common([option[::-1] for option in options], shortest - head)
     reference = max(options, key=len)
+    places = _places(reference, span)
     hole: Text = (Hole("", "the number of words differs by path", (span,), many=True, outside=False),)
-    found: list[tuple[tuple[Text, ...], Span]] = [((text,), inner_span(text, span)) for text in reference[:head]]
+    found: list[tuple[tuple[Text, ...], Span]] = [
+        ((text,), place) for text, place in zip(reference[:head], places[:head], strict=True)
+    ]
     found.append(((hole,), span))
-    found += [((text,), inner_span(text, span)) for text in reference[len(reference) - tail :]]
+    last = len(reference) - tail
+    found += [((text,), place) for text, place in zip(reference[last:], places[last:], strict=True)]
     return found
 
 
@@ -116,16 +123,32 @@ def _common(options: Sequence[Sequence[Text]], limit: int) -> int:
     return count
 
 
-def inner_span(text: Text, outer: Span) -> Span:
-    """The place of one word among the several that an expansion at ``outer`` became.
+def _places(words: Sequence[Text], outer: Span) -> list[Span]:
+    """The places of the words that an expansion at ``outer`` became: ``outer`` itself where it became only one.
 
-    ``outer`` itself when it has no single place.
+    A list of options is often handed through several variables (``ARGS="$ARGS --x 1"``, ``A=("${A[@]}" --x)``). An
+    expansion that brought several words says nothing about any of them, so a word's place lies behind all of those.
     """
-    spans = [
-        _piece_span(piece, 1)
-        for piece in text
-        if not isinstance(piece, Break) and (isinstance(piece, Hole) or piece.text)
-    ]
+    if len(words) == 1:
+        return [outer]
+    brought = Counter(trail for text in words for trail in {trail for piece in text for trail in _trails(piece)})
+    several = {trail for trail, count in brought.items() if count > 1}
+    return [_place(text, several, outer) for text in words]
+
+
+def _has_place(piece: Piece) -> TypeGuard[Chunk | Hole]:
+    return not isinstance(piece, Break) and (isinstance(piece, Hole) or bool(piece.text))
+
+
+def _trails(piece: Piece) -> Iterator[tuple[Span, ...]]:
+    """The expansions that a piece came through, from the outermost one to each of the inner ones."""
+    if _has_place(piece):
+        yield from (piece.uses[:count] for count in range(2, len(piece.uses) + 1))
+
+
+def _place(text: Text, several: Collection[tuple[Span, ...]], outer: Span) -> Span:
+    """The place of one of several words; ``outer`` when it has no single place."""
+    spans = [_piece_span(piece, several) for piece in text if _has_place(piece)]
     if not spans or None in spans or len({span.file for span in spans if span is not None}) != 1:
         return outer
     first, last = spans[0], spans[-1]
@@ -134,10 +157,12 @@ def inner_span(text: Text, outer: Span) -> Span:
     return Span(first.file, *first.start, *last.end)
 
 
-def _piece_span(piece: Chunk | Hole, level: int) -> Span | None:
-    """Where a piece stands when ``level`` expansions around it are looked through."""
-    if len(piece.uses) > level:
-        return piece.uses[level]
+def _piece_span(piece: Chunk | Hole, several: Collection[tuple[Span, ...]]) -> Span | None:
+    """Where a piece stands when the expansions that brought several words are looked through."""
+    uses = piece.uses
+    level = next((count for count in range(len(uses), 1, -1) if uses[:count] in several), 1)
+    if len(uses) > level:
+        return uses[level]
     if isinstance(piece, Chunk) and piece.at is not None and "\n" not in piece.text:
         file, line, column = piece.at
         return Span(file, line, column, line, column + len(piece.text))

@@ -92,6 +92,21 @@ def test_words_of_a_quoted_variable_have_their_own_places() -> None:
     assert [word.span.start for word in found.words[1:]] == [(1, 7), (1, 12), (2, 3), (2, 8)]
 
 
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        (
+            'N=8\nA="--tp $N \\\n --pp 2"\nA="$A --lr 1"\nC="x.py $A"\nrun $C\n',
+            [(5, 4), (2, 4), (2, 9), (3, 2), (3, 7)],
+        ),
+        ('N=8\nA=(--tp $N)\nA=("${A[@]}" --pp 2)\nA=("${A[@]}" --lr 1)\nrun "${A[@]}"\n', [(2, 4), (2, 9), (3, 14)]),
+    ],
+)
+def test_words_keep_their_places_through_lists_that_are_added_to(text: str, places: list[tuple[int, int]]) -> None:
+    (found,) = commands(text)
+    assert [word.span.start for word in found.words[1 : len(places) + 1]] == places
+
+
 def test_an_undecided_branch_leaves_both_values_and_a_decided_one_only_its_own() -> None:
     (first,) = commands("if [ $X = 1 ]; then A=1; else A=2; fi\nrun $A\n")
     assert set(first.words[1].value.options) == {"1", "2"}
