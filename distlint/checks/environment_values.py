@@ -2,11 +2,11 @@
 
 Parameters: ``variables``, a list of tables with ``names`` and the form of the value: ``words`` (those that are taken, in
 any case), ``whole`` (lowest and highest whole number), ``counts`` (true: whole numbers above zero, with commas),
-``leading`` (true: whatever begins with a number, as C reads it), ``devices`` (true: a list of device numbers), or ``settings`` (a table: key to kind, for a list
-``key:value,key:value``; kinds are ``boolean``, ``whole``, ``megabytes``, ``fraction``, ``divisions``, ``any``, and a
-list of words). ``help`` may differ from the rule's; ``lead`` says how the message goes on behind the name.
-``replaced-by-launchers`` lists names whose value in a launch script is not seen by processes that a launcher starts.
-Values come from the launches and from what the program itself stores.
+``leading`` (true: whatever begins with a number, as C reads it), ``devices`` (true: a list of device numbers), or
+``settings`` (a table: key to kind, for a list ``key:value,key:value``; kinds are ``boolean``, ``whole``, ``megabytes``,
+``fraction``, ``divisions``, ``any``, and a list of words). ``help`` may differ from the rule's; ``lead`` says how the
+message goes on behind the name. ``replaced-by-launchers`` lists names whose value in a launch script is not seen by
+processes that a launcher starts. Values come from the launches and from what the program itself stores.
 """
 
 from __future__ import annotations

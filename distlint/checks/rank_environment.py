@@ -1,8 +1,9 @@
 """A script that takes its rank from the environment, started by something that does not set it.
 
-Parameters: ``launchers`` (plain starters), ``schedulers`` (what may stand around these: they set variables of their own only), ``variables`` (what a process of a job needs), ``callees`` (library
-functions that read them), and ``given-by`` (of a callee: arguments any of which makes it do without); ``callees-only`` (whether
-the program's own reads of the variables are left out); ``unless-pinned`` (packages with which the callees do without).
+Parameters: ``launchers`` (plain starters), ``schedulers`` (what may stand around these: they set variables of their own
+only), ``variables`` (what a process of a job needs), ``callees`` (library functions that read them), and ``given-by``
+(of a callee: arguments any of which makes it do without); ``callees-only`` (whether the program's own reads of the
+variables are left out); ``unless-pinned`` (packages with which the callees do without).
 """
 
 from __future__ import annotations

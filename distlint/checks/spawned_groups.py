@@ -29,7 +29,7 @@ def spawned_groups(context: CheckContext) -> Iterator[Finding]:
         if mentions(project, closure, variables) or not _is_plain(project, starter.file, variables):
             continue
         yield context.finding(
-            f"the spawned processes look for `{sorted(variables)[0]}`, which nothing in the program sets",
+            f"the spawned processes look for `{min(variables)}`, which nothing in the program sets",
             groups[0].span,
             related=[Related(starter.span, "the processes are started here, with the environment as it is")],
         )
