@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.knowledge.gpu_memory import Device, find_device
+from distlint.model.document import Leaf, Mapping, Node, Sequence
 from distlint.model.launch import Launch
 from distlint.model.span import Span
 
@@ -64,12 +65,38 @@ def _requests(project: Project, launch: Launch | None) -> Iterator[tuple[str, Sp
             if option is not None and isinstance(option.value.only, str):
                 yield option.value.only, option.span
         outer = outer.outer
-    files = dict.fromkeys([launch.file, launch.span.file]) if launch is not None else {}
-    for file in files:
+    if launch is None:
+        return
+    for file in dict.fromkeys([launch.file, launch.span.file]):
         facts = project.file_facts(file) if file else None
+        for document in facts.documents if facts is not None else ():
+            if document.root.span.contains(launch.span):
+                yield from _selected(document.root)
         for prefix, words in facts.shell.directives if facts is not None and facts.shell is not None else ():
             if prefix == "SBATCH":
                 yield from _header_requests([(word.literal, word.span) for word in words])
+
+
+_SELECTORS = frozenset({"nvidia.com/gpu.product", "cloud.google.com/gke-accelerator", "gpu.nvidia.com/class",
+                        "accelerator"})  # fmt: skip
+"""Labels of nodes by which a cluster's manifest chooses a kind of device."""
+
+MAX_DEPTH = 40
+
+
+def _selected(node: Node, depth: int = 0) -> Iterator[tuple[str, Span]]:
+    """The kinds of devices that a manifest selects."""
+    if depth > MAX_DEPTH:
+        return
+    if isinstance(node, Mapping):
+        for entry in node.entries:
+            if entry.key in _SELECTORS and isinstance(entry.node, Leaf) and isinstance(entry.node.value.only, str):
+                yield entry.node.value.only, entry.node.span
+            else:
+                yield from _selected(entry.node, depth + 1)
+    elif isinstance(node, Sequence):
+        for item in node.items:
+            yield from _selected(item, depth + 1)
 
 
 def _header_requests(words: list[tuple[str | None, Span]]) -> Iterator[tuple[str, Span]]:

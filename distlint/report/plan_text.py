@@ -193,7 +193,7 @@ def _states(project: Project, plan: RunPlan) -> Iterator[str]:
         name = (
             f"{sketch.sharded_by} stage {shown(sketch.sharding)}" if sketch.sharded_by == "ZeRO" else sketch.sharded_by
         )
-        yield _row("sharding", f"{name}: {what}" if what else f"{name}: ?")
+        yield _row("sharding", f"{name}: {what or '?'}" if name else "?")
     parts = []
     if not sketch.optimizer.is_absent:
         parts.append(shown(sketch.optimizer))
@@ -226,7 +226,7 @@ def _memory(plan: RunPlan) -> Iterator[str]:
     place = f" ({_place(plan, shape.span.file, shape.span.line)})" if shape.span is not None else ""
     yield _row(
         "model",
-        f"{parameters_text(budget.parameters)} parameters, {parameters_text(budget.share)} on the fullest device{place}",
+        f"{parameters_text(budget.parameters)} parameters, {parameters_text(budget.share)} in the largest part{place}",
     )
     parts = []
     if budget.least is not None:

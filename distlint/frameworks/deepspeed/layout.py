@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from distlint.frameworks.deepspeed.use import NEOX, UNKNOWN_HOST, Use
+from distlint.frameworks.deepspeed.use import NATIVE, NEOX, UNKNOWN_HOST, Use
 from distlint.frameworks.given import given
 from distlint.model.layout import DATA, PIPELINE, SEQUENCE, TENSOR, Axis, Layout
 from distlint.model.sketch import Sketch
@@ -19,6 +19,7 @@ from distlint.model.value import Value, absent, computed, known, one_of, unknown
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
+    from distlint.model.launch import Launch, Run
 
 _RANK = 10
 
@@ -52,8 +53,27 @@ def sketch_of(project: Project, subject: Subject) -> Sketch | None:
     sketch.offload_optimizer = _offload(subject, "zero_optimization.offload_optimizer", "zero_optimization.cpu_offload")
     sketch.offload_parameters = _offload(subject, "zero_optimization.offload_param", "")
     own = ("bf16.bf16_master_weights_and_grads", "fp16.fp16_master_weights_and_grads", "torch_autocast.enabled")
+    if use.host == NATIVE and use.run is not None and use.run.launch is not None:
+        _add_model(project, use, use.run, use.run.launch, sketch)
     sketch.master = known(not any(given(subject, path).only not in (None, False) for path in own))
     return sketch
+
+
+def _add_model(project: Project, use: Use, run: Run, launch: Launch, sketch: Sketch) -> None:
+    """The model that a script of its own loads, where it makes one engine and trains it."""
+    from distlint.frameworks.huggingface.layout import trains_all
+    from distlint.frameworks.huggingface.model_configs import model_of
+    from distlint.frameworks.huggingface.training_arguments import words_as_settings
+
+    closure = project.closure(run.script_file)
+    engines = [found for found in project.calls_to({"deepspeed.initialize"}) if found.file in closure]
+    if len(engines) != 1 or use.call is None:
+        return
+    words = {name: value for name, value, _ in words_as_settings(launch)}
+    sketch.shape = model_of(project, run, words)
+    if sketch.shape is not None:
+        trains = any(".backward(" in project.text_of(file) for file in closure)
+        sketch.plain = trains_all(project, run, words) if trains else unknown("it is not seen to train")
 
 
 def _layout(project: Project, subject: Subject, world: Value) -> Layout | None:

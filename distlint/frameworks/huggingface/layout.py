@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 _RELAYED_RANK, _TRAINER_RANK, _ACCELERATE_RANK = 3, 5, 7
 _STAGE = re.compile(r"(?:zero|z|stage)[_-]?([0-3])(?!\d)", re.IGNORECASE)
-_PARTIAL = ("lora", "peft", "requires_grad", "bitsandbytes", "load_in_", "freeze", "quantiz", "galore", "adapter")
-"""Words in the program that tell that perhaps not all weights are trained as they are."""
+_PARTIAL = ("lora", "peft", "requires_grad", "bitsandbytes", "load_in_", "freeze", "quantiz", "galore", "adapter",
+            "tp_plan", "device_map", "parallelize", "devicemesh", "device_mesh", "fully_shard", "fullysharded")  # fmt: skip
+"""Words in the program that tell that perhaps not all weights are trained as they are, or are spread by the program itself."""
 
 _STRATEGIES = {
     "1": 3, "FULL_SHARD": 3, "2": 2, "SHARD_GRAD_OP": 2, "3": 0, "NO_SHARD": 0, "4": 3, "HYBRID_SHARD": 3, "5": 2,
@@ -43,6 +44,9 @@ def training_sketch(project: Project, subject: Subject) -> Sketch | None:
     strategy, sharded = _trainer_strategy(subject)
     sketch.layout = _replicated(sketch.world, subject.run, strategy)
     sketch.sharding, sketch.sharded_by = sharded, "FSDP" if sharded.only or sharded.is_unknown else ""
+    elsewhere = _sharded_elsewhere(subject)
+    if sharded.is_absent and elsewhere:
+        sketch.sharding = sketch.offload_optimizer = sketch.offload_parameters = unknown(elsewhere)
     sketch.micro_batch = given(subject, "per_device_train_batch_size")
     sketch.accumulation = given(subject, "gradient_accumulation_steps")
     sketch.precision = _trainer_precision(subject)
@@ -57,6 +61,17 @@ def training_sketch(project: Project, subject: Subject) -> Sketch | None:
         sketch.shape = replace(sketch.shape, sequence=length if type(length) is int and length > 0 else 0)
     sketch.plain = _plain(project, subject)
     return sketch
+
+
+def _sharded_elsewhere(subject: Subject) -> str:
+    """What may say how the model is sharded beside the arguments, in words; ``""`` where nothing may."""
+    setting = subject.settings.get("deepspeed")
+    if setting is not None and not (setting.value.is_known and not setting.value.only):
+        return "the DeepSpeed configuration is not known"
+    launch = subject.run.launch if subject.run is not None else None
+    if launch is not None and launch.launcher == "accelerate":
+        return "accelerate's configuration is not known"
+    return ""
 
 
 def relayed_sketch(subject: Subject) -> Sketch | None:
@@ -107,6 +122,13 @@ def accelerate_sketch(subject: Subject) -> Sketch | None:
         sketch.layout = _megatron(subject, sketch.world)
         return sketch
     strategy = absent()
+    launch = subject.run.launch
+    if launch is not None and any(name in launch.options for name in ("use-fsdp", "use-deepspeed", "use-megatron-lm")):
+        # options of the launcher win over its file
+        return sketch
+    if kind in ("MULTI_GPU", "NO"):
+        sketch.sharding = known(0)
+        sketch.offload_optimizer = sketch.offload_parameters = known(False)
     if kind == "FSDP":
         strategy = _accelerate_strategy(subject)
         sketch.sharding, sketch.sharded_by = strategy.map(lambda word: _STRATEGIES[word]), "FSDP"
@@ -218,14 +240,19 @@ def _plain(project: Project, subject: Subject) -> Value:
     """Whether the program trains all weights: nothing in its files or arguments speaks of anything else."""
     if subject.run is None or "" in subject.open_blocks:
         return unknown("arguments may be given where we can't see")
-    if _speaks(subject.settings):
-        return known(False)
-    texts = [project.text_of(file).lower() for file in sorted(project.closure(subject.run.script_file))]
-    if any(_speaks([text]) for text in texts):
-        return known(False)
+    whole = trains_all(project, subject.run, subject.settings)
     trains = given(subject, "do_train")
-    return known(trains.only is True or not any("do_train" in text for text in texts))
+    if whole.only is True and trains.only is not True and _mention(project, subject.run, "do_train"):
+        return unknown("whether it trains is an option")
+    return whole
 
 
-def _speaks(texts: Iterable[str]) -> bool:
-    return any(word in text for text in texts for word in _PARTIAL)
+def trains_all(project: Project, run: Run, names: Iterable[str]) -> Value:
+    """Whether neither the files of a run nor its options speak of adapters, frozen or quantized weights."""
+    if any(word in name for name in names for word in _PARTIAL):
+        return known(False)
+    return known(not any(_mention(project, run, word) for word in _PARTIAL))
+
+
+def _mention(project: Project, run: Run, word: str) -> bool:
+    return any(word in project.text_of(file).lower() for file in project.closure(run.script_file))

@@ -6,6 +6,7 @@ not counted.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distlint.link.abstract import node_of
@@ -49,6 +50,11 @@ _NAMES = {
     "positions": ("max_position_embeddings", "n_positions"),
 }
 
+_CHANGED = re.compile(
+    r"(?:num_hidden_layers|n_layers?|hidden_size|intermediate_size|num_local_experts)[\"']?\]?\s*[=:](?!=)"
+)
+"""A program that sets one of the sizes makes another model than its file describes."""
+
 MAX_LAYERS = 4096
 """A model with more layers than this is not counted."""
 
@@ -72,7 +78,9 @@ def model_of(project: Project, run: Run | None, words: dict[str, Value]) -> Mode
         for path in _loaded(project, run):
             _add(project, path, run, shapes)
     found = list(shapes.values())
-    return found[0] if len(found) == 1 else None
+    if len(found) != 1 or any(_CHANGED.search(project.text_of(file)) for file in project.closure(run.script_file)):
+        return None
+    return found[0]
 
 
 def _loaded(project: Project, run: Run) -> list[Value]:

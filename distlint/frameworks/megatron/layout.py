@@ -41,7 +41,7 @@ _SHARDING = {"no_shard": 0, "optim": 1, "optim_grads": 2, "optim_grads_params": 
 """``--data-parallel-sharding-strategy`` (core 0.11 to 0.19) as ZeRO's stages."""
 
 _SMALLER_STATES = ("fp8_param_gather", "use_precision_aware_optimizer", "fp4_param_gather", "optimizer_cpu_offload",
-                   "cpu_optimizer", "use_legacy_models")  # fmt: skip
+                   "cpu_optimizer", "use_legacy_models", "offload_optimizer_states", "cpu_offloading")  # fmt: skip
 
 
 def sketch_of(subject: Subject) -> Sketch | None:

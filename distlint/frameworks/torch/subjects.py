@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from distlint.frameworks.torch.layout import KIND
 from distlint.model.subject import SubjectKind
 
-KINDS: tuple[SubjectKind, ...] = ()
+KINDS: tuple[SubjectKind, ...] = (KIND,)
