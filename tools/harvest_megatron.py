@@ -20,6 +20,7 @@ import sys
 import tarfile
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +43,10 @@ RELEASES: dict[str, list[tuple[str, str, str]]] = {
         ("23.06", "23.06", "0.0.4"),
         *((f"core_v{version}", f"core {version}", version) for version in CORE),
     ],
-    # the repository has no releases of its own: what stood there on a day
+    # the repository has no releases of its own: what stood there on a day; older copies are of Megatron-LM 1
     "megatron-deepspeed": [
+        ("v1.0", "v1.0", "1.0"),
+        ("8c119d80", "October 2021", "2021.10.10"),
         ("5e8d5784", "December 2022", "2022.12.12"),
         ("5d40884c", "July 2023", "2023.7.21"),
         ("a8a684d9", "November 2023", "2023.11.3"),
@@ -168,12 +171,23 @@ def read_flags(checkout: Checkout, outside: dict[str, list[Added]]) -> Table:
         raise SystemExit(f"{checkout.root}: parse_args is not where it was")
     walker = Walker(checkout)
     walker.walk(function, [None])
-    added = walker.added
+    added = [*walker.added, *_further(checkout)]
     for name in walker.outside:
         added = [*added, *outside.get(name, [])]
         if name not in outside and name != "extra_args_provider":
             raise SystemExit(f"{checkout.root}: {name} is handed the parser")
     return flag_table(checkout, added)
+
+
+def _further(checkout: Checkout) -> list[Added]:
+    """Options that the entry scripts add where a package is installed (``extra_args_provider=add_modelopt_args``)."""
+    module = checkout.module("megatron.post_training.arguments")
+    function = checkout.lookup(module, "add_modelopt_args") if module else None
+    if not isinstance(function, Definition):
+        return []
+    walker = Walker(checkout)
+    walker.walk(function, [PARSER])
+    return [replace(one, perhaps=True) for one in walker.added]
 
 
 def launcher_flags(folder: Path) -> dict[str, list[Added]]:

@@ -23,6 +23,7 @@ class ReleaseTable:
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         self._labels: list[str] = [label for label, _ in data["releases"]]
+        self._versions: list[str] = [order for _, order in data["releases"]]
         self._orders = [version_order(order) for _, order in data["releases"]]
         self._entries: list[dict[str, Any]] = data["entries"]
         self._names: dict[str, int | list[list[Any]]] = data["names"]
@@ -77,6 +78,10 @@ class ReleaseTable:
         spans = self._names[name]
         first: int = 0 if isinstance(spans, int) else spans[0][0]
         return first
+
+    def version(self, index: int) -> str:
+        """The version at which a release stands."""
+        return self._versions[index]
 
     def label(self, index: int) -> str:
         """How messages call a release."""

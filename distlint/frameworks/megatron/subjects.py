@@ -14,6 +14,7 @@ from distlint.frameworks.megatron.calls import INITIALIZE, call_settings, config
 from distlint.frameworks.megatron.command_line import CommandSettings, is_megatron, read_command, strays_of
 from distlint.frameworks.megatron.flags import DEEPSPEED
 from distlint.frameworks.megatron.neox import NeoxSettings, documents_of, looks_like_neox, read_neox
+from distlint.frameworks.megatron.refusals import refusals
 from distlint.frameworks.megatron.settings import PARALLEL_SIZES, command_default, default, known_path
 from distlint.frameworks.megatron.sizes import PIPELINE, TENSOR, Given, derived_names, shrunk
 from distlint.frameworks.megatron.stages import stage_names
@@ -111,7 +112,11 @@ def _command_subject(project: Project, launch: Launch) -> Subject:
         default=default,
         taken=lambda setting: lowered.get(setting.path, setting.value),
         run=run,
-        extra={"command": launch.span, "launch": launch},
+        extra={
+            "command": launch.span,
+            "launch": launch,
+            "refusals": lambda: refusals(project, launch, read, versions),
+        },
         sketch=_sketch,
     )
 
