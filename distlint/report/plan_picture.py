@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 MAX_NODES = 64
 """With more nodes than this the middle ones are left out."""
 SHOWN_ENDS = 12
-"""How many nodes stand at either end then."""
+"""How many nodes stand at either end where the replicas do not tell which ones to leave out."""
+MAX_COLLAPSED = 1 << 16
+"""In a job with more ranks than this nobody looks for the replicas."""
 MAX_CELLS = 1024
 PER_BOX = 8
 """Ranks in a box where nobody knows how many a node has."""
@@ -136,7 +138,7 @@ def _boxes(plan: RunPlan, grid: Grid, top: int) -> tuple[list[str], int]:
     box_width = columns * (CELL + GAP) + GAP
     box_height = rows * (HEIGHT + GAP) + GAP + 18
     across = max((WIDTH - 2 * PAD + GAP) // (box_width + GAP), 1)
-    shown_nodes = _shown(count, size)
+    shown_nodes = _shown(grid, count, size)
     lines: list[str] = []
     slot = 0
     last = -1
@@ -144,7 +146,7 @@ def _boxes(plan: RunPlan, grid: Grid, top: int) -> tuple[list[str], int]:
         if node != last + 1:
             slot += (-slot) % across
             y = top + slot // across * (box_height + GAP)
-            left = f"nodes {last + 1} to {node - 1} go on in the same way"
+            left = f"nodes {last + 1} to {node - 1} go on in the same way" if known else "further ranks in the same way"
             lines.append(f'<text class="dim" x="{PAD}" y="{y + 14}">{escaped(left)}</text>')
             top += 26
         x = PAD + slot % across * (box_width + GAP)
@@ -159,13 +161,25 @@ def _boxes(plan: RunPlan, grid: Grid, top: int) -> tuple[list[str], int]:
         slot += 1
         last = node
     used = -(-slot // across)
+    if last < count - 1:
+        y = top + used * (box_height + GAP)
+        lines.append(f'<text class="dim" x="{PAD}" y="{y + 14}">nodes up to {count - 1} go on in the same way</text>')
+        top += 26
     return lines, top + used * (box_height + GAP) + PAD
 
 
-def _shown(count: int, size: int) -> Sequence[int]:
-    """The nodes that are drawn: all of a few, else the first ones and the last ones."""
-    if count <= MAX_NODES and count * size <= MAX_CELLS:
+def _shown(grid: Grid, count: int, size: int) -> Sequence[int]:
+    """The nodes that are drawn: all of a few; else those with the first or last replica; else the first and last ones."""
+    most = min(MAX_NODES, MAX_CELLS // size)
+    if count <= most:
         return range(count)
+    replicas = [name for name in (DATA, SHARD) if name in grid.names and grid.sizes[grid.names.index(name)] > 2]
+    if replicas and grid.world <= MAX_COLLAPSED:
+        last = grid.sizes[grid.names.index(replicas[0])] - 1
+        for wanted in ((0, last), (0,)):
+            nodes = sorted({rank // size for rank in range(grid.world) if grid.at(replicas[0], rank) in wanted})
+            if len(nodes) <= most:
+                return nodes
     ends = max(min(SHOWN_ENDS, MAX_CELLS // (2 * size)), 1)
     return [*range(min(ends, count)), *range(max(count - ends, ends), count)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from distlint.model.layout import TITLES, Layout
+from distlint.model.layout import EXPERT, EXPERT_TENSOR, TITLES, Grid, Layout
 from distlint.model.value import State, Value
 from distlint.planning.origins import Place, places_of
 from distlint.report.terminal import harmless
@@ -77,7 +77,7 @@ def _word(value: object) -> str:
 
 def _counts(project: Project, plan: RunPlan) -> Iterator[str]:
     parts = ""
-    if not plan.nodes.is_absent and not plan.per_node.is_absent and plan.sketch.framework != "none":
+    if not plan.nodes.is_absent and not plan.per_node.is_absent:
         nodes, per_node = shown(plan.nodes), shown(plan.per_node)
         if nodes != "?" or per_node != "?":
             parts = f" = {nodes} node{'' if nodes == '1' else 's'} × {per_node}"
@@ -132,14 +132,21 @@ def _layout_lines(plan: RunPlan, layout: Layout) -> Iterator[str]:
         yield _row("", "layers with experts: " + " × ".join(f"{a.name} {shown(a.size)}" for a in layout.expert_axes))
     if not layout.virtual_stages.is_absent:
         yield _row("", f"virtual stages on each pipeline rank: {shown(layout.virtual_stages)}")
-    grid, per_node = plan.grid(), plan.per_node.only
+    grid = plan.grid()
     if grid is None or grid.world < 2:
         return
+    yield from _group_lines(grid, grid.names, plan.per_node.only)
+    experts = layout.expert_grid()
+    if experts is not None and experts.world == grid.world:
+        yield from _group_lines(experts, (EXPERT, EXPERT_TENSOR), plan.per_node.only)
+
+
+def _group_lines(grid: Grid, names: Sequence[str], per_node: object) -> Iterator[str]:
     for name, size in zip(grid.names, grid.sizes, strict=True):
-        if size > 1:
+        if size > 1 and name in names:
             first = next(iter(grid.groups(name)))
             nodes = ""
-            if type(per_node) is int and per_node > 0:
+            if isinstance(per_node, int) and per_node > 0:
                 count = len({rank // per_node for rank in first})
                 nodes = ", on one node" if count == 1 else f", on {count} nodes"
             yield _row(
