@@ -94,6 +94,22 @@ def exclusive(first: Launch, second: Launch) -> bool:
     return any(arms.get(number // 100, number % 100) != number % 100 for number in second.branch)
 
 
+def in_blocks(launch: Launch) -> bool:
+    """Whether ranks fill one node after the other: launchers of their own do, a scheduler unless it is told to scatter."""
+    scheduler = launch.outer
+    while scheduler is not None:
+        spread = scheduler.option("distribution")
+        mapping = scheduler.option("map-by")
+        if not spread.is_absent and not str(spread.only).startswith("block"):
+            return False
+        if not mapping.is_absent and not str(mapping.only).startswith(("ppr", "slot", "core", "socket")):
+            return False
+        if "bynode" in scheduler.options:
+            return False
+        scheduler = scheduler.outer
+    return True
+
+
 class WrittenFile(NamedTuple):
     """A file that a script writes from a here-document, usually a configuration.
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field, fields, replace
 from typing import TYPE_CHECKING
 
-from distlint.model.launch import Launch
+from distlint.model.launch import Launch, in_blocks
 from distlint.model.layout import DATA, SHARD, Grid, Layout
 from distlint.model.record import dataclass
 from distlint.model.sketch import Sketch
@@ -44,6 +44,11 @@ class RunPlan:
     """(axis, groups that lie on several nodes, groups in all), for axes of which any does."""
     unknown: tuple[tuple[str, str], ...] = field(default=())
     """What is not known, and why."""
+
+    @property
+    def blocks(self) -> bool:
+        """Whether ranks fill one node after the other: a scheduler that starts each of them may scatter them."""
+        return self.launch is None or self.launch.launcher != PLAIN or in_blocks(self.launch)
 
     @property
     def layout(self) -> Layout | None:
@@ -238,7 +243,7 @@ def _agreed(values: Sequence[tuple[int, Value]]) -> Value:
 
 def _splits(plan: RunPlan) -> Iterator[tuple[str, int, int]]:
     grid, per_node = plan.grid(), plan.per_node.only
-    if grid is None or type(per_node) is not int or per_node < 1 or plan.nodes.only == 1:
+    if grid is None or type(per_node) is not int or per_node < 1 or plan.nodes.only == 1 or not plan.blocks:
         return
     for name, size in zip(grid.names, grid.sizes, strict=True):
         if size > 1 and (split := grid.split_groups(name, per_node)):

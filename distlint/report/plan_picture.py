@@ -127,9 +127,9 @@ def _lined(grid: Grid) -> bool:
 
 
 def _boxes(plan: RunPlan, grid: Grid, top: int) -> tuple[list[str], int]:
-    per_node = plan.per_node.only
-    known = type(per_node) is int and per_node > 0
-    size = per_node if known else min(PER_BOX, grid.world)
+    told = plan.per_node.only if plan.blocks else None
+    known = type(told) is int and told > 0
+    size: int = told if known else min(PER_BOX, grid.world)
     count = -(-grid.world // size)
     columns = min(size, 8)
     rows = -(-size // columns)

@@ -135,10 +135,11 @@ def _layout_lines(plan: RunPlan, layout: Layout) -> Iterator[str]:
     grid = plan.grid()
     if grid is None or grid.world < 2:
         return
-    yield from _group_lines(grid, grid.names, plan.per_node.only)
+    per_node = plan.per_node.only if plan.blocks else None
+    yield from _group_lines(grid, grid.names, per_node)
     experts = layout.expert_grid()
     if experts is not None and experts.world == grid.world:
-        yield from _group_lines(experts, (EXPERT, EXPERT_TENSOR), plan.per_node.only)
+        yield from _group_lines(experts, (EXPERT, EXPERT_TENSOR), per_node)
 
 
 def _group_lines(grid: Grid, names: Sequence[str], per_node: object) -> Iterator[str]:

@@ -22,7 +22,7 @@ from distlint.frameworks.megatron.versions import versions_for
 from distlint.frameworks.reaching import run_of, runs_through
 from distlint.link.project import CallSite
 from distlint.model.document import Document, Mapping, find, node_value
-from distlint.model.launch import Launch, Run
+from distlint.model.launch import Launch, Run, in_blocks
 from distlint.model.span import whole_line
 from distlint.model.subject import Setting, Subject, SubjectKind
 from distlint.model.value import Confidence, Value, absent, known, unknown
@@ -95,7 +95,9 @@ def _command_subject(project: Project, launch: Launch) -> Subject:
         "duplicate": absent(),
         "script": _script(launch),
         "adjustable": _adjustable(settings, launch),
-        "nodes": launch.nodes,
+        "nodes": launch.nodes
+        if launch.launcher != "python" or in_blocks(launch)
+        else unknown("the scheduler scatters the ranks over the nodes"),
         "processes_per_node": launch.processes_per_node,
         "rack": _is_rack(project, launch),
         **derived,
