@@ -146,7 +146,10 @@ def engine(version: str) -> None:
         for module in list(sys.modules.values()):
             if getattr(module, "__name__", "").startswith("megatron") and hasattr(module, "get_te_version"):
                 module.get_te_version = lambda: Version(version)
-        rotary = importlib.import_module("megatron.core.models.common.embeddings.rope_utils")
+        try:
+            rotary = importlib.import_module("megatron.core.models.common.embeddings.rope_utils")
+        except ModuleNotFoundError:  # older releases have no fused one to ask for
+            return
         for name in ("fused_apply_rotary_pos_emb", "fused_apply_rotary_pos_emb_thd"):
             if getattr(rotary, name, None) is None:
                 setattr(rotary, name, lambda *_, **__: None)

@@ -191,6 +191,15 @@ def main() -> int:
     for line in sys.stdin:
         if line.strip():
             verdict = apart(lambda case: judge(case, release), json.loads(line))
+            # one that was lost lacks most of it
+            verdict = {
+                "became": {},
+                "spelled": {},
+                "said": "",
+                "at": [],
+                **verdict,
+                "unjudged": verdict.get("unjudged", []),
+            }
             print(json.dumps(verdict, default=str), file=verdicts, flush=True)
     return 0
 
