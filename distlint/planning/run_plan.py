@@ -291,5 +291,7 @@ def _unknown(plan: RunPlan) -> Iterator[tuple[str, str]]:
             yield "model states", "the precision or how they are shared out is not known"
         if plan.budget.activations is None and plan.sketch.shape is not None and not plan.sketch.shape.sequence:
             yield "activations", "the length of the sequences is not known"
+        elif plan.budget.activations is None and plan.sketch.recompute.is_unknown:
+            yield "activations", plan.sketch.recompute.reason or "what is recomputed is not known"
     if plan.budget is not None and plan.device is None:
         yield "memory of a device", "no scheduler option names the device; `gpu-memory` in the settings does"

@@ -128,8 +128,8 @@ def _lined(grid: Grid) -> bool:
 
 def _boxes(plan: RunPlan, grid: Grid, top: int) -> tuple[list[str], int]:
     told = plan.per_node.only if plan.blocks else None
-    known = type(told) is int and told > 0
-    size: int = told if known else min(PER_BOX, grid.world)
+    known = isinstance(told, int) and told > 0
+    size = int(told) if isinstance(told, int) and known else min(PER_BOX, grid.world)
     count = -(-grid.world // size)
     columns = min(size, 8)
     rows = -(-size // columns)
