@@ -213,7 +213,8 @@ def _rename(context: CheckContext, given: Given, flags: list[str]) -> FixPlan | 
 def _missing_option(context: CheckContext, contract: Contract) -> Iterator[Finding]:
     reading, launch = contract.reading(), contract.launch
     unmatched = [given.flag for given in reading.options if given.option is None]
-    if launch.open_arguments or (unmatched and contract.strict):
+    # What a subparser requires depends on the command that is chosen.
+    if launch.open_arguments or (unmatched and contract.strict) or contract.parser.has_commands:
         return
     if any(given.flag in ("-h", "--help") for given in reading.options) or any(
         not word.value.is_known for word in reading.operands

@@ -14,7 +14,7 @@ from distlint.link.project import Project
 from distlint.model.finding import Finding
 from distlint.model.launch import Launch
 
-NEARNESS = 0.8
+NEARNESS = 0.85
 """How alike two names have to be (``difflib``'s ratio) for one to be taken for a misspelling of the other."""
 
 

@@ -19,7 +19,7 @@ from distlint.judge.versions import is_pinned, satisfies
 from distlint.link.project import Project
 from distlint.model.finding import Finding, FixPlan, Operation, Related, Severity
 from distlint.model.launch import Launch, exclusive
-from distlint.model.shell import For
+from distlint.model.shell import For, While
 from distlint.model.span import Span
 
 
@@ -149,6 +149,16 @@ def _again_in_loop(project: Project, launch: Launch) -> Span | None:
         literal = isinstance(loop, For) and loop.words is not None and all(w.literal is not None for w in loop.words)
         words = loop.words if isinstance(loop, For) and literal else ()
         several = words is not None and (len(words) > 1 or any("{" in (word.literal or "") for word in words))
-        if several and not any(True for _ in _waits(loop.body)):
+        if several and not any(True for _ in _waits(loop.body)) and _is_fixed(launch, loop):
             return loop.span
     return None
+
+
+def _is_fixed(launch: Launch, loop: For | While) -> bool:
+    """Whether the port is written as it is in a loop: it has no part that a turn of the loop may change."""
+    given = launch.options.get("port")
+    if given is None:
+        return True
+    commands = [command for command in commands_in(loop.body) if command.span == launch.span]
+    words = [word for command in commands for word in command.words if word.span.start >= given.span.start]
+    return bool(words) and all(word.literal is not None for word in words if word.span.end <= given.span.end)

@@ -39,6 +39,7 @@ PARSER = "argparse.ArgumentParser"
 PARSE_CALLS = frozenset({"parse_args", "parse_known_args", "parse_intermixed_args"})
 KNOWN_ONLY = frozenset({"parse_known_args", "parse_known_intermixed_args"})
 _SPELLINGS = frozenset({"prefix_chars", "fromfile_prefix_chars"})
+_BOTH_WAYS = "argparse.BooleanOptionalAction"
 _GROUPS = frozenset({"add_argument_group", "add_mutually_exclusive_group", "add_subparsers", "add_parser"})
 
 ParserId = tuple[str, int]
@@ -89,6 +90,8 @@ class Parser:
     from_dataclasses: bool = False
     function: tuple[str, int] = ("", -1)
     """The file and the function that make it."""
+    has_commands: bool = False
+    """Whether it has subparsers, whose options are among ``options``."""
     defaults: dict[str, Value] = field(default_factory=dict)
     """What ``set_defaults`` gives to names that no option has."""
     _by_flag: dict[str, Option] = field(default_factory=dict, repr=False)
@@ -434,7 +437,7 @@ class ParserIndex:
         elif kind == "set_defaults":
             self._set_defaults(built, found, evaluator)
         elif kind == "add_subparsers":
-            built.open = True
+            built.open = built.has_commands = True
             self._name_subparsers(built, found, evaluator)
         else:
             built.parsed_at.append(found.span)
@@ -496,11 +499,14 @@ def _read_option(found: CallSite, evaluator: Evaluator) -> Option | None:
     long = next((flag for flag in options if flag.startswith("--")), flags[0])
     dest = of("dest").only or long.lstrip("-").replace("-", "_")
     action = of("action").only or "store"
+    if "action" in settings and evaluator.modules.dotted(settings["action"], found.file) == _BOTH_WAYS:
+        action = "store_true"
+        options += tuple(f"--no-{flag[2:]}" for flag in options if flag.startswith("--"))
     default = of("default")
     kind_expr = settings.get("type")
     kind, reader = _kind_of(kind_expr, found, evaluator)
     if default.is_absent:
-        implied = {"store_true": False, "store_false": True}.get(str(action))
+        implied = {"store_true": False, "store_false": True}.get(str(of("action").only))
         default = known(implied, found.span)
     elif kind in ("int", "float", "?") and isinstance(default.only, str):
         default = typed(default, kind)
