@@ -142,6 +142,8 @@ class Evaluator:
         self._tentative: dict[Key, tuple[Abstract, int, frozenset[Key]]] = {}
         self._dependents: dict[Key, list[Key]] = {}
         self._synthetic: dict[Key, ir.Expr] = {}
+        # Variables of modules that are being looked for from before their first assignment.
+        self._entered: set[tuple[str, str]] = set()
 
     # Questions ---------------------------------------------------------------------------------------------------
 
@@ -524,7 +526,7 @@ class Evaluator:
         if name in frame.bindings:
             return self._given(frame.bindings[name], names, span)
         if frame.function < 0:
-            return attributes(self, self._global(name, frame.file, span), names, span)
+            return self._before_all(name, frame.file, span, names)
         function = self.project.function(FunctionRef(frame.file, frame.function))
         for position, parameter in enumerate(function.parameters):
             if parameter.name == name:
@@ -540,6 +542,17 @@ class Evaluator:
         outer = frame.outer or self.frame(frame.file, function.parent)
         flow = self.project.flow(outer.file, outer.function)
         return self.name(name, outer, flow.exit or flow.entry, span, names)
+
+    def _before_all(self, name: str, file: str, span: Span, names: tuple[str, ...]) -> Abstract:
+        """A name of a module from before its first assignment: what the module holds in the end, if that is set."""
+        place = (file, name)
+        if place in self._entered:
+            return Leaf(unknown(f"`{name}` is not set on this path", span), span)
+        self._entered.add(place)
+        try:
+            return attributes(self, self._global(name, file, span), names, span)
+        finally:
+            self._entered.discard(place)
 
     # Parameters --------------------------------------------------------------------------------------------------
 

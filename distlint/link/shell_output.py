@@ -185,7 +185,8 @@ def _wc(call: _Call) -> Text | None:
     if any(isinstance(piece, Hole) and piece.many for piece in call.stdin):
         return None
     count = _counted(lines, option)
-    return literal(str(count), *places_of(call.stdin), sure=confidence_of(call.stdin))
+    sure = confidence_of(call.stdin) if plain(call.stdin) is not None else _FROM_FILE
+    return literal(str(count), *places_of(call.stdin), sure=sure)
 
 
 def _counted(text: str, option: str) -> int:

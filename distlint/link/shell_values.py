@@ -251,10 +251,13 @@ def combine(parts: Sequence[Sequence[Text]]) -> tuple[Text, ...]:
         count *= len(choices)
     if count == 1:
         return (tuple(piece for choices in parts for piece in choices[0]),)
-    if count > MAX_OPTIONS * 4:
-        parts = [choices if len(choices) == 1 else [_undecided(choices)] for choices in parts]
-        return (tuple(piece for choices in parts for piece in choices[0]),)
-    return merged(tuple(piece for text in chosen for piece in text) for chosen in product(*parts))
+    if count <= MAX_OPTIONS * 4:
+        options = merged(tuple(piece for text in chosen for piece in text) for chosen in product(*parts))
+        if count <= MAX_OPTIONS or len(options) > 1 or plain(options[0]) is not None:
+            return options
+    # What is the same in all of them stays known.
+    parts = [choices if len(choices) == 1 else [_undecided(choices)] for choices in parts]
+    return (tuple(piece for choices in parts for piece in choices[0]),)
 
 
 def _undecided(choices: Sequence[Text]) -> Text:
