@@ -261,7 +261,19 @@ def combine(parts: Sequence[Sequence[Text]]) -> tuple[Text, ...]:
 
 
 def _undecided(choices: Sequence[Text]) -> Text:
+    """What some texts share at their beginnings, up to a blank, and a hole for the rest."""
     pieces = [piece for text in choices for piece in text if not isinstance(piece, Break)]
     uses = tuple(dict.fromkeys(span for piece in pieces for span in piece.uses[:1]))
     many = any(isinstance(piece, Chunk) and piece.split for piece in pieces)
-    return (Hole("", "too many possibilities", uses[:1], (), many),)
+    first = [text[0] if text else None for text in choices]
+    shared: Text = ()
+    chunk = first[0]
+    if isinstance(chunk, Chunk) and all(isinstance(one, Chunk) for one in first):
+        known = chunk.text
+        for one in first[1:]:
+            while isinstance(one, Chunk) and not one.text.startswith(known):
+                known = known[:-1]
+        known = known[: known.rfind(" ") + 1]
+        many = many or bool(known)
+        shared = (chunk._replace(text=known),) if known else ()
+    return (*shared, Hole("", "too many possibilities", uses[:1], (), many))
