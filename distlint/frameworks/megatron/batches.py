@@ -23,7 +23,6 @@ def batch_names(given: Given, data_parallel: Value) -> dict[str, Value]:
         "ramp_step": computed(lambda ramp: _number(ramp, 1), ramp),
         "ramp_samples": computed(lambda ramp: _number(ramp, 2), ramp),
         "ramp_misfit": computed(_misfit, ramp, whole, micro, data_parallel),
-        "phases": computed(_phases, given.read("phase_transition_iterations")),
     }
 
 
@@ -58,10 +57,3 @@ def _misfit(ramp: object, whole: object, micro: object, data_parallel: object) -
     if start is None or step is None or step <= 0 or start <= 0 or (end - start) // step > _MAX_STEPS:
         raise ValueError("is no ramp")
     return next((batch for batch in range(start, end + 1, step) if batch % share), None)
-
-
-def _phases(text: object) -> int | None:
-    """How many changes of phase are written; raises ``ValueError`` where they are no numbers."""
-    if text is None:
-        return None
-    return len([int(part) for part in str(text).split(",")])

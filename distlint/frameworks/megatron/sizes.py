@@ -135,12 +135,23 @@ def derived_names(given: Given, world_size: Value) -> dict[str, Value]:
     tensor = "expert_tensor_parallel_size" if "expert_tensor_parallel_size" in settings else TENSOR
     experts = (tensor, "expert_model_parallel_size", PIPELINE)
     data = _combined([world_size, whole], _copies)
+    types = given.read("cp_comm_type")
     return {
+        "hierarchical_product": computed(_product, given.read("hierarchical_context_parallel_sizes")),
+        "cp_comm_types": computed(lambda types: None if types is None else len(_listed(types)), types),
         "model_parallel_product": whole,
         "expert_parallel_product": _combined([_parallel_size(given, path) for path in experts], prod),
         "data_parallel_size": data,
         "decoder_world_size": _combined([data, decoder], prod),
     }
+
+
+def _listed(value: object) -> list[object]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _product(sizes: object) -> int | None:
+    return None if sizes is None else prod(size(number) for number in _listed(sizes))
 
 
 def _further(given: Given, sizes: Mapping[str, Value]) -> list[Value]:

@@ -35,6 +35,7 @@ def stage_names(given: Given, *, is_config: bool = False) -> dict[str, Value]:
     )
     first, last = given.read(FIRST), given.read(LAST)
     layout = given.read(LAYOUT)
+    pattern = given.read("hybrid_layer_pattern")
     return {
         "split_layers": split,
         "middle_layers": computed(
@@ -48,7 +49,18 @@ def stage_names(given: Given, *, is_config: bool = False) -> dict[str, Value]:
             _fault, layout, stages, layers, given.read("mtp_num_layers"), known(given.release(">=0.14"))
         ),
         "virtual_stages": _virtual_stages(given, split, stages, is_config=is_config),
+        "hybrid_layers": computed(_hybrid_layers, pattern),
+        "hybrid_segments": computed(_hybrid_segments, pattern),
     }
+
+
+def _hybrid_layers(pattern: object) -> int | None:
+    """How many layers of the decoder a hybrid pattern has (what stands behind a slash is for multi-token prediction)."""
+    return None if pattern is None else len(str(pattern).partition("/")[0].replace("|", ""))
+
+
+def _hybrid_segments(pattern: object) -> int | None:
+    return None if pattern is None else str(pattern).partition("/")[0].count("|") + 1
 
 
 def _virtual_stages(given: Given, split: Value, stages: Value, *, is_config: bool) -> Value:

@@ -93,6 +93,7 @@ def _command_subject(project: Project, launch: Launch) -> Subject:
         "flavour": known(read.flavour),
         "stray": _stray(read),
         "duplicate": absent(),
+        "load_given": _load_given(read),
         "script": _script(launch),
         "adjustable": _adjustable(settings, launch),
         "nodes": launch.nodes
@@ -121,6 +122,13 @@ def _command_subject(project: Project, launch: Launch) -> Subject:
         },
         sketch=_sketch,
     )
+
+
+def _load_given(read: CommandSettings) -> Value:
+    """Whether a checkpoint to load is named; arguments from a checkpoint, which leave others open, name none."""
+    if any(name in read.settings for name in ("load", "pretrained_checkpoint")):
+        return known(True)
+    return unknown("may be given where we can't see") if read.open or "yaml_cfg" in read.settings else known(False)
 
 
 def _derived(given: Given, world: Value, *, is_config: bool = False) -> dict[str, Value]:
