@@ -30,7 +30,7 @@ from distlint.link.shell_values import (
 )
 from distlint.model.shell import Arithmetic, Expansion, Literal, Substitution, Word
 from distlint.model.span import Span
-from distlint.model.value import Confidence
+from distlint.model.value import MAX_OPTIONS, Confidence
 
 Locate = Callable[[Span], Span]
 """Maps a place in a string that is run to a place in the file."""
@@ -41,6 +41,7 @@ _LENGTH = re.compile(r"\$\{#(\w+)(?:\[[@*]\])?\}", re.ASCII)
 _ELEMENT = re.compile(r"\$?\{?\b(\w+)\[(\d+)\]\}?", re.ASCII)
 _DOLLAR_NAME = re.compile(r"\$\{?(\w+)\}?", re.ASCII)
 _INTEGER = re.compile(r"[-+]?\d{1,18}")
+_WORD = re.compile(r"\b[A-Za-z_]\w*", re.ASCII)
 
 
 class Expander:
@@ -96,7 +97,7 @@ class Expander:
     def _part(self, part: Expansion | Arithmetic | Substitution, state: State, word: Word) -> tuple[Text, ...]:
         span = self.locate(part.span or word.span)
         if isinstance(part, Arithmetic):
-            return (self.arithmetic(part.expression, state, span),)
+            return self._arithmetics(part.expression, state, span)
         if isinstance(part, Substitution):
             return (used(self._substitute(part, state, self), span, split=not part.quoted),)
         keep = part.operator in ("-", ":-", "+", ":+") and not part.quoted
@@ -220,6 +221,42 @@ class Expander:
 
     # Arithmetic
 
+    def _arithmetics(self, expression: str, state: State, span: Span, depth: int = 0) -> tuple[Text, ...]:
+        """The texts of ``$((expression))``: one for each of the few values that a variable in it may have."""
+        found = self.arithmetic(expression, state, span)
+        if plain(found) is not None or depth > 1:
+            return (found,)
+        for name in dict.fromkeys(_DOLLAR_NAME.findall(expression) + _WORD.findall(expression)):
+            variable = state.variables.get(name)
+            if variable is None or not 1 < len(variable.options) <= MAX_OPTIONS:
+                continue
+            results: list[Text] = []
+            for option in variable.options:
+                one = state.copy()
+                one.variables[name] = variable._replace(options=(option,))
+                results += self._arithmetics(expression, one, span, depth + 1)
+            return merged(results)
+        return (found,)
+
+    def _substituted(self, expression: str, state: State, sure: list[Confidence]) -> str:
+        """The expression with the numbers that command substitutions in it print."""
+        while (at := expression.find("$(")) >= 0 and expression[at : at + 3] != "$((":
+            depth, end = 1, at + 2
+            while end < len(expression) and depth:
+                depth += (expression[end] == "(") - (expression[end] == ")")
+                end += 1
+            from distlint.read.shell import read_shell
+
+            inside = expression[at + 2 : end - 1]
+            facts, _ = read_shell(inside, state.script)
+            printed = self._substitute(Substitution(inside, facts.statements), state, self)
+            whole = plain(printed)
+            if whole is None or not _INTEGER.fullmatch(whole.strip()):
+                raise shell_arithmetic.UnknownNumberError("what a command in it prints is not known")
+            sure.append(confidence_of(printed))
+            expression = expression[:at] + whole.strip() + expression[end:]
+        return expression
+
     def arithmetic(self, expression: str, state: State, span: Span) -> Text:
         """The text of ``$((expression))``; a hole when a variable in it is not known."""
         places: list[Span] = []
@@ -235,7 +272,7 @@ class Expander:
             return shell_arithmetic.integer(whole or "0")
 
         try:
-            plainer = self._without_dollars(expression, state, sure)
+            plainer = self._without_dollars(self._substituted(expression, state, sure), state, sure)
             number = shell_arithmetic.evaluate(plainer, lookup)
         except shell_arithmetic.UnknownNumberError as failure:
             return (Hole("", f"arithmetic: {failure}", (span,), tuple(dict.fromkeys(places))[:6]),)
