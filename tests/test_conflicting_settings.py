@@ -9,8 +9,8 @@ from functools import partial
 import pytest
 
 from distlint.checks.conflicting_settings import BLOCK
+from distlint.frameworks import subject_kinds
 from distlint.frameworks.deepspeed.elasticity import elastic_fault, elastic_misfit
-from distlint.frameworks.deepspeed.subjects import KINDS
 from distlint.judge.conditions import compile_condition
 from distlint.judge.rulebook import Rulebook
 from distlint.judge.wording import compile_template
@@ -23,7 +23,7 @@ RULES = [rule for rule in Rulebook.load(cache=False).all() if rule.check.python 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 def test_cases_name_what_the_subject_has(rule: Rule) -> None:
     parameters = rule.check.parameters
-    kind = next(kind for kind in KINDS if kind.name == parameters["subject"])
+    kind = subject_kinds()[parameters["subject"]]
     compile_condition(parameters.get("when", "True")).check_names(kind)
     for case in parameters["cases"]:
         patterns = case.get("blocks", parameters.get("blocks", ()))
@@ -32,7 +32,7 @@ def test_cases_name_what_the_subject_has(rule: Rule) -> None:
         for text in (case["message"], case.get("help", "")):
             for expression in compile_template(text).expressions:
                 expression.check_names(own)
-        assert all(own.known(path) for path in case["at"])
+        assert all(own.known(path) for path in case.get("at", ()))
         assert not case["message"].endswith(".")
         assert not re.match(r"[A-Z][a-z]+ [a-z]", case["message"])
         assert all(kind.known(pattern.partition(".*")[0]) for pattern in patterns)

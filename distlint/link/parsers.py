@@ -203,7 +203,13 @@ def dataclass_fields(
             span = ir.unpack(statement.at, owner.file)
             default = _field_default(evaluator, statement.value, owner, span)
             kind = statement.annotation.id if type(statement.annotation) is ir.Name else ""
-            words = {part.id for part in below(statement.annotation) if type(part) is ir.Name}
+            words = {
+                part.name if isinstance(part, ir.Attribute) else part.id
+                for part in below(statement.annotation)
+                if isinstance(part, ir.Name | ir.Attribute)
+            }
+            if words & _NO_FIELDS:
+                continue
             arity: Any = "?" if "bool" in words else "+" if words & _LISTS else 1
             metadata = _metadata(statement.value)
             if "nargs" in metadata:
@@ -232,6 +238,7 @@ def dataclass_fields(
 
 
 _LISTS = frozenset({"List", "list", "Sequence"})
+_NO_FIELDS = frozenset({"ClassVar", "InitVar", "KW_ONLY"})
 
 
 def _has_no_default(value: ir.Expr | None) -> bool:
