@@ -127,7 +127,7 @@ def read_neox(documents: Sequence[Document], launch: Launch | None, *, is_open: 
         for entry in document.root.entries:
             key = _normal(entry.key)
             # Keys are compared as they are written with those that earlier files gave after conversion.
-            if key in seen and entry.key == key:
+            if entry.key == key and (key in seen or key in own):
                 read.duplicates.append((key, entry.key_span))
             own[key] = entry.key_span
             counted[key] = node_value(entry.node)

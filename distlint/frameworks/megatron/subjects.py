@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 from distlint.frameworks.general import launch_settings
 from distlint.frameworks.megatron import relayed
 from distlint.frameworks.megatron.batches import batch_names
+from distlint.frameworks.megatron.call_refusals import call_refusals
 from distlint.frameworks.megatron.calls import INITIALIZE, call_settings, config_calls, group_calls
 from distlint.frameworks.megatron.command_line import CommandSettings, is_megatron, read_command, strays_of
 from distlint.frameworks.megatron.flags import DEEPSPEED
 from distlint.frameworks.megatron.neox import NeoxSettings, documents_of, looks_like_neox, read_neox
+from distlint.frameworks.megatron.neox_refusals import neox_refusals
 from distlint.frameworks.megatron.refusals import refusals
 from distlint.frameworks.megatron.settings import PARALLEL_SIZES, command_default, default, known_path
 from distlint.frameworks.megatron.sizes import PIPELINE, TENSOR, Given, derived_names, shrunk
@@ -223,7 +225,11 @@ def _neox_subject(project: Project, documents: list[Document], launch: Launch | 
         open_blocks=frozenset({""}) if read.open else frozenset(),
         default=_neox_default,
         run=run,
-        extra={"root": documents[0].span, "files": tuple(documents)},
+        extra={
+            "root": documents[0].span,
+            "files": tuple(documents),
+            "refusals": lambda: neox_refusals(project, documents),
+        },
         sketch=_sketch,
     )
 
@@ -274,7 +280,7 @@ def _call_subject(project: Project, found: CallSite, run: Run | None) -> Subject
         open_blocks=frozenset({""}) if is_open else frozenset(),
         default=default,
         run=run,
-        extra={"root": found.span},
+        extra={"root": found.span, "refusals": lambda: call_refusals(project, found, run, versions)},
         sketch=_sketch,
     )
 
