@@ -53,6 +53,4 @@ def call_refusals(project: Project, found: CallSite, run: Run | None, versions: 
         taken = signature(found.name, releases.version(allowed[-1]))
         near = nearest(name, taken.takes) if taken is not None else ""
         hint = f"; did you mean `{near}`?" if near else ""
-        yield Refused(
-            UNKNOWN, f"{short} takes no `{name}`{hint}", setting.key_span, name, confidence=Confidence.LIKELY
-        )
+        yield Refused(UNKNOWN, f"{short} takes no `{name}`{hint}", setting.key_span, name, confidence=Confidence.LIKELY)
