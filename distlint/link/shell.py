@@ -19,8 +19,8 @@ from distlint.link.shell_here_documents import files_of_tee, outputs_of
 from distlint.link.shell_loops import assigned_names, in_loop, shifts, without_carried
 from distlint.link.shell_setters import counted, lines_into, printed_into, read_into
 from distlint.link.shell_state import Directory, State, join_states, scalar
-from distlint.link.shell_substitution import substituted
-from distlint.link.shell_values import Hole, Text, assigned, literal, without_beginning
+from distlint.link.shell_substitution import substituted, surroundings
+from distlint.link.shell_values import Hole, Text, assigned, literal, shown, without_beginning
 from distlint.link.shell_variables import assign, assign_exported, evaluated_words
 from distlint.link.shell_walk import Context, Unwrap, Walk, joined_into
 from distlint.model.shell import (
@@ -372,7 +372,11 @@ class _Evaluator:
         elif name in self.walk.aliases and name not in state.functions:
             return self.follower.alias(self.walk.aliases[name], command, local, context)
         if name in ("mapfile", "readarray"):
-            return lines_into(command, words, state, self.expander)
+            return lines_into(command, words, state, self.expander, surroundings(self.walk, state).read)
+        if name == "let":
+            for word in command.words[1:]:
+                counted(shown(self.expander.texts(word, state)[0]), state, self.expander, word.span)
+            return UNDECIDED
         own = self._own_command(name, words, state, local, context)
         if own is not None:
             return own
@@ -399,10 +403,6 @@ class _Evaluator:
             return self.follower.call(state.functions[name], words, local, context)
         if name in BUILTINS:
             return BUILTINS[name](words, state)
-        if name == "let":
-            for word in words[1:]:
-                counted(word.text, state, self.expander, word.span)
-            return UNDECIDED
         if name in JUMPS:
             JUMPS[name](self.walk, state)
             return UNDECIDED

@@ -27,6 +27,7 @@ from distlint.link.shell_values import (
     plain,
     used,
     weakened,
+    without_beginning,
 )
 from distlint.model.shell import Arithmetic, Expansion, Literal, Substitution, Word
 from distlint.model.span import Span
@@ -40,6 +41,8 @@ _NAMED_DEFAULT = re.compile(r"\$\{(\w+):?-(-?\d+)\}", re.ASCII)
 _LENGTH = re.compile(r"\$\{#(\w+)(?:\[[@*]\])?\}", re.ASCII)
 _ELEMENT = re.compile(r"\$?\{?\b(\w+)\[(\d+)\]\}?", re.ASCII)
 _DOLLAR_NAME = re.compile(r"\$\{?(\w+)\}?", re.ASCII)
+KEYED = re.compile(r"\[([^]\[]+)\]=")
+"""How an element of ``A=([key]=value)`` begins."""
 _INTEGER = re.compile(r"[-+]?\d{1,18}")
 _WORD = re.compile(r"\b[A-Za-z_]\w*", re.ASCII)
 
@@ -344,6 +347,16 @@ def _any_number(text: Text) -> Text:
 
 
 def _element(option: Content, index: str, name: str, state: State, expander: Expander) -> Content:
+    keyed = _by_key(option)
+    if keyed:
+        key = index.strip("\"'")
+        if key.startswith("$"):
+            key = (
+                plain(expander.texts(Word((Expansion(key.strip("${}")),), Span(state.script, 1, 1, 1, 1)), state)[0])
+                or ""
+            )
+        hole = Hole(name, f"an element of ${name}", many=index in ("@", "*"))
+        return Content((keyed[key],)) if key in keyed else Content(((hole,),), index in ("@", "*"))
     if index in ("@", "*") or option.unset:
         return option
     if not option.array:
@@ -356,6 +369,18 @@ def _element(option: Content, index: str, name: str, state: State, expander: Exp
     if -len(option.items) <= at < len(option.items):
         return Content((option.items[at],))
     return Content((), unset=True)
+
+
+def _by_key(option: Content) -> dict[str, Text]:
+    """The elements of an associative array by key; empty for other arrays."""
+    found: dict[str, Text] = {}
+    for item in option.items if option.array else ():
+        first = item[0] if item else None
+        match = KEYED.match(first.text) if isinstance(first, Chunk) else None
+        if match is None:
+            return {}
+        found[match[1].strip("\"'")] = without_beginning(item, match.end())
+    return found
 
 
 def _has_hole(option: Content) -> bool:

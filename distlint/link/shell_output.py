@@ -161,7 +161,9 @@ def _tr(call: _Call) -> Text | None:
     if given is None or call.stdin is None or not parts or None in parts:
         return None
     known = [part.replace("\\n", "\n").replace("\\t", "\t") for part in parts if part is not None]
-    if known[0] == "-d" and len(known) == 2 and len(known[1]) == 1:
+    if known[0] in ("-cd", "-dc") and len(known) == 2 and len(known[1]) == 1:
+        result = known[1] * given.count(known[1])
+    elif known[0] == "-d" and len(known) == 2 and len(known[1]) == 1:
         result = given.replace(known[1], "")
     elif len(known) == 2 and len(known[0]) == len(known[1]) == 1:
         result = given.replace(known[0], known[1])
@@ -172,6 +174,10 @@ def _tr(call: _Call) -> Text | None:
 
 def _wc(call: _Call) -> Text | None:
     option = plain(call.words[0]) if call.words else None
+    if option == "-c" and len(call.words) == 1 and call.stdin is not None:
+        # Behind ``tr -cd ,`` there is no end of a line left to be counted.
+        marks = plain(call.stdin)
+        return literal(str(len(marks)), *places_of(call.stdin)) if marks and set(marks) == {","} else None
     if option not in ("-l", "-w") or len(call.words) > 2:
         return None
     if len(call.words) == 2:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from distlint.link.shell_commands import EvaluatedWord
 from distlint.link.shell_conditions import TRUE, UNDECIDED, Decision
@@ -14,6 +14,7 @@ from distlint.link.shell_values import Hole, Text, assigned, literal, places_of,
 from distlint.link.shell_variables import evaluated_words
 from distlint.model.shell import Arithmetic, Command
 from distlint.model.span import Span
+from distlint.model.value import Confidence
 
 # ``A=1``, ``A+=B``, ``A++``, ``--A``; no comparisons.
 _SET = re.compile(r"([A-Za-z_]\w*)\s*(?:([-+*/%]?)=(?!=)|(\+\+|--))|(\+\+|--)\s*([A-Za-z_]\w*)", re.ASCII)
@@ -122,13 +123,27 @@ def _read_whole(
     return UNDECIDED
 
 
-def lines_into(command: Command, words: Sequence[EvaluatedWord], state: State, expander: Expander) -> Decision:
-    """``mapfile NAME`` and ``readarray NAME``: the lines of the input as an array, known for a here-string."""
+def lines_into(
+    command: Command,
+    words: Sequence[EvaluatedWord],
+    state: State,
+    expander: Expander,
+    read: Callable[[Text], str | None],
+) -> Decision:
+    """``mapfile NAME`` and ``readarray NAME``: the lines of the input as an array, known for a here-string.
+
+    ``read`` gives the text of a file of the project.
+    """
     name = words[-1].literal or ""
     if not name.isidentifier():
         return UNDECIDED
     span = words[-1].span
     given = _here_string(command, state, expander)
+    file = next((item for item in command.redirects if item.operator == "<" and item.target is not None), None)
+    if given is None and file is not None and file.target is not None:
+        paths = expander.texts(file.target, state)
+        content = read(paths[0]) if len(paths) == 1 else None
+        given = literal(content.rstrip("\n"), span, sure=Confidence.LIKELY) if content else None
     whole = plain(given) if given is not None else None
     elements: tuple[Text, ...] = ((Hole(name, f"${name} is read from input", sets=(span,), many=True),),)
     if whole is not None and given is not None and all((word.literal or "") in ("-t", name) for word in words[1:]):

@@ -11,9 +11,9 @@ from distlint.link.shell_output import Surroundings, output_of
 from distlint.link.shell_paths import find_file
 from distlint.link.shell_state import State
 from distlint.link.shell_values import Hole, Text, literal
-from distlint.link.shell_variables import evaluated_words
+from distlint.link.shell_variables import assign, evaluated_words, positional
 from distlint.link.shell_walk import MAX_STEPS, Walk
-from distlint.model.shell import Command, If, Literal, Pipeline, Statement, Substitution, Word
+from distlint.model.shell import Assignments, Command, Group, If, Literal, Pipeline, Statement, Substitution, Word
 from distlint.model.value import Confidence
 
 MAX_FILE = 20_000
@@ -38,6 +38,8 @@ def _output(statements: Sequence[Statement], state: State, expander: Expander, w
         return None
     if isinstance(last, Command):
         return _output_of_command(last, state, None, expander, walk)
+    if isinstance(last, Group):
+        return _output(last.body, state, expander, walk)
     if isinstance(last, Pipeline):
         return _output_of_pipeline(last, state, expander, walk)
     if isinstance(last, If) and len(last.branches) == 1 and not last.orelse:
@@ -48,7 +50,11 @@ def _output(statements: Sequence[Statement], state: State, expander: Expander, w
 
 
 def _moves(statement: Statement, state: State, expander: Expander) -> bool:
-    """Runs ``cd`` and its like; false for a statement that may print."""
+    """Runs ``cd`` and its like, and assignments; false for a statement that may print."""
+    if isinstance(statement, Assignments):
+        for item in statement.items:
+            assign(item, state, expander)
+        return True
     if not isinstance(statement, Command) or not statement.words:
         return False
     if statement.words[0].literal not in ("cd", "pushd"):
@@ -78,6 +84,12 @@ def _output_of_command(
     words = evaluated_words(command, state, expander)
     if any(len(word.texts) != 1 for word in words):
         return None
+    function = state.functions.get(words[0].literal or "") if words else None
+    if function is not None:
+        walk.steps += 1
+        inner = state.copy()
+        inner.arguments, inner.hidden = positional(words[1:]), {}
+        return _output(function.body, inner, expander, walk) if walk.steps < MAX_STEPS and state.alive else None
     around = surroundings(walk, state)
     for redirect in command.redirects:
         given = expander.texts(redirect.target, state) if redirect.target is not None else ()

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from distlint.link.shell_commands import EvaluatedWord
-from distlint.link.shell_expand import Expander
+from distlint.link.shell_expand import KEYED, Expander
 from distlint.link.shell_state import Content, State, Variable, scalar
 from distlint.link.shell_values import Hole, Text, assigned
-from distlint.model.shell import Assignment, Command, Word
+from distlint.model.shell import Assignment, Command, Literal, Word
 from distlint.model.span import Span
 from distlint.model.value import MAX_OPTIONS
 
@@ -60,12 +60,24 @@ def _assign_array(
     item: Assignment, words: tuple[Word, ...], state: State, expander: Expander, *, exported: bool
 ) -> None:
     span = expander.locate(item.span)
-    items = tuple(_element(texts, span) for word in words for texts, _ in expander.arguments(word, state))
+    items = tuple(
+        _element(texts, span)
+        for word in words
+        for texts in (
+            [expander.texts(word, state)] if _is_keyed(word) else [one for one, _ in expander.arguments(word, state)]
+        )
+    )
     previous = state.variables.get(item.name)
     options: tuple[Content, ...] = (Content(items, True),)
     if item.append and previous is not None:
         options = tuple(Content((*option.items, *items), True) for option in previous.options)
     state.variables[item.name] = Variable(options, exported, span)
+
+
+def _is_keyed(word: Word) -> bool:
+    """Whether a word of an array is ``[key]=value``."""
+    first = word.parts[0] if word.parts else None
+    return isinstance(first, Literal) and KEYED.match(first.text) is not None
 
 
 def _element(texts: tuple[Text, ...], span: Span) -> Text:

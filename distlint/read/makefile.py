@@ -15,6 +15,7 @@ from distlint.read.carried import MAX_CARRIED, MAX_SCRIPT, PiecedText, pieced_sc
 
 _VARIABLE = re.compile(r"[ ]*(?:(export|override|private)[ \t]+)*([A-Za-z_][\w.-]*)[ \t]*(\?=|:{1,3}=|\+=|=)[ \t]*")
 _TARGETS = re.compile(r"[^\t #:=][^:=#]*:(?!=)")
+_DEFINE = re.compile(r"[ ]*define[ ]+([A-Za-z_]\w*)[ ]*[:?]?=?[ ]*$", re.ASCII)
 _CONDITION = re.compile(r"[ ]*(ifeq|ifneq|ifdef|ifndef|else|endif)\b")
 _EXPORT_ALL = re.compile(r"[ ]*export[ \t]*(?:#.*)?$")
 _NAME = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
@@ -38,8 +39,19 @@ def read_makefile(text: str, file: str) -> tuple[Carried, ...]:
     later = PiecedText(index)
     recipes: list[tuple[PiecedText, list[PiecedText], Span]] = []
     export_all = False
+    defined: str | None = None
     for line in _lines(text):
         whole = line.text
+        if defined is not None:
+            if whole.strip() == "endef":
+                defined = None
+            elif defined:
+                _add_variable(variables, _plain_variable(defined), _Line((("", line.pieces[0][1]), *line.pieces)))
+                defined = ""
+            continue
+        if (begins := _DEFINE.match(whole)) is not None:
+            defined = begins[1]
+            continue
         if whole.startswith("\t"):
             if recipes and recipes[-1][1] is not None and len(recipes) <= MAX_CARRIED:
                 recipes[-1][1].append(_recipe_line(line, index))
@@ -152,7 +164,7 @@ def _add_variable(pieces: PiecedText, match: re.Match[str], line: _Line) -> None
     exports = "export " if match[1] == "export" or line.text.lstrip().startswith("export ") else ""
     opening = {"?=": f'{exports}{name}="${{{name}:-', "+=": f'{exports}{name}="${{{name}}} '}
     pieces.add(opening.get(operator, f'{exports}{name}="'), start, exact=False)
-    skip = match.end()
+    skip = match.end() if line.pieces[0][0] else 0
     for text, offset in line.pieces:
         taken = min(skip, len(text))
         skip -= taken
@@ -161,6 +173,14 @@ def _add_variable(pieces: PiecedText, match: re.Match[str], line: _Line) -> None
         _translate(value.rstrip() if len(line.pieces) == 1 else value, offset + taken, escaped, "")
         _quoted_into(pieces, escaped, offset + taken)
     pieces.add('}"\n' if operator == "?=" else '"\n', start, exact=False)
+
+
+def _plain_variable(name: str) -> re.Match[str]:
+    """The head of an assignment to a variable that ``define`` gives its first line to."""
+    match = _VARIABLE.match(f"{name} =")
+    if match is None:
+        raise ValueError(name)
+    return match
 
 
 def _quoted_into(pieces: PiecedText, value: PiecedText, at: int) -> None:

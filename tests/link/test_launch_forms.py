@@ -149,3 +149,22 @@ def test_arithmetic_over_a_few_values(make_project: MakeProject) -> None:
     text = "case $1 in a) N=1;; *) N=2;; esac\ntorchrun --nproc_per_node=$((N * 4)) train.py\n"
     (launch,) = make_project({"run.sh": text, "train.py": ""}).launches
     assert set(launch.world_size.options) == {4, 8}
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("declare -A C=([small]=2 [big]=8)\nS=big\nN=${C[$S]}", 8),
+        ("cpus() { local n=${1:-1}; echo $n; }\nN=$(cpus 6)", 6),
+        ("N=$(( $(echo 0,1,2 | tr -cd , | wc -c) + 1 ))", 3),
+        ("mapfile -t H < names\nN=${#H[@]}", 3),
+        ("let N=2*3", 6),
+    ],
+)
+def test_odd_numbers_from_the_shell(make_project: MakeProject, text: str, size: int) -> None:
+    assert world(make_project, f"#!/bin/bash\n{text}\ntorchrun --nproc_per_node=$N train.py\n") == size
+
+
+def test_a_function_that_prints_the_launcher(make_project: MakeProject) -> None:
+    text = 'launcher() {\n  local n="$1"\n  echo "torchrun --nproc_per_node $n"\n}\n$(launcher 6) train.py\n'
+    assert world(make_project, text) == 6
