@@ -74,11 +74,20 @@ def _given(context: CheckContext, names: frozenset[str]) -> Iterator[tuple[str, 
 
 def _problem(form: Mapping[str, Any], value: Value) -> str:
     """Why every possible value is refused; ``""`` if one may be taken."""
-    texts = [text for text in value.options if isinstance(text, str) and "$" not in text and len(text) <= MAX_LENGTH]
-    if not texts or len(texts) != len(value.options) or value.is_unknown:
+    if value.is_unknown or not value.options or not all(isinstance(text, str) for text in value.options):
         return ""
-    problems = [_FORMS[kind](form[kind], text) for text in texts for kind in _FORMS if kind in form]
+    problems = [value_problem(form, text) for text in value.options]
     return problems[0] if all(problems) else ""
+
+
+def value_problem(form: Mapping[str, Any], text: str) -> str:
+    """Why the reader of a variable refuses a text, or takes it for something else; ``""`` where it may be right.
+
+    ``form`` is one table of the rule's ``variables``. A ``$`` in the text is for another shell to replace.
+    """
+    if "$" in text or len(text) > MAX_LENGTH:
+        return ""
+    return next((problem for kind in _FORMS if kind in form and (problem := _FORMS[kind](form[kind], text))), "")
 
 
 def _word(words: list[str], text: str) -> str:
