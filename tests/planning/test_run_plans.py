@@ -304,3 +304,34 @@ spec:
     plan = plan_of(tmp_path, {"job.yaml": pod})
     assert plan.device is not None
     assert plan.device.size == 40 << 30
+
+
+@pytest.mark.parametrize(
+    "block", [{}, {"offload_optimizer": {"device": "cpu"}}, {"offload_optimizer": {"device": "none"}}]
+)
+def test_offloading_in_files_of_neox_counts(tmp_path: Path, block: dict[str, object]) -> None:
+    plan = plan_of(
+        tmp_path,
+        {
+            "configs/m.yml": json.dumps({**NEOX, "zero_optimization": {"stage": 1, **block}}, indent=2),
+            "run.sh": "CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7 python ./deepy.py train.py configs/m.yml\n",
+        },
+    )
+    assert plan.budget is not None
+    assert plan.budget.least is not None
+    assert (plan.budget.least.optimizer == 0) == (block == {"offload_optimizer": {"device": "cpu"}})
+
+
+def test_a_deepspeed_configuration_that_is_not_there_leaves_the_states_open(tmp_path: Path) -> None:
+    plan = plan_of(
+        tmp_path,
+        {
+            "run.sh": "deepspeed --num_gpus 8 pretrain_gpt.py --num-layers 80 --hidden-size 8192 --num-attention-heads 64"
+            " --seq-length 2048 --max-position-embeddings 2048 --micro-batch-size 1 --train-iters 10 --fp16 --deepspeed"
+            ' --deepspeed_config "$CONFIG"\n'
+        },
+    )
+    assert plan.budget is not None
+    assert plan.sketch.sharding.is_unknown
+    assert plan.budget.states is None
+    assert plan.budget.least is None

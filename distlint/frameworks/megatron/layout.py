@@ -229,6 +229,7 @@ def _add_sharding(subject: Subject, sketch: Sketch) -> None:
             sketch.sharding, sketch.sharded_by = replace(sketch.sharding, options=(1,)), "DeepSpeed's bf16 optimizer"
         sketch.keeps_gradients = False
         sketch.offload_optimizer = _device(given(subject, "ds.offload_optimizer"))
+        _add_unread(subject, sketch)
         if is_on(subject, "cpu_optimizer").only is True:
             sketch.offload_optimizer = is_on(subject, "cpu_optimizer")
         return
@@ -244,6 +245,31 @@ def _add_sharding(subject: Subject, sketch: Sketch) -> None:
         sketch.sharding, sketch.sharded_by = strategy.map(lambda word: _SHARDING[word]), "Megatron FSDP"
     else:
         sketch.sharding, sketch.sharded_by = distributed.map(int), "distributed optimizer"
+
+
+def _add_unread(subject: Subject, sketch: Sketch) -> None:
+    """What a DeepSpeed configuration may say that is not among the settings: of a file that we can't see, and offloading."""
+    settings = subject.settings
+    if "deepspeed_config" in settings and not any(path.startswith("ds.") for path in settings):
+        missing = unknown("the DeepSpeed configuration is not known", settings["deepspeed_config"].key_span)
+        sketch.offload_optimizer = sketch.offload_parameters = missing
+        if "zero_stage" not in settings:
+            sketch.sharding = missing
+    block = "zero_optimization."
+    for name in ("offload_optimizer", "cpu_offload"):
+        if block + name in settings and settings[block + name].value.only not in (False, None):
+            sketch.offload_optimizer = _offloaded(settings[block + name])
+    for name in ("offload_param", "cpu_offload_params"):
+        if block + name in settings and settings[block + name].value.only not in (False, None):
+            sketch.offload_parameters = _offloaded(settings[block + name])
+
+
+def _offloaded(setting: Setting) -> Value:
+    """Whether a block or switch moves something to the processor."""
+    value = setting.value.only
+    if isinstance(value, dict):
+        return known(value.get("device", "none") not in (None, "none"), setting.span)
+    return known(True, setting.span) if value is True else unknown("whether it is offloaded is not known", setting.span)
 
 
 def _device(value: Value) -> Value:
