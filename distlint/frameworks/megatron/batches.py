@@ -42,10 +42,8 @@ def _number(ramp: object, place: int) -> int | None:
         return None
     if not isinstance(ramp, (list, tuple)) or len(ramp) != 3:
         raise ValueError("a ramp has three numbers")
-    number = ramp[place]
-    if type(number) is not int:
-        raise ValueError("is no whole number")
-    return number
+    # Releases before 0.18 read the words as they are, and make numbers of them later.
+    return int(str(ramp[place]))
 
 
 def _misfit(ramp: object, whole: object, micro: object, data_parallel: object) -> int | None:

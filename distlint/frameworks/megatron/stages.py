@@ -69,6 +69,9 @@ def _virtual_stages(given: Given, split: Value, stages: Value, *, is_config: boo
     if layout.is_unknown or LAYOUT in given.settings:
         found = computed(lambda layout, stages: _quotient(_stage_count(layout), stages), layout, stages)
         return found.map(lambda number: number) if not found.is_known or found.only != 1 else absent()
+    if "hybrid_layer_pattern" in given.settings and given.release(">=0.17"):
+        found = computed(_hybrid_pieces, given.read("hybrid_layer_pattern"), stages)
+        return absent() if found.is_known and found.only == 1 else found
     if is_config:
         return given.read("virtual_pipeline_model_parallel_size")
     if PER_RANK in given.settings:
@@ -82,6 +85,12 @@ def _virtual_stages(given: Given, split: Value, stages: Value, *, is_config: boo
         )
     # One piece is the same as none; releases before 0.14 go on with the interleaved schedule all the same.
     return absent() if found.is_known and found.only == 1 and given.release(">=0.14") else found
+
+
+def _hybrid_pieces(pattern: object, stages: object) -> int:
+    segments = _hybrid_segments(pattern)
+    # A pattern without marks is divided later, evenly.
+    return 1 if segments == 1 else _quotient(segments, stages)
 
 
 def _quotient(number: object, divisor: object) -> int:
