@@ -22,12 +22,19 @@ CONFIGS = (
     TRANSFORMER_CONFIG,
     "megatron.core.transformer.MLATransformerConfig",
 )
+OPTIMIZER_CONFIG = "megatron.core.optimizer.OptimizerConfig"
+DATA_PARALLEL_CONFIG = "megatron.core.distributed.DistributedDataParallelConfig"
+"""The settings of the optimizer and of the wrapper around the model, which know nothing of the model."""
 INITIALIZE = "megatron.core.parallel_state.initialize_model_parallel"
 
 _CONFIG_FILES = {
     PARALLEL_CONFIG: "megatron/core/model_parallel_config.py",
     TRANSFORMER_CONFIG: "megatron/core/transformer/transformer_config.py",
     "megatron.core.transformer.MLATransformerConfig": "megatron/core/transformer/transformer_config.py",
+}
+_OTHER_FILES = {
+    OPTIMIZER_CONFIG: "megatron/core/optimizer/optimizer_config.py",
+    DATA_PARALLEL_CONFIG: "megatron/core/distributed/distributed_data_parallel_config.py",
 }
 _INITIALIZE_FILES = {INITIALIZE: "megatron/core/parallel_state.py"}
 """Where they are defined, for projects that hold a copy of Megatron."""
@@ -53,6 +60,12 @@ def config_calls(project: Project) -> Iterator[CallSite]:
             for found in project.sites(definition.name):
                 if project.modules.resolve(found.site.call.func, found.file) == owner:
                     yield found._replace(name=min(bases))
+
+
+def other_config_calls(project: Project) -> Iterator[CallSite]:
+    """Every construction of the settings of an optimizer or of the wrapper around the model."""
+    yield from project.calls_to(set(_OTHER_FILES))
+    yield from copied_calls(project, _OTHER_FILES)
 
 
 def group_calls(project: Project) -> Iterator[CallSite]:

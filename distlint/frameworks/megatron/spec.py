@@ -22,6 +22,11 @@ SPEC = FrameworkSpec(
     words=("parallel_size",),
     launchers=LAUNCHERS,
     lazily_exported=(
+        ("megatron.core.optimizer.optimizer_config.OptimizerConfig", "megatron.core.optimizer.OptimizerConfig"),
+        (
+            "megatron.core.distributed.distributed_data_parallel_config.DistributedDataParallelConfig",
+            "megatron.core.distributed.DistributedDataParallelConfig",
+        ),
         ("megatron.core.model_parallel_config.ModelParallelConfig", "megatron.core.ModelParallelConfig"),
         (
             "megatron.core.transformer.transformer_config.TransformerConfig",

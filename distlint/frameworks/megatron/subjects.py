@@ -11,7 +11,15 @@ from distlint.frameworks.general import launch_settings
 from distlint.frameworks.megatron import relayed
 from distlint.frameworks.megatron.batches import batch_names
 from distlint.frameworks.megatron.call_refusals import call_refusals
-from distlint.frameworks.megatron.calls import INITIALIZE, call_settings, config_calls, group_calls
+from distlint.frameworks.megatron.calls import (
+    DATA_PARALLEL_CONFIG,
+    INITIALIZE,
+    OPTIMIZER_CONFIG,
+    call_settings,
+    config_calls,
+    group_calls,
+    other_config_calls,
+)
 from distlint.frameworks.megatron.command_line import CommandSettings, is_megatron, read_command, strays_of
 from distlint.frameworks.megatron.flags import DEEPSPEED
 from distlint.frameworks.megatron.neox import NeoxSettings, documents_of, looks_like_neox, read_neox
@@ -35,6 +43,8 @@ if TYPE_CHECKING:
 
 ARGV, NEOX, CONFIG, GROUPS = "argv", "neox", "config", "groups"
 """The carriers: a command line, GPT-NeoX's files, a configuration object, the call that makes the process groups."""
+OPTIMIZER, DATA_PARALLEL = "optimizer", "data-parallel"
+"""Further carriers: the settings of an optimizer, and of the wrapper around a model, in Python."""
 
 _FROM_CHECKPOINT = ("use_checkpoint_args", "yaml_cfg")
 """Switches with which a checkpoint or a file says what the model is like."""
@@ -59,7 +69,7 @@ def build(project: Project) -> Iterator[Subject]:
         for document in facts.documents[:1]:
             if path not in named and looks_like_neox(document):
                 yield _neox_subject(project, [document], None, is_open=True)
-    for found in (*config_calls(project), *group_calls(project)):
+    for found in (*config_calls(project), *group_calls(project), *other_config_calls(project)):
         for run in runs_through(project, found):
             yield _call_subject(project, found, run)
 
@@ -254,6 +264,10 @@ def _neox_default(path: str) -> Value:
 # Calls ---------------------------------------------------------------------------------------------------------------
 
 
+_CARRIERS = {INITIALIZE: GROUPS, OPTIMIZER_CONFIG: OPTIMIZER, DATA_PARALLEL_CONFIG: DATA_PARALLEL}
+"""What carries the settings of a call: a model's configuration object where none of these does."""
+
+
 def _call_subject(project: Project, found: CallSite, run: Run | None) -> Subject:
     settings, is_open = call_settings(project, found, run)
     world = run.world_size if run is not None else unknown("no launch is known")
@@ -261,7 +275,7 @@ def _call_subject(project: Project, found: CallSite, run: Run | None) -> Subject
     versions = versions_for(project, found.file)
     names = {
         "world_size": world if is_groups else unknown("a configuration object does not start processes"),
-        "carrier": known(GROUPS if is_groups else CONFIG),
+        "carrier": known(_CARRIERS.get(found.name, CONFIG)),
         "flavour": known("megatron-lm"),
         "stray": absent(),
         "duplicate": absent(),
