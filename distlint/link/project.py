@@ -548,6 +548,9 @@ class Project:
             return self._written_as(path, lambda w: w.path == absolute)
         folders = [*extra_folders, *folders_around(near)]
         written = {w.path: w for w in self.written}
+        # of scripts that write the same name, that which names it here
+        callers = {span.file for span in path.spans}
+        written.update({w.path: w for w in self.written if w.script in callers})
         found = resolve_path(path.only, folders, {*self.paths, *written})
         if found is None:
             return None

@@ -335,3 +335,21 @@ def test_a_deepspeed_configuration_that_is_not_there_leaves_the_states_open(tmp_
     assert plan.sketch.sharding.is_unknown
     assert plan.budget.states is None
     assert plan.budget.least is None
+
+
+ZERO = """DS_CONFIG=ds_config.json
+cat <<EOT > $DS_CONFIG
+{{"train_batch_size": 8, "fp16": {{"enabled": true}}, "zero_optimization": {{"stage": {stage}}}}}
+EOT
+deepspeed --num_gpus 8 pretrain_gpt.py --num-layers 8 --hidden-size 64 --num-attention-heads 4 --seq-length 8 \\
+    --max-position-embeddings 8 --micro-batch-size 1 --train-iters 10 --fp16 --deepspeed --deepspeed_config=$DS_CONFIG
+"""
+
+
+def test_each_script_reads_the_file_that_it_writes(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    for stage in (1, 2):
+        (tmp_path / f"stage{stage}.sh").write_text(ZERO.format(stage=stage), encoding="utf-8")
+    report = analyse(Request(paths=(tmp_path,), settings=load_settings(tmp_path), use_cache=False, judged=False))
+    plans, _ = plans_of(report)
+    assert [(plan.span.file, plan.sketch.sharding.only) for plan in plans] == [("stage1.sh", 1), ("stage2.sh", 2)]
