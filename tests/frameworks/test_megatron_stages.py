@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from distlint.frameworks.megatron.batches import batch_names
@@ -85,7 +87,11 @@ def test_pieces_per_rank(version: str, values: dict[str, object], pieces: int | 
 
 
 def test_layers_that_do_not_come_out_even_leave_the_pieces_unknown() -> None:
-    values = {"num_layers": 24, "pipeline_model_parallel_size": 4, "num_layers_per_virtual_pipeline_stage": 4}
+    values: dict[str, Any] = {
+        "num_layers": 24,
+        "pipeline_model_parallel_size": 4,
+        "num_layers_per_virtual_pipeline_stage": 4,
+    }
     assert stage_names(given(**values))["virtual_stages"].is_unknown
 
 
@@ -94,13 +100,14 @@ def test_layers_that_do_not_come_out_even_leave_the_pieces_unknown() -> None:
     [([16, 16, 1000], None), ([16, 8, 1000], 24), (["16", "8", "1000"], 24), ([16, 0, 1000], None), ([16, 16], None)],
 )
 def test_the_first_batch_of_a_ramp_that_does_not_fit(ramp: list[object], misfit: int | None) -> None:
-    values = {"micro_batch_size": 2, "global_batch_size": 64, "rampup_batch_size": ramp}
+    values: dict[str, Any] = {"micro_batch_size": 2, "global_batch_size": 64, "rampup_batch_size": ramp}
     assert batch_names(given(**values), known(8))["ramp_misfit"].only == misfit
 
 
 def test_a_batch_that_is_not_given_is_one_micro_batch_for_each_rank() -> None:
     assert batch_names(given(micro_batch_size=4), unknown("no launch"))["micro_batches"].is_unknown
     assert batch_names(given(micro_batch_size=4), known(8))["micro_batches"].only == 1
+    assert batch_names(given(micro_batch_size=4), known(8))["whole_batch"].only == 32
     assert batch_names(given(micro_batch_size=4, global_batch_size=96), known(8))["micro_batches"].only == 3
 
 

@@ -16,8 +16,10 @@ _MAX_STEPS = 10_000
 def batch_names(given: Given, data_parallel: Value) -> dict[str, Value]:
     """The derived names about batches: how many micro batches a step has, and the three numbers of a ramp."""
     ramp = given.read(RAMP)
-    micro, whole = given.read("micro_batch_size"), given.read("global_batch_size")
+    micro, written = given.read("micro_batch_size"), given.read("global_batch_size")
+    whole = computed(_whole, written, micro, data_parallel) if written.is_absent else written
     return {
+        "whole_batch": whole,
         "micro_batches": computed(_micro_batches, whole, micro, data_parallel, ramp),
         "ramp_start": computed(lambda ramp: _number(ramp, 0), ramp),
         "ramp_step": computed(lambda ramp: _number(ramp, 1), ramp),
@@ -29,12 +31,15 @@ def batch_names(given: Given, data_parallel: Value) -> dict[str, Value]:
 def _micro_batches(whole: object, micro: object, data_parallel: object, ramp: object) -> int | None:
     if ramp is not None:
         raise ValueError("the batch grows")
-    if whole is None:
-        return 1
     share = size(micro) * size(data_parallel)
     if size(whole) % share:
         raise ValueError("the batch can't be divided")
     return size(whole) // share
+
+
+def _whole(_: object, micro: object, data_parallel: object) -> int:
+    """The global batch where none is written: one micro batch for each data-parallel rank."""
+    return size(micro) * size(data_parallel)
 
 
 def _number(ramp: object, place: int) -> int | None:

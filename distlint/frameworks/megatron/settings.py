@@ -46,6 +46,7 @@ NAMES = frozenset(
         "layout_stages",
         "layout_fault",
         "micro_batches",
+        "whole_batch",
         "ramp_start",
         "ramp_step",
         "ramp_samples",
