@@ -34,6 +34,7 @@ _CANONICAL = {
     "max_position_embeddings": "max_position_embeddings",
     "attention_config": "attention_config",
     "precision": "precision",
+    "min_lr": "min_lr",
 }
 _TELLING = frozenset({"pipe_parallel_size", "model_parallel_size"})
 _MODEL = frozenset(
@@ -151,10 +152,11 @@ def _settings(root: Mapping) -> Iterator[Setting]:
             value = node_value(entry.node)
             value = value if value.spans else value.at(entry.node.span)
             yield Setting(path, value, entry.key_span, entry.node.span, certain=entry.certain, written=str(entry.key))
-    stage, _ = find(root, ("zero_optimization", "stage"))
-    if stage is not None:
-        value = node_value(stage.node).at(stage.node.span)
-        yield Setting("zero_stage", value, stage.key_span, stage.node.span, certain=stage.certain)
+    for path, keys in (("zero_stage", ("zero_optimization", "stage")), ("lr", ("optimizer", "params", "lr"))):
+        inner, _ = find(root, keys)
+        if inner is not None:
+            value = node_value(inner.node).at(inner.node.span)
+            yield Setting(path, value, inner.key_span, inner.node.span, certain=inner.certain)
 
 
 def _devices(keys: dict[str, Value], launch: Launch) -> Value:
