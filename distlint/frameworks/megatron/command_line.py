@@ -11,6 +11,7 @@ from distlint.frameworks.megatron.flags import (
     ANY_RELEASE,
     DEEPSPEED,
     LM,
+    USUAL_DAYS,
     Flag,
     FlagView,
     canonical,
@@ -110,7 +111,7 @@ def _imports_megatron(project: Project, script: str) -> bool:
 def view_for(launch: Launch, versions: Versions) -> tuple[str, FlagView]:
     """Whose command line it is, and the flags that it may have."""
     if any(_flag(word) in _DEEPSPEED_FLAGS for word in launch.arguments):
-        return DEEPSPEED, flag_table(DEEPSPEED).at(ANY_RELEASE)
+        return DEEPSPEED, flag_table(DEEPSPEED).at(USUAL_DAYS)
     return LM, flag_table(LM).at(versions.newest(PACKAGE))
 
 

@@ -21,6 +21,9 @@ LM, DEEPSPEED = "megatron-lm", "megatron-deepspeed"
 ANY_RELEASE = "*"
 """Stands for a version of which nothing is known: every release is possible."""
 
+USUAL_DAYS = "2022.12.12+"
+"""The states of Megatron-DeepSpeed that count where nothing says which one it is."""
+
 _TABLE = "megatron_arguments"
 _NATURAL: Mapping[str, Any] = {"true": False, "false": True}
 
@@ -66,8 +69,13 @@ class FlagTable:
         self._views: dict[tuple[int, ...], FlagView] = {}
 
     def at(self, version: str) -> FlagView:
-        """The flags of a version of Megatron Core; of all releases for ``ANY_RELEASE``."""
-        indexes = self.releases.all if version == ANY_RELEASE else self.releases.indexes(version)
+        """The flags of a version of Megatron Core; of all releases for ``ANY_RELEASE``, from one on for ``0.8+``."""
+        if version == ANY_RELEASE:
+            indexes = self.releases.all
+        elif version.endswith("+"):
+            indexes = self.releases.all[self.releases.indexes(version[:-1])[-1] :]
+        else:
+            indexes = self.releases.indexes(version)
         view = self._views.get(indexes)
         if view is None:
             view = self._views[indexes] = FlagView(self, indexes)
