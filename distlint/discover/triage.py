@@ -21,6 +21,8 @@ _SHELL_WORDS = (
     b"source ",
     b"bash ",
     b"sbatch",
+    b"qsub",
+    b"bsub",
     b"conda install",
 )
 _SETS_VARIABLE = re.compile(rb"^[ \t]*(?:export[ \t]+|: *\"?\$\{)?[A-Z][A-Z0-9_]*(?::?=)", re.MULTILINE)

@@ -206,7 +206,7 @@ SPEC = FrameworkSpec(
     prefix="",
     packages=(),
     modules=(),
-    literals=(b"srun", b"mpirun", b"mpiexec", b".add_argument("),
+    literals=(b"srun", b"mpirun", b"mpiexec", b"sbatch", b"qsub", b".add_argument("),
     launchers=LAUNCHERS,
     rank_sources=(
         ("$SLURM_PROCID", "rank"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from distlint.link.command_lines import CommandLine, CommandReader, Layer, given, is_python
 from distlint.link.process_counts import Counts, count_processes
+from distlint.link.scheduler_header import SUBMITTERS
 from distlint.link.shell import evaluate_carried, evaluate_command, evaluate_script, evaluate_text
 from distlint.link.shell_commands import EvaluatedCommand, EvaluatedWord, Evaluation
 from distlint.link.shell_paths import candidates, find_file
@@ -41,7 +42,10 @@ def find_launches(
     evaluated as it is called there, and by itself only if nobody calls it.
     """
     linker = _Linker(files, specs, frozenset(project_files), read_text)
-    evaluations = _evaluate_all({path: f.shell for path, f in files.items() if f.shell is not None}, linker)
+    carried = list(_carried(linker))
+    # A header only says what a script asks for that nobody submits with options.
+    submitted = {call.callee for evaluation, _ in carried for call in evaluation.calls if call.submitted}
+    evaluations = _evaluate_all({path: f.shell for path, f in files.items() if f.shell is not None}, linker, submitted)
     launches: dict[object, Launch] = {}
     written: dict[object, WrittenFile] = {}
     for evaluation in evaluations:
@@ -51,7 +55,7 @@ def find_launches(
                 launches.setdefault(_identity(launch), launch)
             for item in linker.written_by(command):
                 written.setdefault((item.span, item.path.text, item.text), item)
-    for evaluation, plain in _carried(linker):
+    for evaluation, plain in carried:
         for command in evaluation.commands:
             launch = linker.launch_of(command)
             if launch is not None and (plain or launch.launcher != linker.reader.python or launch.outer is not None):
@@ -97,26 +101,28 @@ def launches_of_words(
     """The launches that a program makes by starting a command whose words may have holes."""
     linker = _linker_of(specs, project)
     line = linker.reader.read(words)
-    if line is None and not any(word.literal in ("bash", "sh") for word in words[:2]):
+    if line is None and not any(word.literal in ("bash", "sh", *SUBMITTERS) for word in words[:2]):
         return []
     evaluation = evaluate_command(words, span, *linker.surroundings())
-    found = [linker.launch_of(command) for command in evaluation.commands]
-    plain = linker.reader.python
-    return [_by_program(one) for one in found if one is not None and (one.launcher != plain or one.outer)]
+    return _by_program(evaluation, linker)
 
 
 def launches_of_text(text: Text, span: Span, specs: Sequence[LauncherSpec], project: Project) -> list[Launch]:
     """The launches that a program makes by handing a text to a shell."""
     linker = _linker_of(specs, project)
     evaluation = evaluate_text(text, span, *linker.surroundings())
+    return _by_program(evaluation, linker)
+
+
+def _by_program(evaluation: Evaluation, linker: _Linker) -> list[Launch]:
+    """The launches that a program makes, whose environment may be changed before in ways that we don't follow."""
     found = [linker.launch_of(command) for command in evaluation.commands]
-    plain = linker.reader.python
-    return [_by_program(one) for one in found if one is not None and (one.launcher != plain or one.outer)]
-
-
-def _by_program(launch: Launch) -> Launch:
-    """A launch that a program makes, whose environment may be changed before in ways that we don't follow."""
-    return replace(launch, guards=launch.guards + 1)
+    submitted = {call.callee for call in evaluation.calls if call.submitted}
+    return [
+        replace(one, guards=one.guards + 1, submitted=one.file in submitted)
+        for one in found
+        if one is not None and (one.launcher != linker.reader.python or one.outer)
+    ]
 
 
 def _linker_of(specs: Sequence[LauncherSpec], project: Project) -> _Linker:
@@ -129,8 +135,11 @@ def _identity(launch: Launch) -> object:
     return launch.span, launch.launcher, words, launch.world_size.options, environment, launch.outer is not None
 
 
-def _evaluate_all(scripts: Mapping[str, object], linker: _Linker) -> list[Evaluation]:
-    """Every script that nobody calls, in the order of paths; of scripts that call each other in a circle the first."""
+def _evaluate_all(scripts: Mapping[str, object], linker: _Linker, submitted: Collection[str] = ()) -> list[Evaluation]:
+    """Every script that nobody calls, in the order of paths; of scripts that call each other in a circle the first.
+
+    Those that a file which is no script submits are left out.
+    """
     shell_files = {path: facts.shell for path, facts in linker.files.items() if facts.shell is not None}
     found = {
         path: evaluate_script(
@@ -145,7 +154,7 @@ def _evaluate_all(scripts: Mapping[str, object], linker: _Linker) -> list[Evalua
         if path not in reached:
             roots.append(path)
             reached |= {path, *(call.callee for call in evaluation.calls)}
-    return [found[path] for path in sorted(roots)]
+    return [found[path] for path in sorted(roots) if path not in submitted]
 
 
 def _carried(linker: _Linker) -> Iterator[tuple[Evaluation, bool]]:

@@ -34,8 +34,19 @@ def with_python_launches(project: Project, launches: Sequence[Launch]) -> tuple[
     sites = [(found, starters[found.name]) for found in project.calls_to(set(starters))][:MAX_SITES]
     result = [_completed(project, launch, sites) for launch in launches]
     started = {launch.script_file for launch in launches if launch.script_file}
+    submitted: list[Launch] = []
     for found in _commands(project):
-        result += [one for one in command_launches(project, found) if not _same(one, result)]
+        for one in command_launches(project, found):
+            if one.submitted:
+                submitted.append(one)
+            elif not _same(one, result):
+                result.append(one)
+            elif not one.world_size.is_unknown:
+                # A script whose arguments nobody else gives has those of the program.
+                result = [one if _same(one, [other]) and other.world_size.is_unknown else other for other in result]
+    called = {call.callee for call in project.launch_index.calls}
+    replaced = {one.file for one in submitted} - called
+    result = [one for one in result if one.file not in replaced] + submitted
     for found, starter in sites:
         if starter.command:
             result += command_launches(project, found, starter.command)

@@ -7,7 +7,8 @@ LSF's ``bsub``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from distlint.link.shell_commands import EvaluatedWord
 from distlint.link.shell_state import Variable, scalar
@@ -50,20 +51,78 @@ _VARIABLES = {
     "lsf-tasks": ("LSB_DJOB_NUMPROC",),
 }
 
+_UNKNOWN = "\0"
+
 Counts = dict[str, tuple[int, tuple[Span, ...]]]
-_Words = Sequence[tuple["str | None", Span]]
+HeaderWords = Sequence[tuple["str | None", Span]]
+"""Words of a header with their places; ``None`` for what is not known."""
 
 
-def header_variables(header: ShellFacts | Sequence[EvaluatedWord], given: Iterable[str]) -> dict[str, Variable]:
-    """The variables that a batch header, or the options of a submission, imply, except those already ``given``.
+# What ``sbatch`` takes from its environment: over the header, under its command line.
+_SUBMITTING = {
+    "SBATCH_GPUS": "--gpus",
+    "SBATCH_GPUS_PER_NODE": "--gpus-per-node",
+    "SBATCH_GPUS_PER_TASK": "--gpus-per-task",
+    "SBATCH_GRES": "--gres",
+}
+JOB_VARIABLES = frozenset(name for names in _VARIABLES.values() for name in names)
+"""What a scheduler sets anew for each job, whatever the submission had."""
 
-    They are only *likely*: the command line of the submission may overrule the header.
+
+class Submission(NamedTuple):
+    """What a submission says of the job: ``words`` as those of a header, by the ``prefix`` of the lines there."""
+
+    prefix: str = ""
+    words: HeaderWords = ()
+
+
+NOT_SUBMITTED = Submission()
+SUBMITTERS = {"sbatch": "SBATCH", "qsub": "PBS", "bsub": "BSUB"}
+"""Commands that submit a script, and how the lines of its header begin."""
+
+
+def header_variables(
+    header: ShellFacts, given: Iterable[str], submission: Submission = NOT_SUBMITTED
+) -> dict[str, Variable]:
+    """The variables that a batch header implies, except those already ``given``.
+
+    The options of the ``submission`` win over the header. All are only *likely*: the script may be submitted in another
+    way.
     """
-    if isinstance(header, ShellFacts):
-        counts = _counts(_header_words(header, "SBATCH")) | _pbs(_header_words(header, "PBS"))
-        counts |= _lsf(_header_words(header, "BSUB"))
-    else:
-        counts = _counts([(word.literal, word.span) for word in header])
+
+    def words(prefix: str) -> HeaderWords:
+        return [*_header_words(header, prefix), *(submission.words if submission.prefix == prefix else ())]
+
+    return _as_variables(_counts(words("SBATCH")) | _pbs(words("PBS")) | _lsf(words("BSUB")), given)
+
+
+def step_variables(words: Sequence[EvaluatedWord]) -> dict[str, Variable]:
+    """The variables that the options of ``srun`` or ``sbatch`` imply by themselves."""
+    return _as_variables(_counts(_shown(words)), ())
+
+
+def submission_of(words: Sequence[EvaluatedWord], variables: Mapping[str, Variable], prefix: str) -> Submission:
+    """What the options of a submission and the variables that it sees say."""
+    if prefix != "SBATCH":
+        return Submission(prefix, _shown(words))
+    found: list[tuple[str | None, Span]] = []
+    for name, flag in _SUBMITTING.items():
+        variable = variables.get(name)
+        if variable is not None and variable.exported and variable.span is not None and not variable.value.is_absent:
+            text = str(variable.value.only) if variable.value.is_known else _UNKNOWN
+            found.append((f"{flag}={text}", variable.span))
+    return Submission(prefix, [*found, *_shown(words)])
+
+
+def _shown(words: Sequence[EvaluatedWord]) -> HeaderWords:
+    """The words of options; behind what is known of the beginning of one stands what is no number."""
+    return [
+        (word.literal if word.literal is not None or word.prefix[:1] != "-" else word.prefix + _UNKNOWN, word.span)
+        for word in words
+    ]
+
+
+def _as_variables(counts: Counts, given: Iterable[str]) -> dict[str, Variable]:
     skip = set(given)
     return {
         name: scalar(literal(str(number), *spans, sure=Confidence.LIKELY), exported=True, span=spans[0])
@@ -85,13 +144,21 @@ def exported_variables(words: Sequence[EvaluatedWord]) -> dict[str, Variable]:
     return found
 
 
+def only_exported(words: Sequence[EvaluatedWord]) -> bool:
+    """Whether ``sbatch --export=NAME,OTHER=value`` keeps the job from inheriting all variables."""
+    for word in words:
+        if (word.literal or "").startswith("--export="):
+            return "ALL" not in (word.literal or "").removeprefix("--export=").split(",")
+    return False
+
+
 def _header_words(facts: ShellFacts, prefix: str) -> list[tuple[str | None, Span]]:
     """The words of a header; none for one of several components, which differ (``#SBATCH hetjob``)."""
     found = [(word.literal, word.span) for kind, words in facts.directives if kind == prefix for word in words]
     return [] if any(text in ("hetjob", "packjob") for text, _ in found) else found
 
 
-def _counts(words: _Words) -> Counts:
+def _counts(words: HeaderWords) -> Counts:
     found: Counts = {}
     at = 0
     while at < len(words):
@@ -113,7 +180,7 @@ def _counts(words: _Words) -> Counts:
         key = "gpus-per-node" if name == "gres" else name
         if number is not None:
             found[key] = (number, (span,))
-        elif name != "gres":
+        elif name != "gres" or _UNKNOWN in value:
             found.pop(key, None)
     _complete(found)
     return found
@@ -155,7 +222,7 @@ def _number(name: str, value: str) -> int | None:
     return int(match.group(1) or match.group(2)) if match is not None else None
 
 
-def _pbs(words: _Words) -> Counts:
+def _pbs(words: HeaderWords) -> Counts:
     """``-l select=2:ncpus=8:mpiprocs=4`` and ``-l nodes=2:ppn=4``; several chunks (``+``) are added up."""
     found: Counts = {}
     for text, span in words:
@@ -183,7 +250,7 @@ def _chunk(text: str, per_node: str) -> tuple[int, int] | None:
     return (int(first), int(count)) if count.isdecimal() and len(count) < 6 else None
 
 
-def _lsf(words: _Words) -> Counts:
+def _lsf(words: HeaderWords) -> Counts:
     """``-n 8``."""
     for at, (text, span) in enumerate(words):
         value = (words[at + 1][0] or "") if text == "-n" and at + 1 < len(words) else (text or "")[2:]

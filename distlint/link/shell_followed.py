@@ -6,7 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from distlint.link.command_lines import REMOTE
-from distlint.link.scheduler_header import exported_variables, header_variables
+from distlint.link.scheduler_header import (
+    JOB_VARIABLES,
+    NOT_SUBMITTED,
+    SUBMITTERS,
+    Submission,
+    exported_variables,
+    header_variables,
+    only_exported,
+    step_variables,
+    submission_of,
+)
 from distlint.link.shell_commands import EvaluatedWord
 from distlint.link.shell_conditions import TRUE, UNDECIDED, Decision
 from distlint.link.shell_expand import Expander
@@ -58,8 +68,10 @@ class Follower:
         """Runs a script in a state of its own."""
         self._run_facts(self._walk.files[path], state, context)
 
-    def _run_facts(self, facts: ShellFacts, state: State, context: Context) -> None:
-        state.variables.update(header_variables(facts, state.variables.keys()))
+    def _run_facts(
+        self, facts: ShellFacts, state: State, context: Context, submission: Submission = NOT_SUBMITTED
+    ) -> None:
+        state.variables.update(header_variables(facts, state.variables.keys(), submission))
         self._isolated(facts.statements, state, context)
 
     def _isolated(self, statements: Sequence[Statement], state: State, context: Context) -> None:
@@ -80,11 +92,11 @@ class Follower:
             if _name(word) == "srun":
                 # A step has variables of its own.
                 state = state.copy()
-                state.variables.update(header_variables(words[at + 1 : skipped], ()))
+                state.variables.update(step_variables(words[at + 1 : skipped]))
         name = _name(inner[0])
         if name in _SHELLS:
             self._shell(inner, span, state, context)
-        elif name == "sbatch":
+        elif name in SUBMITTERS:
             self._submit(inner, span, state, context)
         elif skipped and len(inner) == 1 and " " in inner[0].text.strip():
             self._string_in_child(inner, state, context)
@@ -100,7 +112,7 @@ class Follower:
         written = self._walk.written.get(words[0].text.removeprefix("./"))
         if written is None:
             return False
-        self._text(*written, _child(state, state.script, words[1:]), context)
+        self._text(*written, _child(state, state.script, words[1:]), NOT_SUBMITTED, context)
         return True
 
     def feed(
@@ -118,17 +130,19 @@ class Follower:
         inner = words[skipped:]
         remote = _name(words[0]) in REMOTE
         shell = _name(inner[0]) in _SHELLS and len(inner) < 2 + (inner[-1].literal in ("-s", "-", "-l", "-e", "-x"))
-        batch = _name(inner[0]) == "sbatch"
+        batch = SUBMITTERS.get(_name(inner[0]), "")
         if not (remote or shell or batch):
             return
         text = filled_in(body, state, self._expander)
-        child = State(state.script) if remote else _child(state, state.script, ())
+        place = self._expander.locate(body.body_span)
         if batch:
-            child.variables.update(header_variables(inner[1:], ()))
-            child.variables.update(exported_variables(inner[1:]))
-        self._text(text, self._expander.locate(body.body_span), child, context)
+            self._text(text, place, *_submitted(state, state.script, (), inner[1:], batch), context)
+            return
+        self._text(
+            text, place, State(state.script) if remote else _child(state, state.script, ()), NOT_SUBMITTED, context
+        )
 
-    def _text(self, text: str, place: Span, state: State, context: Context) -> None:
+    def _text(self, text: str, place: Span, state: State, submission: Submission, context: Context) -> None:
         """Runs the text of a here-document, which begins at ``place``, as a script."""
         if len(text) > MAX_STRING or context.calls >= MAX_CALLS:
             return
@@ -142,7 +156,7 @@ class Follower:
             first = place.line - 1
             return inner._replace(line=inner.line + first, end_line=inner.end_line + first)
 
-        state.variables.update(header_variables(facts, state.variables.keys()))
+        state.variables.update(header_variables(facts, state.variables.keys(), submission))
         with self._walk.isolated(), self._expander.located(locate):
             self._run(facts.statements, state, context._replace(calls=context.calls + 1))
 
@@ -162,21 +176,22 @@ class Follower:
 
     def _submit(self, words: Sequence[EvaluatedWord], span: Span, state: State, context: Context) -> None:
         """``sbatch [options] script arguments``; options given here win over the script's header."""
+        prefix = SUBMITTERS[_name(words[0])]
         for at, word in enumerate(words[1:], start=1):
             path = self._script(word, state)
             written = self._walk.written.get(word.text.removeprefix("./"))
             wrap = self._wrapped_text(words, at)
             if not path and written is None and wrap is None:
                 continue
-            child = _child(state, path or state.script, words[at + 1 :])
-            options = words[1:] if wrap is not None else words[1:at]
-            child.variables.update(header_variables(options, ()))
-            child.variables.update(exported_variables(options))
+            given = words[1:] if wrap is not None else words[1:at]
+            child, submission = _submitted(state, path or state.script, words[at + 1 :], given, prefix)
             if path:
-                self._enter(path, child, span, state.script, context)
+                self._walk.calls.append(ScriptCall(state.script, path, span, submitted=True))
+                self._run_facts(self._walk.files[path], child, context, submission)
             elif written is not None:
-                self._text(*written, child, context)
+                self._text(*written, child, submission, context)
             elif wrap is not None:
+                child.variables.update(step_variables(given))
                 with self._walk.isolated():
                     self.strings(wrap.texts, wrap.span, child, context)
             return
@@ -286,6 +301,17 @@ def _name(word: EvaluatedWord) -> str:
 def _child(state: State, script: str, arguments: Sequence[EvaluatedWord]) -> State:
     """The state in which a child process begins."""
     return State(script, state.exported(), {}, positional(arguments), state.directory)
+
+
+def _submitted(
+    state: State, script: str, arguments: Sequence[EvaluatedWord], given: Sequence[EvaluatedWord], prefix: str
+) -> tuple[State, Submission]:
+    """The state in which a job begins that a command submits with these options, and what they say for its header."""
+    child = _child(state, script, arguments)
+    kept = {name: one for name, one in child.variables.items() if name not in JOB_VARIABLES}
+    child.variables = {} if only_exported(given) else kept
+    child.variables.update(exported_variables(given))
+    return child, submission_of(given, state.variables, prefix)
 
 
 def _locator(text: Text, span: Span) -> Callable[[Span], Span]:

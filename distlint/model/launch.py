@@ -81,6 +81,8 @@ class Launch:
     """The script that the command stands in (its span may lie in one that this one reads in)."""
     apart: bool = False
     """Whether it runs on another machine, or in a container of its own."""
+    submitted: bool = False
+    """Whether a program of the project submits the script that it stands in, with options of its own."""
 
     def option(self, dest: str) -> Value:
         """The value given for a launcher option, or absent."""
@@ -128,12 +130,16 @@ class WrittenFile(NamedTuple):
 
 
 class ScriptCall(NamedTuple):
-    """One script that starts another of the project: where, and whether it only reads it in (``source``)."""
+    """One script that starts another of the project: where, and whether it only reads it in (``source``).
+
+    ``submitted`` says that a batch system runs it, with counts that the command line may say.
+    """
 
     caller: str
     callee: str
     span: Span
     sourced: bool = False
+    submitted: bool = False
 
 
 class LaunchIndex(NamedTuple):

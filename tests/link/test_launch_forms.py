@@ -168,3 +168,61 @@ def test_odd_numbers_from_the_shell(make_project: MakeProject, text: str, size: 
 def test_a_function_that_prints_the_launcher(make_project: MakeProject) -> None:
     text = 'launcher() {\n  local n="$1"\n  echo "torchrun --nproc_per_node $n"\n}\n$(launcher 6) train.py\n'
     assert world(make_project, text) == 6
+
+
+JOB = "#!/bin/bash\n#SBATCH --nodes=4\n#SBATCH --ntasks-per-node=4\n#SBATCH --gres=gpu:4\nsrun python train.py\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "size"),
+    [
+        ("sbatch job.sbatch", 16),
+        ("sbatch --nodes=2 --ntasks-per-node=8 job.sbatch", 16),
+        ("sbatch -N2 job.sbatch", 8),
+        ("N=3; sbatch -N $N --gres=gpu:a100:8 --dependency=singleton job.sbatch x y", 12),
+        ("sbatch -N $1 job.sbatch", None),
+        ("sbatch --nodes=$1 job.sbatch", None),
+        ("sbatch --ntasks 6 job.sbatch", 6),
+        ("export SLURM_NTASKS=3\nsbatch -N 1 job.sbatch", 4),
+    ],
+)
+def test_options_of_a_submission_win_over_the_header(make_project: MakeProject, line: str, size: int | None) -> None:
+    assert worlds(make_project, job_DOT_sbatch=JOB, submit_DOT_sh=f"#!/bin/bash\n{line}\n") == [size]
+
+
+@pytest.mark.parametrize(
+    ("variable", "option", "size"),
+    [
+        ("SBATCH_GRES=gpu:2", "", 8),
+        ("SBATCH_GPUS_PER_NODE=8", "", 32),
+        ("SBATCH_GRES=gpu:2", "--gres=gpu:8", 32),
+        ("export SBATCH_GRES=gpu:$1;", "", None),
+    ],
+)
+def test_variables_of_a_submission(make_project: MakeProject, variable: str, option: str, size: int | None) -> None:
+    job = JOB.replace("srun python", "torchrun --nnodes $SLURM_NNODES --nproc_per_node $SLURM_GPUS_ON_NODE")
+    submit = f"#!/bin/bash\n{variable} sbatch {option} job.sbatch\n"
+    assert worlds(make_project, job_DOT_sbatch=job, submit_DOT_sh=submit) == [size]
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("Makefile", "go:\n\tsbatch --nodes=2 job.sbatch\n"),
+        ("submit_DOT_py", 'import subprocess\nsubprocess.run(["sbatch", "--nodes=2", "job.sbatch"])\n'),
+        ("submit_DOT_py", 'import os\nn = 2\nos.system(f"sbatch -N {n} job.sbatch")\n'),
+    ],
+)
+def test_files_that_are_no_scripts_submit_too(make_project: MakeProject, path: str, text: str) -> None:
+    assert worlds(make_project, job_DOT_sbatch=JOB, **{path: text}) == [8]
+
+
+def test_a_submission_to_pbs(make_project: MakeProject) -> None:
+    job = "#!/bin/bash\n#PBS -l select=2:ncpus=8:mpiprocs=4\nmpirun -n $PBS_NP python train.py\n"
+    submit = "#!/bin/bash\nqsub -l select=4:mpiprocs=8 job.pbs\n"
+    assert worlds(make_project, job_DOT_pbs=job, submit_DOT_sh=submit) == [32]
+
+
+def test_arguments_that_a_program_gives_to_a_script(make_project: MakeProject) -> None:
+    run, start = "torchrun --nproc_per_node $1 train.py\n", 'import os\nos.system("bash run.sh 4 srun")\n'
+    assert worlds(make_project, run_DOT_sh=run, start_DOT_py=start) == [4]
