@@ -322,6 +322,23 @@ def test_offloading_in_files_of_neox_counts(tmp_path: Path, block: dict[str, obj
     assert (plan.budget.least.optimizer == 0) == (block == {"offload_optimizer": {"device": "cpu"}})
 
 
+@pytest.mark.parametrize(("stage", "moved"), [(0, (False, False)), (2, (True, False)), (3, (True, True))])
+def test_only_stages_that_offload_do_so(tmp_path: Path, stage: int, moved: tuple[bool, bool]) -> None:
+    device = {"device": "cpu"}
+    zero = {"stage": stage, "offload_optimizer": device, "offload_param": device}
+    plan = plan_of(
+        tmp_path,
+        {
+            "ds.json": json.dumps(
+                {"train_micro_batch_size_per_gpu": 1, "bf16": {"enabled": True}, "zero_optimization": zero}
+            ),
+            "train.py": "import deepspeed\nengine, *_ = deepspeed.initialize(model=net, config='ds.json')\n",
+            "run.sh": "deepspeed --num_gpus 8 train.py\n",
+        },
+    )
+    assert (plan.sketch.offload_optimizer.only, plan.sketch.offload_parameters.only) == moved
+
+
 def test_a_deepspeed_configuration_that_is_not_there_leaves_the_states_open(tmp_path: Path) -> None:
     plan = plan_of(
         tmp_path,

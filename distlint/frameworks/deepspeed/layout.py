@@ -50,8 +50,10 @@ def sketch_of(project: Project, subject: Subject) -> Sketch | None:
     if optimizer.is_absent:
         optimizer = _client(subject)
     sketch.optimizer = optimizer
-    sketch.offload_optimizer = _offload(subject, "zero_optimization.offload_optimizer", "zero_optimization.cpu_offload")
-    sketch.offload_parameters = _offload(subject, "zero_optimization.offload_param", "")
+    moved = _offload(subject, "zero_optimization.offload_optimizer", "zero_optimization.cpu_offload")
+    sketch.offload_optimizer = _from_stage(1, stage, moved)
+    # parameters are moved by the optimizer of stage 3 only (deepspeed/runtime/zero/stage3.py)
+    sketch.offload_parameters = _from_stage(3, stage, _offload(subject, "zero_optimization.offload_param", ""))
     own = ("bf16.bf16_master_weights_and_grads", "fp16.fp16_master_weights_and_grads", "torch_autocast.enabled")
     if use.host == NATIVE and use.run is not None and use.run.launch is not None:
         _add_model(project, use, use.run, use.run.launch, sketch)
@@ -135,6 +137,15 @@ def _offload(subject: Subject, block: str, old: str) -> Value:
         if value.only is True or value.is_unknown:
             return value
     return known(False)
+
+
+def _from_stage(least: int, stage: Value, moved: Value) -> Value:
+    """What is moved where the stage is at least ``least``: nothing below."""
+    if moved.only is False or (stage.is_known and type(stage.only) is int and stage.only >= least):
+        return moved
+    if stage.is_known and stage.only in range(least):
+        return known(False, *stage.spans, confidence=stage.confidence)
+    return unknown("the stage is not known", *stage.spans)
 
 
 def _client(subject: Subject) -> Value:
