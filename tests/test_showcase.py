@@ -74,3 +74,12 @@ def test_the_findings_in_the_readme_are_real() -> None:
     quoted = re.findall(r"^\S+:[0-9]+:[0-9]+: (?:error|warning) .*$", readme, re.MULTILINE)
     assert quoted
     assert not set(quoted) - set(EXPECTED.read_text(encoding="utf-8").splitlines())
+
+
+def test_the_plan_in_the_readme_is_real(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(SHOWCASE)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (quoted,) = re.findall(r"^\$ distlint plan (\S+)\n(.*?)```$", readme, re.MULTILINE | re.DOTALL)
+    done = CliRunner().invoke(commands, ["plan", quoted[0]])
+    assert done.exit_code == 0
+    assert done.stdout.strip() == quoted[1].strip()

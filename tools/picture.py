@@ -1,7 +1,9 @@
-"""Draws ``docs/images/showcase.svg``: what ``distlint check fixtures/showcase`` prints, in its colours.
+"""Draws the pictures of the documentation.
 
-The text is the real report; of its findings only those in ``SHOWN`` are drawn, and a line says how many are left out.
-``--check`` writes nothing and exits with 1 when the picture is stale.
+``docs/images/showcase.svg`` is what ``distlint check fixtures/showcase`` prints, in its colours. The text is the real
+report; of its findings only those in ``SHOWN`` are drawn, and a line says how many are left out.
+``docs/images/plan.svg`` is what ``distlint plan`` draws of one of the showcase's jobs.
+``--check`` writes nothing and exits with 1 when a picture is stale.
 """
 
 from __future__ import annotations
@@ -18,10 +20,15 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import distlint  # noqa: E402
+from distlint.engine import Request, analyse  # noqa: E402
+from distlint.planning.project_plans import plans_of  # noqa: E402
 from distlint.report.formats import RenderOptions, render  # noqa: E402
+from distlint.report.plan_svg import plans_as_svg  # noqa: E402
+from distlint.settings import load_settings  # noqa: E402
 
 SHOWCASE = "fixtures/showcase"
-PICTURE = ROOT / "docs" / "images" / "showcase.svg"
+PLANNED = f"{SHOWCASE}/launch/megatron_30b.slurm"
+IMAGES = ROOT / "docs" / "images"
 
 SHOWN = ("DS101", "PT501", "RUN103", "RUN401")
 """Codes of the findings in the picture: of each the first, in the order of the report."""
@@ -54,6 +61,15 @@ def report_text() -> str:
     report = distlint.check(ROOT / SHOWCASE, jobs=1, use_cache=False)
     text = render("text", report, RenderOptions(color=True, links=True, width=COLUMNS, base=str(ROOT)))
     return _LINK.sub("", text)
+
+
+def plan() -> str:
+    """The drawing of the planned job's ranks."""
+    analysed = analyse(Request(paths=(ROOT / PLANNED,), settings=load_settings(ROOT / SHOWCASE), judged=False))
+    plans, report = plans_of(analysed)
+    if report.project is None or len(plans) != 1:
+        raise ValueError(f"{PLANNED} is not the one run that it should be")
+    return plans_as_svg(report.project, plans)
 
 
 def chosen(text: str) -> str:
@@ -137,15 +153,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--check", action="store_true", help="write nothing, fail if the picture is stale")
     given = parser.parse_args(arguments)
-    drawn = svg(chosen(report_text()))
-    if PICTURE.is_file() and PICTURE.read_text(encoding="utf-8") == drawn:
-        return 0
-    print(f"{'stale' if given.check else 'written'}: {PICTURE.relative_to(ROOT)}")
-    if given.check:
-        return 1
-    PICTURE.parent.mkdir(parents=True, exist_ok=True)
-    PICTURE.write_text(drawn, encoding="utf-8", newline="\n")
-    return 0
+    pictures = {IMAGES / "showcase.svg": svg(chosen(report_text())), IMAGES / "plan.svg": plan()}
+    stale = [
+        path for path, drawn in pictures.items() if not path.is_file() or path.read_text(encoding="utf-8") != drawn
+    ]
+    for path in stale:
+        print(f"{'stale' if given.check else 'written'}: {path.relative_to(ROOT)}")
+        if not given.check:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(pictures[path], encoding="utf-8", newline="\n")
+    return 1 if stale and given.check else 0
 
 
 if __name__ == "__main__":
