@@ -14,7 +14,10 @@ from distlint.model.value import Value
 
 
 class Store(NamedTuple):
-    """One statement that sets a variable: where, which, to what, and whether only where it is missing."""
+    """One statement that sets a variable: where, which, to what, and whether only where it is missing.
+
+    ``literal`` says that the value stands in the statement itself, so that no test before it can speak against it.
+    """
 
     file: str
     function: int
@@ -23,7 +26,7 @@ class Store(NamedTuple):
     value: Value
     only_if_missing: bool
     literal: bool
-    """Whether the value stands in the statement itself, so that no test before it can speak against it."""
+    expr: ir.Expr
 
     @property
     def span(self) -> Span:
@@ -42,7 +45,7 @@ def environment_stores(project: Project, names: Collection[str]) -> Iterator[Sto
                 for name, expr, missing in _stored(project, statement, file):
                     if name in names:
                         value = project.evaluator(None).value(expr, file, function)
-                        yield Store(file, function, statement.at, name, value, missing, type(expr) is ir.Constant)
+                        yield Store(file, function, statement.at, name, value, missing, type(expr) is ir.Constant, expr)
 
 
 def _stored(project: Project, statement: ir.Stmt, file: str) -> Iterator[tuple[str, ir.Expr, bool]]:

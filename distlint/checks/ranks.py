@@ -30,11 +30,16 @@ from distlint.model import python as ir
 from distlint.model.record import dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from distlint.link.project import Project
 
 MAX_STEPS = 1_500
 MAX_DEPTH = 25
 MAX_CALLERS = 8
+
+_IN_ENVIRONMENT = frozenset({"rank", "local-rank", "world", "devices", "per-node"})
+"""What a launcher tells that a job has: a test whether it is there holds."""
 
 RANK_NAMES = frozenset({"rank", "local_rank", "global_rank", "world_rank"})
 """Parameters and parsed options that hold the rank where nothing else is known of them."""
@@ -42,11 +47,19 @@ RANK_NAMES = frozenset({"rank", "local_rank", "global_rank", "world_rank"})
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process of a job: its rank, its rank on its node, and the devices of a node (0: not known)."""
+    """One process of a job: its rank, its rank on its node, and the devices of a node (0: not known).
+
+    ``node`` and ``nodes`` are its node's number and how many there are (-1: not known), ``per_node`` the processes of a
+    node where these are told from the devices, ``world`` the processes of the job (0: more than one).
+    """
 
     rank: int
     local_rank: int
     devices: int = 0
+    node: int = -1
+    nodes: int = -1
+    per_node: int = 0
+    world: int = 0
 
 
 FIRST = Process(0, 0)
@@ -58,18 +71,26 @@ SECOND_NODE = Process(8, 0, 8)
 class RankView:
     """Evaluates expressions for one process. ``guess``: names such as ``rank`` count where nothing is known.
 
+    ``variables`` are those of the environment that tell this process where it is (all that are known, by default);
     ``counters`` maps attributes of library objects (by what made them) to the argument that switches them off; such a
     counter stays at 0 on a process where it is off, and ``off`` is set when one was met.
     """
 
     def __init__(
-        self, project: Project, process: Process, *, guess: bool = True, counters: dict[str, str] | None = None
+        self,
+        project: Project,
+        process: Process,
+        *,
+        guess: bool = True,
+        counters: dict[str, str] | None = None,
+        variables: Collection[str] | None = None,
     ) -> None:
         self._project = project
         self._process = process
         self._guess = guess
         self._counters = counters or {}
         self._sources = {name: kind for spec in project.specs for name, kind in spec.rank_sources}
+        self._variables = variables
         self._evaluator = project.evaluator(None)
         self._active: set[tuple[object, ...]] = set()
         self._steps = 0
@@ -136,7 +157,7 @@ class RankView:
         if len(values) != 2:
             return UNKNOWN
         if first in ("in", "not in") and self._is_environment(expr.operands[1], file):
-            known = f"${values[0]}" in self._sources
+            known = self._sources.get(f"${values[0]}") in _IN_ENVIRONMENT
             return (first == "in") if known else UNKNOWN
         return binary(first, values[0], values[1])
 
@@ -162,6 +183,8 @@ class RankView:
 
     def _variable(self, name: object) -> Any:
         """An environment variable, as text."""
+        if self._variables is not None and name not in self._variables:
+            return UNKNOWN
         value = self._source(self._sources.get(f"${name}", ""))
         return str(value) if isinstance(value, int) else value
 
@@ -173,8 +196,11 @@ class RankView:
             "main": process.rank == 0,
             "local-main": process.local_rank == 0,
             "initialized": True,
-            "world": MANY,
+            "world": process.world or MANY,
             "devices": process.devices or UNKNOWN,
+            "per-node": process.per_node or process.devices or UNKNOWN,
+            "node": process.node if process.node >= 0 else UNKNOWN,
+            "nodes": process.nodes if process.nodes >= 0 else UNKNOWN,
         }.get(kind, UNKNOWN)
 
     # Calls and attributes ----------------------------------------------------------------------------------------

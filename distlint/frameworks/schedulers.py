@@ -212,8 +212,12 @@ SPEC = FrameworkSpec(
         ("$SLURM_PROCID", "rank"),
         ("$SLURM_LOCALID", "local-rank"),
         ("$SLURM_NTASKS", "world"),
+        ("$SLURM_NODEID", "node"),
+        ("$SLURM_NNODES", "nodes"),
+        ("$SLURM_JOB_NUM_NODES", "nodes"),
         ("$OMPI_COMM_WORLD_RANK", "rank"),
         ("$OMPI_COMM_WORLD_LOCAL_RANK", "local-rank"),
         ("$OMPI_COMM_WORLD_SIZE", "world"),
+        ("$OMPI_COMM_WORLD_LOCAL_SIZE", "per-node"),
     ),
 )

@@ -77,6 +77,8 @@ SPEC = FrameworkSpec(
         ("$RANK", "rank"),
         ("$LOCAL_RANK", "local-rank"),
         ("$WORLD_SIZE", "world"),
-        ("$LOCAL_WORLD_SIZE", "devices"),
+        ("$LOCAL_WORLD_SIZE", "per-node"),
+        ("$GROUP_RANK", "node"),
+        ("$GROUP_WORLD_SIZE", "nodes"),
     ),
 )
