@@ -248,3 +248,14 @@ class TestPythonInterface:
             distlint.check("gone")
         with pytest.raises(SettingsError):
             distlint.check(settings={"worldsize": 8})
+
+
+def test_the_memory_of_a_device_can_be_given(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "run.sh").write_text(
+        "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 80 --hidden-size 8192 --num-attention-heads 64"
+        " --seq-length 2048 --max-position-embeddings 2048 --micro-batch-size 1 --train-iters 10 --bf16 --lr 1e-4"
+        " --eval-interval 10 --tokenizer-type NullTokenizer --vocab-size 32000\n"
+    )
+    found = [run(str(tmp_path), "--select", "RUN610", "--gpu-memory", size).exit_code for size in ("80GB", "4TB", "x")]
+    assert found == [1, 0, 2]
