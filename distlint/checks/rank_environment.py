@@ -2,7 +2,8 @@
 
 Parameters: ``launchers`` (plain starters), ``schedulers`` (what may stand around these: they set variables of their own
 only), ``variables`` (what a process of a job needs), ``callees`` (library functions that read them), and ``given-by``
-(of a callee: arguments any of which makes it do without); ``callees-only`` (whether the program's own reads of the
+(of a callee: arguments any of which makes it do without); ``discoverers`` (library functions that ask the scheduler's
+message passing for what is missing, and set the variables); ``callees-only`` (whether the program's own reads of the
 variables are left out); ``unless-pinned`` (packages with which the callees do without).
 """
 
@@ -43,6 +44,7 @@ def rank_environment(context: CheckContext) -> Iterator[Finding]:
     project: Project = context.project
     parameters = context.parameters
     needs: dict[str, list[Need]] | None = None
+    discovering = {site.file for site in project.calls_to(set(parameters.get("discoverers", ())))}
     for run in project.runs:
         launch = run.launch
         if launch is None or launch.launcher not in parameters["launchers"]:
@@ -60,7 +62,7 @@ def rank_environment(context: CheckContext) -> Iterator[Finding]:
         view = project.environments.for_file(run.script_file)
         if any(view.span(package) is not None for package in parameters.get("unless-pinned", ())):
             continue
-        if _provided_by_program(project, closure):
+        if _provided_by_program(project, closure) or (launch.outer is not None and discovering & closure):
             continue
         need = _first_reached(project, run, needs, missing)
         if need is not None:

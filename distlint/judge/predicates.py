@@ -12,7 +12,7 @@ from typing import Any
 
 from distlint.judge import kleene
 from distlint.judge.frame import Evaluator, Frame, Outcome
-from distlint.judge.versions import is_pinned, is_specifier, satisfies
+from distlint.judge.versions import is_pinned, is_required, is_specifier, satisfies
 from distlint.judge.view import Used
 from distlint.model.value import State, Value, known, unknown
 
@@ -125,6 +125,12 @@ def _pinned(words: Sequence[str]) -> Evaluator:
     return lambda frame: Outcome(known(is_pinned(frame.view.subject.versions, words[0])))
 
 
+def _required(words: Sequence[str]) -> Evaluator:
+    if len(words) != 1:
+        raise PredicateError('`required` takes a package: required("torch")')
+    return lambda frame: Outcome(known(is_required(frame.view.subject.versions, words[0])))
+
+
 def _on_values(name: str, count: tuple[int, int], function: Callable[[list[Value]], Value]) -> Any:
     """A function of values: ``count`` is the least and the greatest number of arguments."""
 
@@ -230,7 +236,11 @@ PATH_PREDICATES: dict[str, Callable[[str], Evaluator]] = {
     "enabled": _enabled,
 }
 
-VERSION_PREDICATES: dict[str, Callable[[Sequence[str]], Evaluator]] = {"version": _version, "pinned": _pinned}
+VERSION_PREDICATES: dict[str, Callable[[Sequence[str]], Evaluator]] = {
+    "version": _version,
+    "pinned": _pinned,
+    "required": _required,
+}
 
 PREDICATES: dict[str, Callable[[Sequence[ast.expr], Sequence[Evaluator]], Evaluator]] = {
     "divides": _on_values("divides", (2, 2), lambda v: kleene.divides(v[0], v[1])),

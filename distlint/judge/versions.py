@@ -26,6 +26,12 @@ def is_pinned(versions: Versions, package: str) -> bool:
     return bool(asked(package)) if asked is not None else versions.span(package) is not None
 
 
+def is_required(versions: Versions, package: str) -> bool:
+    """Whether a requirement of the project names a package: one that it holds a copy of is none."""
+    asked = getattr(versions, "is_required", None)
+    return bool(asked(package)) if asked is not None else is_pinned(versions, package)
+
+
 def is_specifier(text: str) -> bool:
     """Whether a text is a PEP 440 specifier set."""
     from packaging.specifiers import InvalidSpecifier, SpecifierSet

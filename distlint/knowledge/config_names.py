@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 _BRITISH = (("isation", "ization"), ("isatio", "izatio"), ("ise", "ize"), ("our", "or"))
 
@@ -46,6 +47,7 @@ def distance(left: str, right: str, limit: int) -> int:
     return min(row[-1], limit + 1)
 
 
+@lru_cache(maxsize=16384)
 def _letters(name: str) -> str:
     letters = re.sub(r"[^a-z0-9]", "", name.lower())
     for british, american in _BRITISH:
@@ -53,11 +55,12 @@ def _letters(name: str) -> str:
     return letters
 
 
-def _words(name: str) -> list[str]:
-    return [word for word in re.split(r"[^a-z0-9]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()) if word]
+@lru_cache(maxsize=16384)
+def _words(name: str) -> tuple[str, ...]:
+    return tuple(word for word in re.split(r"[^a-z0-9]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()) if word)
 
 
-def _same_words(written: list[str], known: list[str]) -> bool:
+def _same_words(written: Sequence[str], known: Sequence[str]) -> bool:
     """Whether every word of the shorter name begins a word of the longer one, and together they say something."""
     shorter, longer = sorted((written, known), key=len)
     if len("".join(shorter)) < 8:

@@ -132,7 +132,16 @@ def _linker_of(specs: Sequence[LauncherSpec], project: Project) -> _Linker:
 def _identity(launch: Launch) -> object:
     words = tuple((argument.text, argument.span) for argument in launch.arguments)
     environment = tuple((name, value.options) for name, value in launch.environment.items())
-    return launch.span, launch.launcher, words, launch.world_size.options, environment, launch.outer is not None
+    options = tuple((dest, option.value.options) for dest, option in launch.options.items())
+    return (
+        launch.span,
+        launch.launcher,
+        words,
+        launch.world_size.options,
+        environment,
+        options,
+        launch.outer is not None,
+    )
 
 
 def _evaluate_all(scripts: Mapping[str, object], linker: _Linker, submitted: Collection[str] = ()) -> list[Evaluation]:

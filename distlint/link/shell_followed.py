@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -23,7 +24,7 @@ from distlint.link.shell_expand import Expander
 from distlint.link.shell_here_documents import filled_in
 from distlint.link.shell_paths import find_file
 from distlint.link.shell_state import State, scalar
-from distlint.link.shell_values import Chunk, Hole, Text, combine, plain, shown, without_beginning
+from distlint.link.shell_values import Chunk, Hole, Piece, Text, combine, plain, shown, without_beginning
 from distlint.link.shell_variables import positional
 from distlint.link.shell_walk import Context, Walk, joined_into
 from distlint.model.launch import ScriptCall
@@ -99,7 +100,8 @@ class Follower:
         elif name in SUBMITTERS:
             self._submit(inner, span, state, context)
         elif skipped and len(inner) == 1 and " " in inner[0].text.strip():
-            self._string_in_child(inner, state, context)
+            is_typed = any(word.literal == "stuff" for word in words[:skipped])
+            self._string_in_child([_typed(inner[0])] if is_typed else inner, state, context)
         else:
             self._start(inner, span, state, context)
 
@@ -296,6 +298,34 @@ class Follower:
 def _name(word: EvaluatedWord) -> str:
     """The last component of the program that a word names."""
     return (word.literal or "").rsplit("/", 1)[-1]
+
+
+_ENTER = re.compile(r"\\r|\\n|\\015|\\012|\^M|\^J|\r")
+"""How a text that is typed into a terminal spells the key that ends a line: ``screen -X stuff 'command ^M'``."""
+_LAST_ENTER = re.compile(rf"(?:{_ENTER.pattern}|\s)+\Z")
+
+
+def _typed(word: EvaluatedWord) -> EvaluatedWord:
+    """A text as the shell in a terminal gets it."""
+    return EvaluatedWord(tuple(map(_typed_text, word.texts)), word.span)
+
+
+def _typed_text(text: Text) -> Text:
+    pieces: list[Piece] = []
+    for piece in text:
+        last = pieces[-1] if pieces else None
+        if isinstance(piece, Chunk) and isinstance(last, Chunk):
+            # a backslash between quotes is a piece of its own
+            pieces[-1] = last._replace(text=last.text + piece.text)
+        else:
+            pieces.append(piece)
+    for at, piece in enumerate(pieces):
+        if isinstance(piece, Chunk):
+            written = _LAST_ENTER.sub("", piece.text) if at == len(pieces) - 1 else piece.text
+            lines = _ENTER.sub("\n", written)
+            # lines of the terminal are none of the file: with more than one, the place is the whole word's
+            pieces[at] = piece._replace(text=lines, at=piece.at if lines == written else None)
+    return tuple(pieces)
 
 
 def _child(state: State, script: str, arguments: Sequence[EvaluatedWord]) -> State:

@@ -166,3 +166,15 @@ def test_launch_from_words() -> None:
     assert found is not None
     assert (found.world_size.only, found.script_file, len(found.arguments)) == (2, "train.py", 1)
     assert launch_from_words(["ls"], span, SPECS, FILES) is None
+
+
+@pytest.mark.parametrize("option", ["--master_port $((29500 + i))", "--nnodes 2 --node_rank $i --master_addr a"])
+def test_turns_of_a_loop_that_differ_in_the_launchers_options_are_launches_of_their_own(option: str) -> None:
+    found = index(f"for i in 0 1; do torchrun {option} train.py & done").launches
+    assert len(found) == 2
+
+
+def test_what_is_typed_into_a_terminal_ends_with_its_enter_key() -> None:
+    for key in (r"\r", r"\n", r"\015", "^M"):
+        found = launch(f'screen -S one -X stuff "cd /data; torchrun train.py --lr 1 {key}"')
+        assert [argument.text for argument in found.arguments] == ["--lr", "1"]

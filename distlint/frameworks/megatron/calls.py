@@ -9,6 +9,7 @@ from distlint.frameworks.copies import copied_calls
 from distlint.frameworks.general import argument_settings
 from distlint.link.modules import ClassRef
 from distlint.link.project import CallSite
+from distlint.model import python as ir
 from distlint.model.launch import Run
 from distlint.model.subject import Setting
 
@@ -79,6 +80,10 @@ def call_settings(project: Project, found: CallSite, run: Run | None) -> tuple[d
     signature = ["tensor_model_parallel_size", "pipeline_model_parallel_size"] if found.name == INITIALIZE else []
     given, is_open = argument_settings(project, found, signature, run)
     settings = {}
+    if found.name not in (INITIALIZE, OPTIMIZER_CONFIG, DATA_PARALLEL_CONFIG):
+        fields, is_fixed = _own_fields(project, found)
+        is_open = is_open or not is_fixed
+        given = {**fields, **given}
     for name, setting in given.items():
         path = _FIELDS.get(name, name)
         if setting.value.is_known and setting.value.only is None:
@@ -87,3 +92,29 @@ def call_settings(project: Project, found: CallSite, run: Run | None) -> tuple[d
             path, setting.value, setting.key_span, setting.span, setting.overrides, setting.certain, name
         )
     return settings, is_open or bool(not signature and found.site.call.args)
+
+
+def _own_fields(project: Project, found: CallSite) -> tuple[dict[str, Setting], bool]:
+    """The defaults that the project's own subclasses give to fields, and whether nothing else can change fields."""
+    owner = project.modules.resolve(found.site.call.func, found.file)
+    fields: dict[str, Setting] = {}
+    is_fixed = True
+    for one in reversed(project.modules.ancestry(owner)) if isinstance(owner, ClassRef) else ():
+        if one.file.endswith(tuple(_CONFIG_FILES.values())):
+            continue
+        definition = project.module(one.file).classes[one.index]
+        is_fixed = is_fixed and not _has_own_method(project, one, "__post_init__")
+        for statement in definition.body:
+            if type(statement) is not ir.Assign or statement.value is None:
+                continue
+            for target in statement.targets:
+                if type(target) is ir.Name:
+                    value = project.evaluator(None).value(statement.value, one.file, -1)
+                    span = ir.unpack(target.at, one.file)
+                    fields[target.id] = Setting(target.id, value.at(span), span, span)
+    return fields, is_fixed
+
+
+def _has_own_method(project: Project, owner: ClassRef, name: str) -> bool:
+    functions = project.module(owner.file).functions
+    return any(function.owner == owner.index and function.name == name for function in functions)

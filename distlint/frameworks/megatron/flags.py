@@ -67,6 +67,7 @@ class FlagTable:
     def __init__(self, flavour: str) -> None:
         self.releases = ReleaseTable(section(_TABLE, 0)[flavour])
         self._views: dict[tuple[int, ...], FlagView] = {}
+        self._flags: dict[tuple[str, int], Flag] = {}
 
     def at(self, version: str) -> FlagView:
         """The flags of a version of Megatron Core; of all releases for ``ANY_RELEASE``, from one on for ``0.8+``."""
@@ -82,9 +83,15 @@ class FlagTable:
         return view
 
     def flag(self, name: str, index: int) -> Flag | None:
-        """What the release at ``index`` says of a flag; ``None`` where it has none."""
+        """What the release at ``index`` says of a flag, one object where releases agree; ``None`` where it has none."""
         entry = self.releases.entry(name, index)
-        return None if entry is None else _flag(name, entry)
+        if entry is None:
+            return None
+        key = (name, id(entry))  # entries live as long as the table
+        flag = self._flags.get(key)
+        if flag is None:
+            flag = self._flags[key] = _flag(name, entry)
+        return flag
 
 
 class FlagView:

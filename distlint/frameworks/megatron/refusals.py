@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from distlint.frameworks.megatron.command_line import PACKAGE, CommandSettings, Given, converted, most_words
@@ -87,14 +88,12 @@ def refusals(project: Project, launch: Launch, read: CommandSettings, versions: 
     parser = _parser(project, launch, read, versions)
     certain = [given for given in read.given if given.certain]
     strange = [given for given in certain if not _known(parser, given.name)]
-    consistent = tuple(
-        index
-        for index in parser.indexes
-        if all(given in strange or parser.table.flag(given.name, index) is not None for given in certain)
-    )
+    names = {given.name for given in certain} - {given.name for given in strange}
+    entry = parser.table.releases.entry
+    consistent = tuple(i for i in parser.indexes if all(entry(name, i) is not None for name in names))
     foreign = [given for given in strange if not _suggestion(parser, given.name)]
     for given in certain:
-        if given in strange:
+        if given.name not in names:
             yield from _unknown(project, launch, parser, given, foreign)
             continue
         # copies of Megatron-DeepSpeed mix what different days had
@@ -156,8 +155,15 @@ def _in_newest(parser: Parser, read: CommandSettings, given: Given) -> bool:
 
 def _suggestion(parser: Parser, name: str) -> str:
     """The option that an unknown one can only have meant."""
-    names = {flag[2:]: flag for flag in parser.table.releases.names if flag.startswith("--") and len(flag) > 4}
-    present = {body: flag for body, flag in names.items() if parser.table.flag(flag, parser.indexes[-1]) is not None}
+    return _meant(parser.flavour, parser.indexes[-1], name)
+
+
+@lru_cache(maxsize=4096)
+def _meant(flavour: str, index: int, name: str) -> str:
+    # a fork's own options stand in all its scripts, and each is compared with hundreds of names
+    table = flag_table(flavour)
+    names = {flag[2:]: flag for flag in table.releases.names if flag.startswith("--") and len(flag) > 4}
+    present = {body: flag for body, flag in names.items() if table.flag(flag, index) is not None}
     found = nearest(name[2:], present) or nearest(name[2:], names)
     return names[found] if found and _may_mean(name[2:], found) else ""
 
@@ -227,7 +233,9 @@ def _confidence(given: Given, sure: bool) -> Confidence:
 def _values(launch: Launch, parser: Parser, given: Given, infos: Sequence[Flag], *, is_fork: bool) -> Iterator[Refused]:
     if parser.copied:
         return
-    problems = [_problem(launch, given, info) for info in infos]
+    # releases that agree share one object; the one that is judged stays the last
+    distinct = {id(info): info for info in reversed(infos)}
+    problems = [_problem(launch, given, info) for info in reversed(distinct.values())]
     if any(problem is None for problem in problems):
         return
     problem = problems[-1]

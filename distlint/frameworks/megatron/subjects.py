@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 from distlint.frameworks.general import launch_settings
@@ -130,7 +131,8 @@ def _command_subject(project: Project, launch: Launch) -> Subject:
         extra={
             "command": launch.span,
             "launch": launch,
-            "refusals": lambda: refusals(project, launch, read, versions),
+            # every rule about the reader asks
+            "refusals": cache(lambda: tuple(refusals(project, launch, read, versions))),
         },
         sketch=_sketch,
     )
@@ -238,7 +240,7 @@ def _neox_subject(project: Project, documents: list[Document], launch: Launch | 
         extra={
             "root": documents[0].span,
             "files": tuple(documents),
-            "refusals": lambda: neox_refusals(project, documents),
+            "refusals": cache(lambda: tuple(neox_refusals(project, documents))),
         },
         sketch=_sketch,
     )
@@ -294,7 +296,7 @@ def _call_subject(project: Project, found: CallSite, run: Run | None) -> Subject
         open_blocks=frozenset({""}) if is_open else frozenset(),
         default=default,
         run=run,
-        extra={"root": found.span, "refusals": lambda: call_refusals(project, found, run, versions)},
+        extra={"root": found.span, "refusals": cache(lambda: tuple(call_refusals(project, found, run, versions)))},
         sketch=_sketch,
     )
 

@@ -51,6 +51,10 @@ class CopyVersions:
         """Whether the project says anything about the version of a package."""
         return package == PACKAGE or self.pins.span(package) is not None
 
+    def is_required(self, package: str) -> bool:
+        """Whether a requirement names a package: the copy is none."""
+        return self.pins.span(package) is not None
+
 
 def versions_for(project: Project, file: str) -> Versions:
     """The versions that a file of the project runs with."""
