@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from distlint.checks.execution import asks_for_main, body_of, handles_errors_around
+from distlint.checks.execution import body_of, handles_errors_around
 from distlint.checks.registry import CheckContext, check
 from distlint.link.modules import FunctionRef
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import Guard, calls_in, guards_of
+from distlint.link.walking import Guard, asks_for_main, calls_in, guards_of
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.value import Confidence

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from distlint.link.arithmetic import truth
 from distlint.link.modules import FunctionRef
-from distlint.link.walking import Guard, below, blocks_of, guards_of
+from distlint.link.walking import Guard, asks_for_main, blocks_of, guards_of
 from distlint.model import python as ir
 from distlint.model.launch import Run
 
@@ -69,11 +69,6 @@ def body_of(project: Project, file: str, function: int) -> tuple[ir.Stmt, ...]:
     """The statements of a function, or of a module's top level (-1)."""
     module = project.module(file)
     return module.body if function < 0 else module.functions[function].body
-
-
-def asks_for_main(test: ir.Expr) -> bool:
-    """Whether a test is about the module's ``__name__``."""
-    return any(type(part) is ir.Name and part.id == "__name__" for part in below(test))
 
 
 def handles_errors_around(body: tuple[ir.Stmt, ...], at: ir.Position) -> bool:

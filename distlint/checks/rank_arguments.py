@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from distlint.checks.execution import asks_for_main, body_of
+from distlint.checks.execution import body_of
 from distlint.checks.rank_values import UNKNOWN
 from distlint.checks.ranks import FIRST, SECOND, Process, RankView
 from distlint.checks.registry import CheckContext, check
 from distlint.link.evaluate import find_argument
 from distlint.link.flow import Bind, Env
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import Guard, below, calls_in, guards_of, statements
+from distlint.link.walking import Guard, asks_for_main, below, calls_in, guards_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 

@@ -15,7 +15,7 @@ from dataclasses import field
 from typing import NamedTuple
 
 from distlint.checks.engines import configurations
-from distlint.checks.execution import asks_for_main, body_of
+from distlint.checks.execution import body_of
 from distlint.checks.rank_decorators import is_named, split_inside
 from distlint.checks.ranks import FIRST, SECOND, RankView
 from distlint.checks.registry import CheckContext, check
@@ -24,7 +24,7 @@ from distlint.judge.conditions import compile_condition
 from distlint.link.abstract import Instance, options_of
 from distlint.link.modules import FunctionRef
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import Guard, below, calls_in, guards_of, statements
+from distlint.link.walking import Guard, asks_for_main, below, calls_in, guards_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.record import dataclass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from distlint.link.command_lines import CommandLine, CommandReader, Layer, given, is_python
@@ -12,7 +13,7 @@ from distlint.link.scheduler_header import SUBMITTERS
 from distlint.link.shell import evaluate_carried, evaluate_command, evaluate_script, evaluate_text
 from distlint.link.shell_commands import EvaluatedCommand, EvaluatedWord, Evaluation
 from distlint.link.shell_paths import candidates, find_file
-from distlint.link.shell_state import Directory
+from distlint.link.shell_state import Directory, Variable
 from distlint.link.shell_values import Chunk, Hole, Text, known_prefix
 from distlint.model.document import Document, lookup
 from distlint.model.facts import FileFacts
@@ -96,21 +97,31 @@ def launch_from_words(
 
 
 def launches_of_words(
-    words: Sequence[EvaluatedWord], span: Span, specs: Sequence[LauncherSpec], project: Project
+    words: Sequence[EvaluatedWord],
+    span: Span,
+    specs: Sequence[LauncherSpec],
+    project: Project,
+    environment: Mapping[str, Variable] = MappingProxyType({}),
 ) -> list[Launch]:
     """The launches that a program makes by starting a command whose words may have holes."""
     linker = _linker_of(specs, project)
     line = linker.reader.read(words)
     if line is None and not any(word.literal in ("bash", "sh", *SUBMITTERS) for word in words[:2]):
         return []
-    evaluation = evaluate_command(words, span, *linker.surroundings())
+    evaluation = evaluate_command(words, span, *linker.surroundings(), environment=environment)
     return _by_program(evaluation, linker)
 
 
-def launches_of_text(text: Text, span: Span, specs: Sequence[LauncherSpec], project: Project) -> list[Launch]:
+def launches_of_text(
+    text: Text,
+    span: Span,
+    specs: Sequence[LauncherSpec],
+    project: Project,
+    environment: Mapping[str, Variable] = MappingProxyType({}),
+) -> list[Launch]:
     """The launches that a program makes by handing a text to a shell."""
     linker = _linker_of(specs, project)
-    evaluation = evaluate_text(text, span, *linker.surroundings())
+    evaluation = evaluate_text(text, span, *linker.surroundings(), environment=environment)
     return _by_program(evaluation, linker)
 
 
@@ -192,7 +203,7 @@ class _Linker:
         self.reader = CommandReader(specs)
         self.read_text = read_text
 
-    def surroundings(self) -> tuple[Any, ...]:
+    def surroundings(self) -> tuple[Any, Any, Any, Any]:
         """What a walk through commands needs: scripts, files, the words that only wrap a command, texts of files."""
         shell_files = {path: facts.shell for path, facts in self.files.items() if facts.shell is not None}
         return shell_files, self.project_files.__contains__, self.reader.wrapping, self.read_text

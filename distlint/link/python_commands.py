@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from distlint.link.abstract import node_of
 from distlint.link.evaluate import find_argument
+from distlint.link.program_environment import program_environment
 from distlint.link.shell_commands import EvaluatedWord
 from distlint.link.shell_values import Chunk, Hole, Text
 from distlint.model import python as ir
@@ -33,13 +34,16 @@ def command_launches(project: Project, found: CallSite, before: Sequence[str] = 
     from distlint.link.launches import launches_of_text, launches_of_words
 
     call = found.site.call
-    reader = _Reader(project, found)
+    reader = _Reader(project, found.file, found.site.function)
+    environment = program_environment(
+        project, found, lambda expr, file, function: _Reader(project, file, function).text(expr)
+    )
     launchers = [launcher for spec in project.specs for launcher in spec.launchers]
     given = find_argument(call, "args", 0)[0]
     if found.name in _TEXTS:
         given = given or (call.args[0] if call.args else None)
         text = reader.text(given) if given is not None else None
-        return launches_of_text(text, found.span, launchers, project) if text is not None else []
+        return launches_of_text(text, found.span, launchers, project, environment) if text is not None else []
     words: list[EvaluatedWord] | None
     if found.name in _SPREAD:
         words = [EvaluatedWord((reader.text(arg),), ir.unpack(arg.at, found.file)) for arg in call.args[1:]]
@@ -51,30 +55,31 @@ def command_launches(project: Project, found: CallSite, before: Sequence[str] = 
             text = reader.text(given)
             if not any(isinstance(piece, Chunk) and piece.text for piece in text):
                 return []
-            return launches_of_text(text, found.span, launchers, project)
+            return launches_of_text(text, found.span, launchers, project, environment)
     if not words:
         return []
     front = [EvaluatedWord(((Chunk(word),),), found.span) for word in before]
-    return launches_of_words([*front, *words], found.span, launchers, project)
+    return launches_of_words([*front, *words], found.span, launchers, project, environment)
 
 
 class _Reader:
     """Turns expressions of a call into words; what is not known becomes a hole."""
 
-    def __init__(self, project: Project, found: CallSite) -> None:
+    def __init__(self, project: Project, file: str, function: int) -> None:
         self._project = project
-        self._found = found
+        self._file = file
+        self._function = function
         self._evaluator = project.evaluator(None)
 
     def words(self, expr: ir.Expr, depth: int = 0) -> list[EvaluatedWord] | None:
         """The words of a list; ``None`` for what is no list."""
         if depth > _MAX_DEPTH:
             return None
-        span = ir.unpack(expr.at, self._found.file)
+        span = ir.unpack(expr.at, self._file)
         if type(expr) is ir.ListDisplay:
             words: list[EvaluatedWord] = []
             for item in expr.items:
-                place = ir.unpack(item.at, self._found.file)
+                place = ir.unpack(item.at, self._file)
                 if type(item) is ir.Starred:
                     words += self.words(item.value, depth + 1) or [_rest(place)]
                 else:
@@ -87,7 +92,7 @@ class _Reader:
             return [word for part in parts for word in (part if part is not None else [_rest(span)])]
         if type(expr) is ir.Call and (split := self._split(expr)) is not None:
             return self._fields(self.text(split, depth + 1), span)
-        node = node_of(self._evaluator.ask(expr, self._found.file, self._found.site.function), span)
+        node = node_of(self._evaluator.ask(expr, self._file, self._function), span)
         if isinstance(node, Items):
             words = [
                 EvaluatedWord((_text(item.value if isinstance(item, Leaf) else None),), item.span)
@@ -103,11 +108,11 @@ class _Reader:
 
     def text(self, expr: ir.Expr, depth: int = 0) -> Text:
         """The text of an expression, with holes."""
-        span = ir.unpack(expr.at, self._found.file)
-        name = self._project.modules.dotted(expr, self._found.file)
+        span = ir.unpack(expr.at, self._file)
+        name = self._project.modules.dotted(expr, self._file)
         if name == "sys.executable":
             return (Chunk("python"),)
-        value = self._evaluator.value(expr, self._found.file, self._found.site.function)
+        value = self._evaluator.value(expr, self._file, self._function)
         if value.is_known or depth > _MAX_DEPTH:
             return _text(value)
         if type(expr) is ir.Formatted:
@@ -129,7 +134,7 @@ class _Reader:
 
     def _split(self, call: ir.Call) -> ir.Expr | None:
         """The text that ``shlex.split(text)`` or ``text.split()`` takes apart."""
-        if self._project.modules.dotted(call.func, self._found.file) == "shlex.split" and call.args:
+        if self._project.modules.dotted(call.func, self._file) == "shlex.split" and call.args:
             return call.args[0]
         if type(call.func) is ir.Attribute and call.func.name == "split" and not call.args:
             return call.func.base
@@ -145,8 +150,8 @@ class _Reader:
         """What a variable was last set to, where a single statement of the function sets it."""
         if type(expr) is not ir.Name:
             return None
-        module = self._project.module(self._found.file)
-        index = self._found.site.function
+        module = self._project.module(self._file)
+        index = self._function
         bodies = [module.functions[index].body, module.body] if index >= 0 else [module.body]
         for body in bodies:
             values = [

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 
 from distlint.link.shell_builtins import BUILTINS, JUMPS
 from distlint.link.shell_commands import EvaluatedCommand, EvaluatedWord, Evaluation, Output
@@ -18,7 +19,7 @@ from distlint.link.shell_followed import MAX_FUNCTION_DEPTH, Follower
 from distlint.link.shell_here_documents import files_of_tee, outputs_of
 from distlint.link.shell_loops import assigned_names, in_loop, shifts, without_carried
 from distlint.link.shell_setters import counted, lines_into, printed_into, read_into
-from distlint.link.shell_state import Directory, State, join_states, scalar
+from distlint.link.shell_state import Directory, State, Variable, join_states, scalar
 from distlint.link.shell_substitution import substituted, surroundings
 from distlint.link.shell_values import Hole, Text, assigned, literal, shown, without_beginning
 from distlint.link.shell_variables import assign, assign_exported, evaluated_words
@@ -102,10 +103,11 @@ def evaluate_command(
     exists: Callable[[str], bool],
     unwrap: Unwrap = lambda _: 0,
     read: Callable[[str], str | None] = lambda _: None,
+    environment: Mapping[str, Variable] = MappingProxyType({}),
 ) -> Evaluation:
     """Walks one command whose words are evaluated already: what a program starts without a shell."""
     walk = Walk(shell_files, exists, unwrap, read)
-    _Evaluator(walk).run_command(list(words), span)
+    _Evaluator(walk).run_command(list(words), span, environment)
     return Evaluation(span.file, tuple(walk.commands), tuple(dict.fromkeys(walk.calls)), tuple(walk.notes))
 
 
@@ -116,12 +118,14 @@ def evaluate_text(
     exists: Callable[[str], bool],
     unwrap: Unwrap = lambda _: 0,
     read: Callable[[str], str | None] = lambda _: None,
+    environment: Mapping[str, Variable] = MappingProxyType({}),
 ) -> Evaluation:
     """Walks a text that a program hands to a shell."""
     walk = Walk(shell_files, exists, unwrap, read)
     evaluator = _Evaluator(walk)
     with walk.isolated():
-        evaluator.follower.strings((text,), span, State(span.file, arguments=()), Context())
+        state = State(span.file, dict(environment), arguments=())
+        evaluator.follower.strings((text,), span, state, Context())
     return Evaluation(span.file, tuple(walk.commands), tuple(dict.fromkeys(walk.calls)), tuple(walk.notes))
 
 
@@ -136,8 +140,8 @@ class _Evaluator:
     def run_file(self, path: str) -> None:
         self.follower.run_file(path, State(path), Context())
 
-    def run_command(self, words: list[EvaluatedWord], span: Span) -> None:
-        state = State(span.file, arguments=())
+    def run_command(self, words: list[EvaluatedWord], span: Span, environment: Mapping[str, Variable]) -> None:
+        state = State(span.file, dict(environment), arguments=())
         with self.walk.isolated():
             self._record(words, span, state, Context(), ())
             self.follower.follow(words, span, state, Context())

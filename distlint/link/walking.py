@@ -223,6 +223,11 @@ def guards_of(body: tuple[ir.Stmt, ...], at: ir.Position) -> list[Guard] | None:
     return _guards(body, start, end)
 
 
+def asks_for_main(test: ir.Expr) -> bool:
+    """Whether a test is about the module's ``__name__``."""
+    return any(type(part) is ir.Name and part.id == "__name__" for part in below(test))
+
+
 def _contains(at: ir.Position, start: int, end: int) -> bool:
     return at >> 44 <= start and end <= at & 0xFFFFFFFFFFF
 
