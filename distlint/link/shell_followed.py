@@ -24,7 +24,7 @@ from distlint.link.shell_expand import Expander
 from distlint.link.shell_here_documents import filled_in
 from distlint.link.shell_paths import find_file
 from distlint.link.shell_state import State, scalar
-from distlint.link.shell_values import Chunk, Hole, Piece, Text, combine, plain, shown, without_beginning
+from distlint.link.shell_values import NAMELESS, Chunk, Hole, Piece, Text, combine, plain, shown, without_beginning
 from distlint.link.shell_variables import positional
 from distlint.link.shell_walk import Context, Walk, joined_into
 from distlint.model.launch import ScriptCall
@@ -287,6 +287,10 @@ class Follower:
             return
         from distlint.read.shell import read_shell
 
+        nameless = [piece for piece in text if isinstance(piece, Hole) and not piece.name]
+        if nameless:
+            # they are all shown by one name: any of them may be many words
+            state.variables[NAMELESS] = scalar((max(nameless, key=lambda piece: piece.many),))
         for piece in text:
             if isinstance(piece, Hole) and piece.name and piece.name not in state.variables and not piece.outside:
                 state.variables[piece.name] = scalar((piece,))

@@ -64,6 +64,9 @@ class Break(NamedTuple):
     """The border between two array elements that are words of their own."""
 
 
+NAMELESS = "UNKNOWN"
+"""The name by which unknown parts are shown that have none."""
+
 Piece = Chunk | Hole | Break
 Text = tuple[Piece, ...]
 
@@ -94,7 +97,7 @@ def shown(text: Text) -> str:
         if isinstance(piece, Chunk):
             parts.append(piece.text)
         else:
-            parts.append(f"${{{piece.name or 'UNKNOWN'}}}" if isinstance(piece, Hole) else " ")
+            parts.append(f"${{{piece.name or NAMELESS}}}" if isinstance(piece, Hole) else " ")
     return "".join(parts)
 
 

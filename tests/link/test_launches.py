@@ -178,3 +178,9 @@ def test_what_is_typed_into_a_terminal_ends_with_its_enter_key() -> None:
     for key in (r"\r", r"\n", r"\015", "^M"):
         found = launch(f'screen -S one -X stuff "cd /data; torchrun train.py --lr 1 {key}"')
         assert [argument.text for argument in found.arguments] == ["--lr", "1"]
+
+
+def test_options_that_a_text_may_hold_stay_possible_when_the_text_is_run() -> None:
+    text = 'A=(--one 1 --two)\nif [ "$1" = big ]; then A+=(--three 3); B=(--four 4); fi\n'
+    found = launch(f'{text}command="torchrun train.py ${{A[@]}} ${{B[@]}}"\neval $command')
+    assert found.open_arguments or any(argument.text == "--three" for argument in found.arguments)
