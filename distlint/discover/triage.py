@@ -32,7 +32,7 @@ _ALWAYS_NAMES = frozenset({"pyproject.toml", "setup.py", "Pipfile", "environment
 _DATA_BYTES = 65536
 """A larger JSON file may be a data set, whose prose holds any word: there a word must stand as a key."""
 _CONFIG_KINDS = frozenset({SourceKind.JSON, SourceKind.YAML, SourceKind.TOML})
-_CARRIER_WORDS = (b"torch.distributed", b"RayJob")
+_CARRIER_WORDS = (b"torch.distributed", b"RayJob", b"MPIJob")
 """What stands in a YAML file that starts jobs, beside the names of launchers."""
 _SHORT = 3
 _COMMENT = b"distlint:"

@@ -163,6 +163,8 @@ MPIRUN = LauncherSpec(
         ("processes", "LSB_DJOB_NUMPROC"),
         ("processes", "SLURM_NTASKS"),
         ("processes-per-node", "SLURM_NTASKS_PER_NODE"),
+        ("processes-per-node", "MPIJOB_SLOTS"),
+        ("nodes", "MPIJOB_WORKERS"),
         ("nodes", "PBS_NUM_NODES"),
         ("nodes", "SLURM_NNODES"),
     ),

@@ -108,7 +108,7 @@ class Parser:
         if not self.allow_abbreviations or not flag.startswith("--"):
             return None
         matches = [option for option in self.options if any(f.startswith(flag) for f in option.flags)]
-        return matches[0] if len(matches) == 1 else None
+        return matches[0] if len({option.dest for option in matches}) == 1 else None
 
     def by_dest(self, dest: str) -> Option | None:
         """The option whose value is stored under a name; the last definition wins."""

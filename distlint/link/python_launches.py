@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from distlint.link.evaluate import find_argument
 from distlint.link.modules import FunctionRef
 from distlint.link.process_counts import product, quotient
+from distlint.link.process_loops import joins_job, loop_count
 from distlint.link.python_commands import COMMANDS, FUNCTIONS, command_launches
 from distlint.model.framework import StarterSpec
 from distlint.model.launch import Launch, Run
@@ -31,7 +32,11 @@ def with_python_launches(project: Project, launches: Sequence[Launch]) -> tuple[
     last = {name.rpartition(".")[2] for name in names} | FUNCTIONS
     if not any(project.sites(name) for name in last):
         return tuple(launches)
-    sites = [(found, starters[found.name]) for found in project.calls_to(set(starters))][:MAX_SITES]
+    sites = [
+        (found, starters[found.name])
+        for found in project.calls_to(set(starters))
+        if not starters[found.name].joining or _is_job(project, found, starters[found.name])
+    ][:MAX_SITES]
     result = [_completed(project, launch, sites) for launch in launches]
     started = {launch.script_file for launch in launches if launch.script_file}
     submitted: list[Launch] = []
@@ -110,7 +115,7 @@ def _reached(project: Project, script: str, found: CallSite) -> bool:
 
 def _started(project: Project, found: CallSite, starter: StarterSpec, run: Run | None) -> Launch:
     """The launch that a call by which a program starts its own processes is; only likely, as branches may avoid it."""
-    each = _argument(project, found, starter.processes, run)
+    each = _in_loop(project, found, run) if starter.joining else _argument(project, found, starter.processes, run)
     if each.is_absent:
         reason = "as many as the machine has devices"
         each = known(starter.default, found.span) if starter.default is not None else unknown(reason, found.span)
@@ -142,6 +147,18 @@ def _started(project: Project, found: CallSite, starter: StarterSpec, run: Run |
         guards=1,
         file=found.file,
     )
+
+
+def _is_job(project: Project, found: CallSite, starter: StarterSpec) -> bool:
+    return loop_count(project, found) is not None and joins_job(project, found, starter.joining)
+
+
+def _in_loop(project: Project, found: CallSite, run: Run | None) -> Value:
+    """As many processes as a loop has turns."""
+    count = loop_count(project, found)
+    if count is None:
+        return unknown("started one by one", found.span)
+    return project.evaluator(run).value(count, found.file, found.site.function).map(_count)
 
 
 def _argument(project: Project, found: CallSite, parameter: tuple[str, int | None], run: Run | None) -> Value:

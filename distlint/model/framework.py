@@ -100,7 +100,8 @@ class StarterSpec:
     the processes of a node and the nodes; ``total`` says that the first counts all nodes together; ``most`` is the
     parameter with the largest number of nodes, which must be the same for the number to be known. ``default`` is the
     number of processes without that argument, ``None`` for as many as the machine has devices. ``command`` are the
-    words in front of a list of words that the call takes.
+    words in front of a list of words that the call takes. ``joining`` are library functions of which the started
+    function must come to one; the call then starts one process, and a loop around it counts them.
     """
 
     callee: str
@@ -110,6 +111,7 @@ class StarterSpec:
     default: int | None = None
     total: bool = False
     command: tuple[str, ...] = ()
+    joining: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

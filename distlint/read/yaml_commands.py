@@ -1,7 +1,7 @@
 """Commands in YAML: steps of workflows, services, pods, tasks of clusters, with the environment that is written around.
 
 Where commands and variables stand: GitHub's and GitLab's workflow syntax, the Compose specification, Kubernetes' pods,
-Kubeflow's ``PyTorchJob`` (v1) and ``TrainJob`` (v1alpha1), Ray's ``RayJob`` (v1), SkyPilot's tasks.
+Kubeflow's ``PyTorchJob`` (v1), ``TrainJob`` (v1alpha1) and ``MPIJob`` (v2beta1), Ray's ``RayJob`` (v1), SkyPilot's tasks.
 """
 
 from __future__ import annotations
@@ -110,6 +110,7 @@ class _Reader:
             if entry is not None:
                 environment += self._pairs(entry.node)
         environment += self._of_task(node)
+        environment += self._of_mpi_job(node)
         choices = around.choices
         matrix = _below(node, "strategy", "matrix") or _below(node, "matrix")
         if isinstance(matrix, Mapping):
@@ -173,6 +174,18 @@ class _Reader:
             number = devices.only.partition(":")[2] or "1"
             if _NUMBER.match(number):
                 yield "SKYPILOT_NUM_GPUS_PER_NODE", literal_word(number, devices.spans[0])
+
+    def _of_mpi_job(self, node: Mapping) -> Iterator[tuple[str, Word]]:
+        """The hosts of an ``MPIJob``, and the slots of each, which its launcher finds in a host file."""
+        if lookup(node, ("kind",)).only != "MPIJob":
+            return
+        specs = _below(node, "spec", "mpiReplicaSpecs")
+        workers = _below(specs, "Worker") if specs is not None else None
+        if workers is None:
+            return
+        count, slots = _below(workers, "replicas"), _below(node, "spec", "slotsPerWorker")
+        yield "MPIJOB_WORKERS", self._word(count) if count is not None else literal_word("1", workers.span)
+        yield "MPIJOB_SLOTS", self._word(slots) if slots is not None else literal_word("1", workers.span)
 
     def _pairs(self, node: Node) -> Iterator[tuple[str, Word]]:
         """The variables of ``{NAME: value}``, ``[{name: NAME, value: ...}]`` and ``[NAME=value]``."""

@@ -190,3 +190,38 @@ def test_broken_makefiles_do_not_stop_anything(make_project: MakeProject, text: 
 )
 def test_odd_yaml_does_not_stop_anything(make_project: MakeProject, text: str) -> None:
     launches(make_project, "a.yaml", text)
+
+
+MPI_JOB = """\
+apiVersion: kubeflow.org/v2beta1
+kind: MPIJob
+spec:
+  slotsPerWorker: 4
+  mpiReplicaSpecs:
+    Launcher:
+      replicas: 1
+      template:
+        spec:
+          containers:
+          - command: [LINE]
+    Worker:
+      replicas: 2
+      template:
+        spec:
+          containers:
+          - image: x
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "size"),
+    [
+        ("mpirun, -np, '8', python, train.py", 8),
+        ("mpirun, -np, '6', python, train.py", 6),
+        ("mpirun, python, train.py", 8),
+        ("bash, -c, 'mpirun --allow-run-as-root python train.py'", 8),
+    ],
+)
+def test_mpi_jobs(make_project: MakeProject, line: str, size: int) -> None:
+    project = make_project({"train.py": "import torch.distributed\n", "job.yaml": MPI_JOB.replace("LINE", line)})
+    assert [launch.world_size.only for launch in project.launches] == [size]

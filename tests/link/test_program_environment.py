@@ -26,39 +26,53 @@ DEVICES = '"CUDA_VISIBLE_DEVICES": "0,1,2"'
         (f'subprocess.run("deepspeed train.py", shell=True, env=os.environ | {{{DEVICES}}})', 3),
         ('subprocess.run(["deepspeed", "train.py"], env=dict(os.environ, CUDA_VISIBLE_DEVICES="0,1"))', 2),
         (
-            'env = os.environ.copy()\nenv["CUDA_VISIBLE_DEVICES"] = ",".join(["0", "1"])\n'
-            'subprocess.Popen(["deepspeed", "train.py"], env=env)',
+            (
+                'env = os.environ.copy()\nenv["CUDA_VISIBLE_DEVICES"] = ",".join(["0", "1"])\n'
+                'subprocess.Popen(["deepspeed", "train.py"], env=env)'
+            ),
             2,
         ),
         (
-            f'env = copy.deepcopy(os.environ)\nenv.update({{{DEVICES}}})\nenv.setdefault("CUDA_VISIBLE_DEVICES", "0")\n'
-            'subprocess.check_call(["deepspeed", "train.py"], env=env)',
+            (
+                f'env = copy.deepcopy(os.environ)\nenv.update({{{DEVICES}}})\nenv.setdefault("CUDA_VISIBLE_DEVICES", "0")\n'
+                'subprocess.check_call(["deepspeed", "train.py"], env=env)'
+            ),
             3,
         ),
         (
-            'os.environ["CUDA_VISIBLE_DEVICES"] = "0,1"\nenv = {"PATH": "/bin"}\n'
-            'subprocess.run(["deepspeed", "train.py"], env=env)',
+            (
+                'os.environ["CUDA_VISIBLE_DEVICES"] = "0,1"\nenv = {"PATH": "/bin"}\n'
+                'subprocess.run(["deepspeed", "train.py"], env=env)'
+            ),
             None,
         ),
         (
-            'if os.getenv("X"):\n    os.environ["CUDA_VISIBLE_DEVICES"] = "0,1"\n'
-            'subprocess.run(["deepspeed", "train.py"])',
+            (
+                'if os.getenv("X"):\n    os.environ["CUDA_VISIBLE_DEVICES"] = "0,1"\n'
+                'subprocess.run(["deepspeed", "train.py"])'
+            ),
             None,
         ),
         (
-            'if os.getenv("X"):\n    os.environ["CUDA_VISIBLE_DEVICES"] = "0,1"\n'
-            '    subprocess.run(["deepspeed", "train.py"])',
+            (
+                'if os.getenv("X"):\n    os.environ["CUDA_VISIBLE_DEVICES"] = "0,1"\n'
+                '    subprocess.run(["deepspeed", "train.py"])'
+            ),
             2,
         ),
         (
-            'os.environ["CUDA_VISIBLE_DEVICES"] = "0,1"\nos.environ.pop("CUDA_VISIBLE_DEVICES")\n'
-            'subprocess.run(["deepspeed", "train.py"])',
+            (
+                'os.environ["CUDA_VISIBLE_DEVICES"] = "0,1"\nos.environ.pop("CUDA_VISIBLE_DEVICES")\n'
+                'subprocess.run(["deepspeed", "train.py"])'
+            ),
             None,
         ),
         ('os.environ["CUDA_VISIBLE_DEVICES"] = read()\nsubprocess.run(["deepspeed", "train.py"])', None),
         (
-            'def main():\n    subprocess.run(["deepspeed", "train.py"])\n\nif __name__ == "__main__":\n'
-            '    os.environ["CUDA_VISIBLE_DEVICES"] = "0,1,2,3"\n    main()',
+            (
+                'def main():\n    subprocess.run(["deepspeed", "train.py"])\n\nif __name__ == "__main__":\n'
+                '    os.environ["CUDA_VISIBLE_DEVICES"] = "0,1,2,3"\n    main()'
+            ),
             4,
         ),
         (

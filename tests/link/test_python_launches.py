@@ -84,3 +84,29 @@ def test_other_commands_are_no_launches(make_project: MakeProject) -> None:
 def test_a_module_variable_that_is_read_before_it_is_set(make_project: MakeProject) -> None:
     text = 'import os\nimport torch.distributed\nfor i, m in enumerate(models):\n    os.popen(f"torchrun {i} {m}")\n'
     assert sizes(make_project, text) in ([], [None])
+
+
+WORKER = """\
+import torch.distributed as dist
+def setup(rank, size):
+    dist.init_process_group("gloo", rank=rank, world_size=size)
+def work(rank, size):
+    setup(rank, size)
+def load(rank, size): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("n = 4\nfor r in range(n):\n    mp.Process(target=work, args=(r, n)).start()\n", 4),
+        ("ps = [mp.Process(target=work, args=(r, 3)) for r in range(3)]\nfor p in ps:\n    p.start()\n", 3),
+        ("for r in range(4):\n    mp.Process(target=load, args=(r, 4)).start()\n", 1),
+        ("import os\nfor r in range(int(os.environ['N'])):\n    mp.Process(target=work, args=(r, 4)).start()\n", None),
+        ("for h in range(2):\n    for r in range(4):\n        mp.Process(target=work, args=(r, 4)).start()\n", 1),
+    ],
+)
+@pytest.mark.parametrize("module", ["torch.multiprocessing", "multiprocessing"])
+def test_processes_of_a_loop(make_project: MakeProject, module: str, text: str, size: int | None) -> None:
+    start = f"import {module} as mp\nfrom worker import load, work\n{text}"
+    assert sizes(make_project, start, worker_DOT_py=WORKER, run_DOT_sh="python start.py\n") == [size]

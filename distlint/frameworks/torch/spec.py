@@ -65,6 +65,10 @@ SPEC = FrameworkSpec(
             most=("max_nodes", 1),
         ),
         StarterSpec("torch.distributed.run.main", command=("torchrun",)),
+        *(
+            StarterSpec(name, joining=("torch.distributed.init_process_group", "deepspeed.init_distributed"))
+            for name in ("torch.multiprocessing.Process", "multiprocessing.Process")
+        ),
     ),
     rank_sources=(
         ("torch.distributed.get_rank", "rank"),
