@@ -28,7 +28,7 @@ def read_shell(text: str, file: str, index: LineIndex | None = None) -> tuple[Sh
     """
     index = index or LineIndex(text)
     # Same length, so that offsets stay valid; a carriage return at a line end is an accident of the checkout.
-    plain = text.replace("\r\n", " \n").replace("\r", "\n")
+    plain = text.replace("\\\r\n", " \\\n").replace("\r\n", " \n").replace("\r", "\n")
     filled = _PLACEHOLDER.sub(_filled, plain)
     reader = TreeReader(filled, index, file)
     statements = reader.statements(0, len(filled))

@@ -184,3 +184,9 @@ def test_options_that_a_text_may_hold_stay_possible_when_the_text_is_run() -> No
     text = 'A=(--one 1 --two)\nif [ "$1" = big ]; then A+=(--three 3); B=(--four 4); fi\n'
     found = launch(f'{text}command="torchrun train.py ${{A[@]}} ${{B[@]}}"\neval $command')
     assert found.open_arguments or any(argument.text == "--three" for argument in found.arguments)
+
+
+def test_lines_of_a_windows_checkout_go_on_behind_a_backslash() -> None:
+    found = launch("torchrun \\\r\n  --nproc_per_node 2 train.py \\\r\n  --lr 1\r\n")
+    assert found.world_size.only == 2
+    assert [argument.text for argument in found.arguments] == ["--lr", "1"]

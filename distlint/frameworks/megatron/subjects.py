@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 from distlint.frameworks.general import launch_settings
 from distlint.frameworks.megatron import relayed
+from distlint.frameworks.megatron.assigned import assigned_arguments
 from distlint.frameworks.megatron.batches import batch_names
 from distlint.frameworks.megatron.call_refusals import call_refusals
 from distlint.frameworks.megatron.calls import (
@@ -92,7 +93,7 @@ def _command_subject(project: Project, launch: Launch) -> Subject:
         # environment how often.
         stated = launch.environment.get("WORLD_SIZE", absent())
         world = world.at_most(Confidence.POSSIBLE) if stated.is_absent else stated.map(int)
-    default = command_default(read.view)
+    default = _unless_assigned(project, launch, settings, command_default(read.view))
     given = Given(settings, is_open, versions, is_deepspeed, default=default)
     lowered = shrunk(given, world)
     given = replace(given, taken=lowered)
@@ -136,6 +137,20 @@ def _command_subject(project: Project, launch: Launch) -> Subject:
         },
         sketch=_sketch,
     )
+
+
+def _unless_assigned(
+    project: Project, launch: Launch, settings: dict[str, Setting], default: Callable[[str], Value]
+) -> Callable[[str], Value]:
+    """The defaults, nothing known of what the program sets itself; neither is of what is written for it."""
+    own = assigned_arguments(project, launch.script_file, str(launch.script.only or "").rpartition("/")[2])
+    for path in own & settings.keys():
+        span = settings[path].span
+        settings[path] = replace(settings[path], value=unknown(_SET_BY_PROGRAM, span))
+    return (lambda path: unknown(_SET_BY_PROGRAM) if path in own else default(path)) if own else default
+
+
+_SET_BY_PROGRAM = "the program sets it itself"
 
 
 def _load_given(read: CommandSettings) -> Value:
