@@ -1,8 +1,10 @@
 """Settings that have no effect together with another one.
 
 Parameters: ``subject``, ``keys`` (what has no effect), ``when`` (the condition for that), ``because`` (a message template
-that says so); or ``groups``, a list of tables with these three. ``default`` in a group keeps quiet about a value that is the
-default anyway; ``severity`` replaces the rule's. Groups that have the same ``because`` and severity make one finding.
+that says so); or ``groups``, a list of tables with these three, and a ``when`` that all of them presuppose. ``default``
+in a group keeps quiet about a value that is the default anyway; ``severity`` replaces the rule's. Groups that have the
+same ``because`` and severity make one finding. A subject may say of its settings that the framework alone reads them
+(``only_framework_reads``): others are left alone.
 """
 
 from __future__ import annotations
@@ -26,9 +28,13 @@ SHOWN = 8
 @check("ineffective-settings")
 def ineffective_settings(context: CheckContext) -> Iterator[Finding]:
     """One finding for all such settings of a subject and group, at the first of them."""
-    groups = context.parameters.get("groups") or [context.parameters]
-    for subject in context.subjects(context.parameters["subject"]):
+    parameters = context.parameters
+    groups = parameters.get("groups") or [parameters]
+    guard = compile_condition(parameters.get("when", "True") if "groups" in parameters else "True")
+    for subject in context.subjects(parameters["subject"]):
         view = View.of(subject)
+        if not guard.judge(view).holds:
+            continue
         together: dict[tuple[str, Severity], list[_Idle]] = {}
         for group in groups:
             idle = _judge(context, subject, view, group)
@@ -54,7 +60,9 @@ def _judge(context: CheckContext, subject: Subject, view: View, group: Mapping[s
     verdict = compile_condition(group["when"]).judge(view)
     if not verdict.holds or any(_is_chosen_elsewhere(used) for used in verdict.used):
         return None
-    return _Idle(written, verdict)
+    is_idle = subject.extra.get("only_framework_reads")
+    written = [setting for setting in written if is_idle is None or is_idle(setting)]
+    return _Idle(written, verdict) if written else None
 
 
 def _finding(context: CheckContext, subject: Subject, found: list[_Idle], because: str, severity: Severity) -> Finding:

@@ -26,6 +26,7 @@ from distlint.frameworks.megatron.command_line import CommandSettings, is_megatr
 from distlint.frameworks.megatron.flags import DEEPSPEED
 from distlint.frameworks.megatron.neox import NeoxSettings, documents_of, looks_like_neox, read_neox
 from distlint.frameworks.megatron.neox_refusals import neox_refusals
+from distlint.frameworks.megatron.readers import only_framework_reads
 from distlint.frameworks.megatron.refusals import refusals
 from distlint.frameworks.megatron.settings import PARALLEL_SIZES, command_default, default, known_path
 from distlint.frameworks.megatron.sizes import PIPELINE, TENSOR, Given, derived_names, shrunk
@@ -134,6 +135,7 @@ def _command_subject(project: Project, launch: Launch) -> Subject:
             "launch": launch,
             # every rule about the reader asks
             "refusals": cache(lambda: tuple(refusals(project, launch, read, versions))),
+            "only_framework_reads": only_framework_reads(project, launch, read),
         },
         sketch=_sketch,
     )
