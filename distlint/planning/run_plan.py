@@ -105,10 +105,10 @@ def _says_much(sketch: Sketch) -> bool:
 
 
 def _starts_job(launch: Launch) -> bool:
-    """Whether a command starts a job by itself: some launcher does, not just the interpreter."""
+    """Whether a command starts a job by itself: some launcher does, or the script that starts its own processes."""
     if launch.launcher != PLAIN:
         return True
-    return launch.outer is not None and launch.world_size.only not in (None, 1) and launch.script.is_known
+    return launch.world_size.only not in (None, 1) and launch.script.is_known
 
 
 def _plan(project: Project, launch: Launch | None, known: Sequence[tuple[Subject, Sketch]]) -> RunPlan:
