@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -114,10 +114,38 @@ def _contracts(project: Project) -> Iterator[Contract]:
         for found in mine:
             for parse in found.parses:
                 if execution.reaches(parse.file, parse.site.function, parse.site.call.at):
-                    complete = not found.parser.open and _all_options_end(found.parser)
-                    strict = complete and not found.parser.known_only and not found.lenient
-                    yield Contract(run, launch, found.parser, parse, tuple(found.definitions), strict, complete)
+                    parser, told = _with_command(found.parser, launch)
+                    complete = not parser.open and _all_options_end(parser)
+                    strict = complete and not parser.known_only and not found.lenient
+                    yield Contract(run, told, parser, parse, tuple(found.definitions), strict, complete)
                     break
+
+
+def command_word(parser: Parser, launch: Launch) -> Argument | None:
+    """The word of a command line that names a subcommand; ``None`` where that can't be told."""
+    if not parser.commands or parser.open_beside or any(option.commands is None for option in parser.options):
+        return None
+    own = [option for option in parser.options if option.commands == frozenset({""})]
+    if any(not option.flags for option in own):
+        return None
+    reading = read_command_line(replace(parser, options=own, _by_flag={}, _indexed=0), launch)
+    command = reading.operands[0] if reading.operands else None
+    if command is None or not isinstance(command.value.only, str):
+        return None
+    at = next(index for index, word in enumerate(launch.arguments) if word is command)
+    ahead = {word.span for word in launch.arguments[:at]}
+    return None if any(given.option is None and given.span in ahead for given in reading.options) else command
+
+
+def _with_command(parser: Parser, launch: Launch) -> tuple[Parser, Launch]:
+    """The parser of the subcommand that a launch names, with the launch without that word; else both as they are."""
+    command = command_word(parser, launch)
+    name = (parser.commands or {}).get(str(command.value.only)) if command is not None else None
+    if name is None:
+        return parser, launch
+    chosen = [option for option in parser.options if option.commands is not None and {"", name} & option.commands]
+    found = replace(parser, options=chosen, open=False, has_commands=False, commands={}, _by_flag={}, _indexed=0)
+    return found, replace(launch, arguments=tuple(word for word in launch.arguments if word is not command))
 
 
 def _visible_parsers(project: Project) -> list[_Found]:

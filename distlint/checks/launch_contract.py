@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from distlint.checks.command_contract import Contract, Given, Reading, contracts
+from distlint.checks.command_contract import Contract, Given, Reading, command_word, contracts
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.written_commands import commands_in
 from distlint.judge.suggestion import did_you_mean, listing
@@ -232,7 +232,28 @@ def _missing_option(context: CheckContext, contract: Contract) -> Iterator[Findi
                 related=[Related(option.span, "required here"), Related(contract.parse.span, "parsed here")],
                 symbol=option.flags[0],
             )
+    yield from _missing_of_group(context, contract, given)
     yield from _missing_operand(context, contract, len(reading.operands))
+
+
+def _missing_of_group(context: CheckContext, contract: Contract, given: set[str]) -> Iterator[Finding]:
+    """A group of which one option has to be given, and none is."""
+    groups: dict[object, list[Option]] = {}
+    for option in contract.parser.options:
+        if option.exclusive is not None and option.exclusive_required:
+            groups.setdefault(option.exclusive, []).append(option)
+    for members in groups.values() if contract.complete else ():
+        if all(option.flags and option.always and option.dest not in given for option in members):
+            names = listing(option.flags[0] for option in members)
+            yield context.finding(
+                f"one of {names} is required, but the command line gives none",
+                contract.launch.span,
+                related=[
+                    Related(members[0].span, "the group is defined here"),
+                    Related(contract.parse.span, "parsed here"),
+                ],
+                symbol=members[0].flags[0],
+            )
 
 
 def _missing_operand(context: CheckContext, contract: Contract, given: int) -> Iterator[Finding]:
@@ -267,7 +288,44 @@ def _is_literal(context: CheckContext, launch: Launch) -> bool:
     return bool(found) and all(word.literal is not None for command in found for word in command.words)
 
 
+def _refused_command(context: CheckContext, contract: Contract) -> Iterator[Finding]:
+    """A subcommand that the parser does not have."""
+    names = contract.parser.commands or {}
+    word = command_word(contract.parser, contract.launch)
+    if word is not None and str(word.value.only) not in names:
+        yield context.finding(
+            f"`{word.value.only}` is no subcommand of the script: the choices are {listing(names)}",
+            word.span,
+            related=[Related(contract.parse.span, "parsed here")],
+            symbol=str(word.value.only),
+            confidence=word.value.confidence,
+        )
+
+
+def _refused_together(context: CheckContext, contract: Contract) -> Iterator[Finding]:
+    """Two options of a group of which only one may be given."""
+    first: dict[object, Given] = {}
+    for given in contract.reading().options:
+        option = given.option
+        # A value that is the very default does not count as given.
+        if option is None or option.exclusive is None or (option.arity != 0 and option.default.only is not None):
+            continue
+        before = first.setdefault(option.exclusive, given)
+        if before.option is not None and before.option.dest != option.dest:
+            yield context.finding(
+                f"`{given.flag}` is not allowed together with `{before.flag}`",
+                given.span,
+                related=[
+                    Related(before.span, f"`{before.flag}` is given here"),
+                    Related(option.span, "the parser takes one of them only"),
+                ],
+                symbol=given.flag,
+            )
+
+
 def _refused_value(context: CheckContext, contract: Contract) -> Iterator[Finding]:
+    yield from _refused_command(context, contract)
+    yield from _refused_together(context, contract)
     for given in contract.reading().options:
         option = given.option
         if option is None or (not contract.complete and given.flag not in option.flags):

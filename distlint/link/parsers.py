@@ -70,6 +70,12 @@ class Option:
     """The file and the function that define it."""
     always: bool = True
     """Whether that function defines it on every path: no branch or loop is around the call."""
+    commands: frozenset[str] | None = frozenset({""})
+    """The subcommands that have it, ``""`` for the parser itself; ``None`` where that can't be told."""
+    exclusive: ParserId | None = None
+    """The group of which a command line may give one option only, by the place of the call that makes it."""
+    exclusive_required: bool = False
+    """Whether a command line has to give one of that group."""
 
 
 @dataclass(slots=True)
@@ -92,6 +98,10 @@ class Parser:
     """The file and the function that make it."""
     has_commands: bool = False
     """Whether it has subparsers, whose options are among ``options``."""
+    commands: dict[str, str] | None = field(default_factory=dict)
+    """The names of its subparsers and their aliases, with the name that options go by; ``None`` if some are not known."""
+    open_beside: bool = False
+    """Whether it may have options that we can't see even where we know the subcommand."""
     defaults: dict[str, Value] = field(default_factory=dict)
     """What ``set_defaults`` gives to names that no option has."""
     _by_flag: dict[str, Option] = field(default_factory=dict, repr=False)
@@ -299,6 +309,45 @@ def _field_default(evaluator: Evaluator, value: ir.Expr | None, owner: ClassRef,
     return evaluator.value(value, owner.file, -1)
 
 
+def _commands_of(evaluator: Evaluator, receiver: Abstract) -> frozenset[str] | None:
+    """The subcommands whose parsers a value may be, ``""`` for a parser that is none."""
+    found: set[str] = set()
+    for option in options_of(lifted(receiver)):
+        value: Abstract = option
+        name = ""
+        for _ in range(20):
+            steps = [one for one in options_of(lifted(value)) if isinstance(one, Instance)]
+            if len(steps) != 1:
+                return None
+            step = steps[0]
+            func = step.call.func
+            if is_parser(evaluator, step):
+                break
+            if type(func) is not ir.Attribute or func.name not in _GROUPS:
+                return None
+            if func.name == "add_parser":
+                given = step.call.args[0] if step.call.args else None
+                if name or type(given) is not ir.Constant:
+                    return None
+                name = str(given.value)
+            value = evaluator.evaluate(func.base, step.frame, step.state)
+        found.add(name)
+    return frozenset(found)
+
+
+def _note_group(option: Option, evaluator: Evaluator, receiver: Abstract) -> None:
+    """Enters the mutually exclusive group that an option is added to."""
+    from distlint.link.evaluate import find_argument
+
+    groups = [one for one in options_of(lifted(receiver)) if isinstance(one, Instance)]
+    if len(groups) != 1 or method_of(groups[0]) != "add_mutually_exclusive_group":
+        return
+    group = groups[0]
+    option.exclusive = (group.frame.file, group.call.at)
+    required, _ = find_argument(group.call, "required", 0)
+    option.exclusive_required = type(required) is ir.Constant and required.value is True
+
+
 class ParserIndex:
     """All parsers of a project.
 
@@ -361,6 +410,8 @@ class ParserIndex:
             self._use(built, found, kind, evaluator)
         if any(self._may_meet(parser.frame.file, file) for file in self._lost):
             built.open = True
+        built.open_beside = built.open
+        built.open = built.open or built.has_commands
 
     def _may_meet(self, one: str, other: str) -> bool:
         """Whether what a file defines options of, without our seeing of which parser, may be the parser of another file."""
@@ -403,6 +454,7 @@ class ParserIndex:
                 "set_defaults",
                 *sorted(PARSE_CALLS),
                 "add_subparsers",
+                "add_parser",
                 "parse_args_into_dataclasses",
             ):
                 for found in self._project.sites(kind):
@@ -440,11 +492,19 @@ class ParserIndex:
             if option is None:
                 built.open = True
             else:
+                func = found.site.call.func
+                receiver = evaluator.ask(func.base, found.file, found.site.function)  # type: ignore[union-attr]
+                option.commands = _commands_of(evaluator, receiver)
+                _note_group(option, evaluator, receiver)
                 built.options.append(option)
+        elif kind == "add_parser":
+            self._add_command(built, found, evaluator)
         elif kind == "set_defaults":
             self._set_defaults(built, found, evaluator)
         elif kind == "add_subparsers":
-            built.open = built.has_commands = True
+            if built.has_commands:
+                built.commands = None
+            built.has_commands = True
             self._name_subparsers(built, found, evaluator)
         else:
             built.parsed_at.append(found.span)
@@ -453,6 +513,22 @@ class ParserIndex:
                 for keyword in found.site.call.keywords:
                     if keyword.name == "return_remaining_strings":
                         built.known_only = True
+
+    def _add_command(self, built: Parser, found: CallSite, evaluator: Evaluator) -> None:
+        """``add_parser("train", aliases=["t"])`` names a subcommand."""
+        call = found.site.call
+        name = evaluator.value(call.args[0], found.file, found.site.function).only if call.args else None
+        names = [name]
+        for keyword in call.keywords:
+            if keyword.name == "aliases":
+                given = evaluator.value(keyword.value, found.file, found.site.function).only
+                names += given if isinstance(given, (list, tuple)) else [None]
+            elif keyword.name not in ("help", "description", "epilog", "usage", "prog", "formatter_class"):
+                names.append(None)
+        if built.commands is None or not all(isinstance(one, str) for one in names):
+            built.commands = None
+            return
+        built.commands |= {one: str(name) for one in names if isinstance(one, str)}
 
     def _name_subparsers(self, built: Parser, found: CallSite, evaluator: Evaluator) -> None:
         """``add_subparsers(dest=...)`` stores the name of the chosen one."""
