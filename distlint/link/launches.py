@@ -35,14 +35,16 @@ def find_launches(
     specs: Sequence[LauncherSpec],
     project_files: Collection[str],
     read_text: Callable[[str], str | None] = lambda _: None,
+    read_facts: Callable[[str], FileFacts | None] | None = None,
 ) -> LaunchIndex:
     """Evaluates all shell scripts among ``files`` and gives the launches in them.
 
     ``specs`` describe the launchers; ``project_files`` are the paths of all files of the project, read or not.
-    ``read_text`` gives the text of a project file that has no facts (a host file). A script that another one calls is
-    evaluated as it is called there, and by itself only if nobody calls it.
+    ``read_text`` gives the text of a project file that has no facts (a host file), ``read_facts`` the facts of a file
+    that is not among ``files``. A script that another one calls is evaluated as it is called there, and by itself only
+    if nobody calls it.
     """
-    linker = _Linker(files, specs, frozenset(project_files), read_text)
+    linker = _Linker(files, specs, frozenset(project_files), read_text, read_facts)
     carried = list(_carried(linker))
     # A header only says what a script asks for that nobody submits with options.
     submitted = {call.callee for evaluation, _ in carried for call in evaluation.calls if call.submitted}
@@ -137,7 +139,7 @@ def _by_program(evaluation: Evaluation, linker: _Linker) -> list[Launch]:
 
 
 def _linker_of(specs: Sequence[LauncherSpec], project: Project) -> _Linker:
-    return _Linker(project.facts, specs, frozenset(project.paths), project.text_of)
+    return _Linker(project.facts, specs, frozenset(project.paths), project.text_of, project.file_facts)
 
 
 def _identity(launch: Launch) -> object:
@@ -197,8 +199,10 @@ class _Linker:
         specs: Sequence[LauncherSpec],
         project_files: frozenset[str],
         read_text: Callable[[str], str | None],
+        read_facts: Callable[[str], FileFacts | None] | None = None,
     ) -> None:
         self.files = files
+        self.read_facts = read_facts or files.get
         self.project_files = project_files
         self.reader = CommandReader(specs)
         self.read_text = read_text
@@ -278,15 +282,21 @@ class _Linker:
         ):
             return None
         words = command.words[rest:]
+        arguments = tuple(self._arguments(words, command)) if last else ()
         options, config = self._with_config(command, layer)
-        counts = self._counts(command, layer, options, environment, outer)
+        incomplete = self._config_missing(layer, options)
+        if spec.options_in_files is not None:
+            found = spec.options_in_files(options, arguments, environment, lambda path: self._document(path, command))
+            options = {**options, **found.options}
+            incomplete = incomplete or found.open or _is_open(words)
+        counts = self._counts(command, layer, options, environment, outer, complete=not incomplete)
         perhaps = spec.appends_perhaps
         return Launch(
             launcher=spec.name,
             span=command.span,
             script=script,
             script_file=file,
-            arguments=tuple(self._arguments(words, command)) if last else (),
+            arguments=arguments,
             options=options,
             nodes=counts.nodes,
             processes_per_node=counts.per_node,
@@ -314,6 +324,8 @@ class _Linker:
         options: Mapping[str, LaunchOption],
         environment: Mapping[str, Value],
         outer: Launch | None,
+        *,
+        complete: bool,
     ) -> Counts:
         dests = [option.dest for option in layer.spec.options] + [dest for dest, _ in layer.spec.inherits]
         plain = layer.spec.counting == "flags" and not any("process" in dest for dest in dests)
@@ -328,7 +340,7 @@ class _Linker:
         if _is_elsewhere(layer, command.words, environment):
             missing = unknown("something else starts the processes", command.span)
             return Counts(missing, missing, missing)
-        complete = not layer.open and not self._config_missing(layer, options)
+        complete = complete and not layer.open
         return count_processes(layer.spec, options, environment, command.span, read, complete=complete)
 
     # The launcher's own configuration file
@@ -349,7 +361,7 @@ class _Linker:
         if text is not None and known_prefix(text).startswith("-"):
             text = _after_equals(text)
         path = self._existing(text, command) if text is not None else ""
-        facts = self.files.get(path)
+        facts = self.read_facts(path) if path else None
         if facts is None or not facts.documents:
             return layer.options, None
         document = facts.documents[0]
@@ -359,6 +371,14 @@ class _Linker:
             if dest not in options and not value.is_absent:
                 options[dest] = LaunchOption(key, value, value.spans[0] if value.spans else document.span)
         return options, document
+
+    def _document(self, path: Value, command: EvaluatedCommand) -> Document | None:
+        """The configuration that a path means where a command runs."""
+        if not isinstance(path.only, str):
+            return None
+        found = self._existing((Chunk(path.only),), command)
+        facts = self.read_facts(found) if found else None
+        return facts.documents[0] if facts is not None and facts.documents else None
 
     # Scripts and arguments
 

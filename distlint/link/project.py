@@ -177,7 +177,7 @@ class Project:
         from distlint.link.launches import find_launches
 
         launchers = [launcher for spec in self.specs for launcher in spec.launchers]
-        return find_launches(self.facts, launchers, self.paths, self.text_of)
+        return find_launches(self.facts, launchers, self.paths, self.text_of, self.file_facts)
 
     @cached_property
     def launches(self) -> tuple[Launch, ...]:

@@ -7,9 +7,36 @@ them in. A new framework, or a team's own wrapper, is one more description.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.model.record import dataclass
+
+if TYPE_CHECKING:
+    from distlint.model.document import Document
+    from distlint.model.launch import Argument, LaunchOption
+    from distlint.model.value import Value
+
+
+class FileOptions(NamedTuple):
+    """Options of a launcher that stand in files, and whether there may be others that we don't see."""
+
+    options: Mapping[str, LaunchOption]
+    open: bool = False
+
+
+FileOptionsReader = Callable[
+    [
+        "Mapping[str, LaunchOption]",
+        "Sequence[Argument]",
+        "Mapping[str, Value]",
+        "Callable[[Value], Document | None]",
+    ],
+    FileOptions,
+]
+"""Reads the options of a launcher out of the files that its arguments name: from its options on the command line, the
+arguments, the environment, and a function that gives the document which a path means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +92,8 @@ class LauncherSpec:
     """(dest, environment variable) for options that may come from the environment instead."""
     config_keys: tuple[tuple[str, str], ...] = ()
     """(dest, key) for options that may come from the launcher's own configuration file (its ``config`` option)."""
+    options_in_files: FileOptionsReader | None = None
+    """For a launcher whose options stand in files that the script's arguments name."""
     devices: tuple[str, ...] = ()
     """Environment variables that list the devices which the launcher uses when it is given no count."""
     single_when: tuple[tuple[str, str], ...] = ()

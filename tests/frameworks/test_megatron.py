@@ -239,3 +239,36 @@ def test_an_unknown_number_of_processes_leaves_the_product_known() -> None:
 def test_words_are_read_as_numbers_where_argparse_would(word: str, value: object) -> None:
     assert typed(word) == value
     assert type(typed(word)) is type(value)
+
+
+MODEL_OF_NEOX = "pipe_parallel_size: 2\nnum_layers: 12\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "setup", "expected"),
+    [
+        ("./deepy.py train.py a.yml b.yml", "hostfile: hosts", 12),
+        ("./deepy.py train.py a.yml b.yml", "{hostfile: hosts, num-nodes: 1}", 8),
+        ("./deepy.py train.py a.yml b.yml", "{hostfile: hosts, num_gpus: 2}", 4),
+        ("./deepy.py train.py a.yml b.yml", "{hostfile: hosts, include: 'n1:0,1@n2'}", 6),
+        ("./deepy.py train.py a.yml b.yml", "{hostfile: hosts, exclude: 'n1'}", 4),
+        ("./deepy.py train.py a.yml b.yml", "{include: 'localhost:0,1,2', num_gpus: 8}", 3),
+        ("./deepy.py train.py a.yml b.yml", "num_gpus: 8", 8),
+        ("./deepy.py train.py a.yml b.yml", "{num_gpus: 8, num_nodes: 2, launcher: pdsh}", 16),
+        ("./deepy.py -H hosts train.py a.yml b.yml", "num_gpus: 3", 6),
+        ("./deepy.py train.py -H hosts a.yml b.yml", "num_gpus: 3", 6),
+        ("./deepy.py -d . train.py a b", "num_gpus: 3", 3),
+        ("DLTS_HOSTFILE=hosts ./deepy.py train.py a.yml b.yml", "{hostfile: /job/hosts}", 12),
+        ("DLTS_HOSTFILE=$HOSTS ./deepy.py train.py a.yml b.yml", "{hostfile: hosts}", None),
+        ("./deepy.py train.py a.yml b.yml", "{deepspeed_slurm: true, num_gpus: 8}", None),
+        ("./deepy.py train.py a.yml c.yml", "num_gpus: 8", None),
+        ("./deepy.py train.py a.yml b.yml", "{}", None),
+    ],
+)
+def test_neox_hands_its_devices_to_the_launcher(
+    make_project: MakeProject, line: str, setup: str, expected: int | None
+) -> None:
+    texts = {"run.sh": line, "a.yml": MODEL_OF_NEOX, "b.yml": setup, "hosts": "n1 slots=8\nn2 slots=4\n"}
+    project = make_project(texts)
+    (launch,) = project.launches
+    assert launch.world_size.only == expected

@@ -6,16 +6,19 @@ Names and order as in ``megatron/neox_arguments/arguments.py`` (``from_ymls``, `
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from distlint.model.document import Document, Mapping, find, node_value
-from distlint.model.launch import Launch
+from distlint.model.document import Document, Entry, find, node_value
+from distlint.model.document import Mapping as DocumentMapping
+from distlint.model.framework import FileOptions
+from distlint.model.launch import Argument, Launch, LaunchOption
 from distlint.model.record import dataclass
-from distlint.model.span import Span
+from distlint.model.span import Span, whole_line
 from distlint.model.subject import Setting
-from distlint.model.value import Confidence, Value, known, unknown
+from distlint.model.value import Value, absent, unknown
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
@@ -41,8 +44,20 @@ _MODEL = frozenset(
     {"num_layers", "hidden_size", "num_attention_heads", "train_micro_batch_size_per_gpu", "train_iters"}
 )
 
-_COUNTED_ELSEWHERE = frozenset({"hostfile", "include", "exclude", "launcher", "deepspeed_slurm", "deepspeed_mpi"})
-"""With these the devices are counted from what is not in the file."""
+_HANDED_ON = {
+    "hostfile": "hostfile",
+    "include": "include",
+    "exclude": "exclude",
+    "num_nodes": "nodes",
+    "num_gpus": "processes-per-node",
+    "master_port": "port",
+    "master_addr": "address",
+    "launcher": "launcher",
+}
+"""Keys that ``deepy.py`` hands to DeepSpeed's launcher (``get_deepspeed_main_args``), as options of a launch."""
+
+_OF_CLUSTERS = ("launcher", "deepspeed_slurm", "deepspeed_mpi")
+"""With these and no hosts there is a list of hosts in its usual place, which nobody sees."""
 
 _VALUED_FLAGS = frozenset(
     {
@@ -75,7 +90,7 @@ class NeoxSettings:
 
 def looks_like_neox(document: Document) -> bool:
     """Whether a configuration evidently is one of GPT-NeoX: it sets a parallel size under its name, and a model."""
-    if not isinstance(document.root, Mapping):
+    if not isinstance(document.root, DocumentMapping):
         return False
     keys = {_normal(entry.key) for entry in document.root.entries}
     return bool(keys & _TELLING) and bool(keys & _MODEL)
@@ -83,27 +98,69 @@ def looks_like_neox(document: Document) -> bool:
 
 def documents_of(project: Project, launch: Launch) -> tuple[list[Document], bool]:
     """The configurations that a launch names, and whether there may be others that are not in the project."""
-    folder = ""
+    near, folders = launch.file or launch.span.file, _folders(launch)
+    paths = configuration_paths(launch.options, launch.arguments)
+    documents = [one for one in (project.document(path, near, folders) for path in paths) if one is not None]
+    return documents, launch.open_arguments or len(documents) < len(paths)
+
+
+def configuration_paths(options: Mapping[str, LaunchOption], arguments: Sequence[Argument]) -> list[Value]:
+    """The paths of the configurations that a command of ``deepy.py`` names: words in front of the script, and behind."""
+    before = options["conf-dir"].value if "conf-dir" in options else absent()
+    folder = "" if before.is_absent else str(before.only) if before.is_known else "?"
     names: list[Value] = []
-    words = list(launch.arguments)
     at = 0
-    while at < len(words):
-        text = words[at].value.only
+    while at < len(arguments):
+        text = arguments[at].value.only
         at += 1
         if text in ("-d", "--conf_dir"):
-            folder = str(words[at].value.only) if at < len(words) and words[at].value.is_known else "?"
+            folder = str(arguments[at].value.only) if at < len(arguments) and arguments[at].value.is_known else "?"
             at += 1
         elif text in _VALUED_FLAGS:
             at += 1
         elif not (isinstance(text, str) and text.startswith("-")):
-            names.append(words[at - 1].value)
-    documents = []
-    for name in names:
-        path = name.map(lambda text: _path(folder, str(text)))
-        document = project.document(path, launch.file or launch.span.file, _folders(launch))
-        if document is not None:
-            documents.append(document)
-    return documents, launch.open_arguments or len(documents) < len(names)
+            names.append(arguments[at - 1].value)
+    return [name.map(lambda text: _path(folder, str(text))) for name in names]
+
+
+def launcher_options(
+    given: Mapping[str, LaunchOption],
+    arguments: Sequence[Argument],
+    environment: Mapping[str, Value],
+    find: Callable[[Value], Document | None],
+) -> FileOptions:
+    """What ``deepy.py`` hands to DeepSpeed's launcher: from its configurations, its own options, the environment.
+
+    Source: ``get_deepspeed_main_args`` and ``consume_deepy_args``. The last file that has a key decides; ``-H`` beats
+    them, ``DLTS_HOSTFILE`` comes last on the line and beats that.
+    """
+    keys: dict[str, Entry] = {}
+    is_open = False
+    for path in configuration_paths(given, arguments):
+        document = find(path)
+        if document is None or not isinstance(document.root, DocumentMapping) or document.root.open:
+            is_open = True
+        else:
+            keys.update({_normal(entry.key): entry for entry in document.root.entries})
+    options: dict[str, LaunchOption] = {}
+    for key, dest in _HANDED_ON.items():
+        entry = keys.get(key)
+        value = node_value(entry.node) if entry is not None else absent()
+        if entry is not None and not (value.is_known and value.only is None):
+            value = value if value.spans else value.at(entry.node.span)
+            options[dest] = LaunchOption(str(entry.key), value, entry.node.span)
+    options.update(given)
+    for flag, argument in pairwise(arguments):
+        if flag.value.only in ("-H", "--hostfile"):
+            options["hostfile"] = LaunchOption(flag.text, argument.value, argument.span)
+    hosts = environment.get("DLTS_HOSTFILE")
+    if hosts is not None and not hosts.is_absent:
+        place = next(iter(hosts.spans), None) or (arguments[0].span if arguments else whole_line(""))
+        options["hostfile"] = LaunchOption("DLTS_HOSTFILE", hosts, place)
+    on_cluster = any(node_value(keys[key].node).only for key in _OF_CLUSTERS if key in keys)
+    if on_cluster and "hostfile" not in options and "include" not in options:
+        is_open = True
+    return FileOptions(options, is_open)
 
 
 def _path(folder: str, name: str) -> str:
@@ -119,10 +176,11 @@ def _folders(launch: Launch) -> list[str]:
 def read_neox(documents: Sequence[Document], launch: Launch | None, *, is_open: bool) -> NeoxSettings:
     """Configurations merged in the order in which they are given."""
     read = NeoxSettings(open=is_open)
+    if launch is not None:
+        read.devices = launch.world_size
     seen: dict[str, Span] = {}
-    counted: dict[str, Value] = {}
     for document in documents:
-        assert isinstance(document.root, Mapping)  # noqa: S101 - the callers choose such documents
+        assert isinstance(document.root, DocumentMapping)  # noqa: S101 - the callers choose such documents
         read.open = read.open or document.root.open
         own = {}
         for entry in document.root.entries:
@@ -131,7 +189,8 @@ def read_neox(documents: Sequence[Document], launch: Launch | None, *, is_open: 
             if entry.key == key and (key in seen or key in own):
                 read.duplicates.append((key, entry.key_span))
             own[key] = entry.key_span
-            counted[key] = node_value(entry.node)
+            if key == "global_num_gpus":
+                read.devices = node_value(entry.node)
         seen.update(own)
         for setting in _settings(document.root):
             previous = read.settings.get(setting.path)
@@ -140,12 +199,10 @@ def read_neox(documents: Sequence[Document], launch: Launch | None, *, is_open: 
                 if previous is None
                 else Setting(setting.path, setting.value, setting.key_span, setting.span, previous, setting.certain)
             )
-    if launch is not None and not read.open:
-        read.devices = _devices(counted, launch)
     return read
 
 
-def _settings(root: Mapping) -> Iterator[Setting]:
+def _settings(root: DocumentMapping) -> Iterator[Setting]:
     for entry in root.entries:
         path = _CANONICAL.get(_normal(entry.key))
         if path is not None:
@@ -157,24 +214,6 @@ def _settings(root: Mapping) -> Iterator[Setting]:
         if inner is not None:
             value = node_value(inner.node).at(inner.node.span)
             yield Setting(path, value, inner.key_span, inner.node.span, certain=inner.certain)
-
-
-def _devices(keys: dict[str, Value], launch: Launch) -> Value:
-    given = keys.get("global_num_gpus")
-    if given is not None:
-        return given
-    if any(key in keys and keys[key].only is not None for key in _COUNTED_ELSEWHERE):
-        return unknown("the hosts are not known", launch.span)
-    if any(word.text in ("-H", "--hostfile") for word in launch.arguments):
-        return unknown("the hosts are not known", launch.span)
-    visible = launch.environment.get("CUDA_VISIBLE_DEVICES")
-    if visible is None or not visible.is_known:
-        return unknown("as many as the machine has devices", launch.span)
-    names = [name for name in str(visible.only).split(",") if name.strip()]
-    if not names:
-        return unknown("no device is visible", *visible.spans)
-    # A host file in its usual place would be read instead; few machines have one.
-    return known(len(names), *(visible.spans or (launch.span,)), confidence=min(visible.confidence, Confidence.LIKELY))
 
 
 def _normal(key: object) -> str:
