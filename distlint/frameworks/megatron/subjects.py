@@ -88,12 +88,7 @@ def _command_subject(project: Project, launch: Launch) -> Subject:
     _add_deepspeed(project, launch, settings)
     is_deepspeed = read.flavour == DEEPSPEED
     is_open = read.open or any(name in settings for name in _FROM_CHECKPOINT)
-    world = run.world_size
-    if launch.launcher == "python" and launch.outer is None:
-        # Nothing but the interpreter: a scheduler that we don't see may have started it many times. Megatron asks the
-        # environment how often.
-        stated = launch.environment.get("WORLD_SIZE", absent())
-        world = world.at_most(Confidence.POSSIBLE) if stated.is_absent else stated.map(int)
+    world = _processes(launch, run.world_size)
     default = _unless_assigned(project, launch, settings, command_default(read.view))
     given = Given(settings, is_open, versions, is_deepspeed, default=default)
     lowered = shrunk(given, world)
@@ -139,6 +134,16 @@ def _command_subject(project: Project, launch: Launch) -> Subject:
         },
         sketch=_sketch,
     )
+
+
+def _processes(launch: Launch, world: Value) -> Value:
+    """How many processes there are, as far as a launch tells."""
+    if launch.launcher != "python" or launch.outer is not None:
+        return world
+    # Nothing but the interpreter: a scheduler that we don't see, or the program itself (Ray's actors), may have started it
+    # many times. Megatron asks the environment how often.
+    stated = launch.environment.get("WORLD_SIZE", absent())
+    return world.at_most(Confidence.POSSIBLE) if stated.is_absent else stated.map(int)
 
 
 def _unless_assigned(
@@ -289,7 +294,9 @@ _CARRIERS = {INITIALIZE: GROUPS, OPTIMIZER_CONFIG: OPTIMIZER, DATA_PARALLEL_CONF
 
 def _call_subject(project: Project, found: CallSite, run: Run | None) -> Subject:
     settings, is_open = call_settings(project, found, run)
-    world = run.world_size if run is not None else unknown("no launch is known")
+    world = unknown("no launch is known") if run is None else run.world_size
+    if run is not None and run.launch is not None:
+        world = _processes(run.launch, world)
     is_groups = found.name == INITIALIZE
     versions = versions_for(project, found.file)
     names = {
