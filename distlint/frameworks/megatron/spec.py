@@ -18,6 +18,8 @@ SPEC = FrameworkSpec(
         b"tensor_model_parallel_size",
         b"tensor-model-parallel-size",
         b"pipeline_model_parallel_size",
+        b"MODEL_ARGS",
+        b"TRAINING_PARAMS_PATH",
     ),
     words=("parallel_size",),
     launchers=LAUNCHERS,

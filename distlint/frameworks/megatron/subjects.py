@@ -27,6 +27,7 @@ from distlint.frameworks.megatron.flags import DEEPSPEED
 from distlint.frameworks.megatron.neox import NeoxSettings, documents_of, looks_like_neox, read_neox
 from distlint.frameworks.megatron.neox_refusals import neox_refusals
 from distlint.frameworks.megatron.readers import only_framework_reads
+from distlint.frameworks.megatron.recipes import recipe_launches
 from distlint.frameworks.megatron.refusals import refusals
 from distlint.frameworks.megatron.settings import PARALLEL_SIZES, command_default, default, known_path
 from distlint.frameworks.megatron.sizes import PIPELINE, TENSOR, Given, derived_names, shrunk
@@ -68,6 +69,8 @@ def build(project: Project) -> Iterator[Subject]:
                 yield _neox_subject(project, documents, launch, is_open=is_open)
         elif is_megatron(project, launch):
             yield _command_subject(project, launch)
+    for launch in recipe_launches(project):
+        yield _command_subject(project, launch)
     for path, facts in project.configuration_files():
         for document in facts.documents[:1]:
             if path not in named and looks_like_neox(document):
