@@ -20,7 +20,7 @@ from distlint.link.shell_here_documents import files_of_tee, outputs_of
 from distlint.link.shell_loops import assigned_names, in_loop, shifts, without_carried
 from distlint.link.shell_setters import counted, lines_into, printed_into, read_into
 from distlint.link.shell_state import Directory, State, Variable, join_states, scalar
-from distlint.link.shell_substitution import substituted, surroundings
+from distlint.link.shell_substitution import submissions_in, substituted, surroundings
 from distlint.link.shell_values import Hole, Text, assigned, literal, shown, without_beginning
 from distlint.link.shell_variables import assign, assign_exported, evaluated_words
 from distlint.link.shell_walk import Context, Unwrap, Walk, joined_into
@@ -175,6 +175,9 @@ class _Evaluator:
             return self._command(statement, state, context)
         if isinstance(statement, Assignments):
             for item in statement.items:
+                for submission in submissions_in(item):
+                    with self.walk.isolated():
+                        self._statement(submission, state.copy(), context)
                 assign(item, state, self.expander)
             return TRUE
         if isinstance(statement, If):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from distlint.link.scheduler_header import SUBMITTERS
 from distlint.link.shell_builtins import change_directory
 from distlint.link.shell_expand import Expander
 from distlint.link.shell_output import Surroundings, output_of
@@ -13,7 +14,18 @@ from distlint.link.shell_state import State
 from distlint.link.shell_values import Hole, Text, literal
 from distlint.link.shell_variables import assign, evaluated_words, positional
 from distlint.link.shell_walk import MAX_STEPS, Walk
-from distlint.model.shell import Assignments, Command, Group, If, Literal, Pipeline, Statement, Substitution, Word
+from distlint.model.shell import (
+    Assignment,
+    Assignments,
+    Command,
+    Group,
+    If,
+    Literal,
+    Pipeline,
+    Statement,
+    Substitution,
+    Word,
+)
 from distlint.model.value import Confidence
 
 MAX_FILE = 20_000
@@ -27,6 +39,15 @@ def substituted(walk: Walk, part: Substitution, state: State, expander: Expander
     if found is not None:
         return found
     return (Hole(_hole_name(part.text), f"depends on the output of `{' '.join(part.text.split())[:60]}`"),)
+
+
+def submissions_in(item: Assignment) -> Iterator[Command]:
+    """The commands that submit a job for the sake of its number: ``JOB=$(sbatch --parsable job.sh)``."""
+    for part in item.value.parts if isinstance(item.value, Word) else ():
+        for statement in part.commands if isinstance(part, Substitution) else ():
+            first = statement.commands[0] if isinstance(statement, Pipeline) else statement
+            if isinstance(first, Command) and first.words and first.words[0].literal in SUBMITTERS:
+                yield first
 
 
 def _output(statements: Sequence[Statement], state: State, expander: Expander, walk: Walk) -> Text | None:

@@ -183,6 +183,11 @@ JOB = "#!/bin/bash\n#SBATCH --nodes=4\n#SBATCH --ntasks-per-node=4\n#SBATCH --gr
         ("sbatch -N $1 job.sbatch", None),
         ("sbatch --nodes=$1 job.sbatch", None),
         ("sbatch --ntasks 6 job.sbatch", 6),
+        ('OPTIONS=(-N 3)\nsbatch "${OPTIONS[@]}" --array=0-3 job.sbatch', 12),
+        ("JOB=$(sbatch --parsable -N 5 job.sbatch)\necho $JOB", 20),
+        ("JOB=$(sbatch -N 5 job.sbatch | awk '{print $4}')", 20),
+        ('submit() { sbatch --nodes "$1" job.sbatch; }\nsubmit 8', 32),
+        ('ssh login "cd /x && sbatch -N 7 job.sbatch"', 28),
         ("export SLURM_NTASKS=3\nsbatch -N 1 job.sbatch", 4),
     ],
 )
