@@ -18,6 +18,8 @@ BASES = {
     "TransformerConfig": "num_layers=8 hidden_size=64 num_attention_heads=8",
     "MLATransformerConfig": "num_layers=8 hidden_size=64 num_attention_heads=8",
     "ModelParallelConfig": "",
+    "OptimizerConfig": "lr=0.0001",
+    "DistributedDataParallelConfig": "",
 }
 MODEL = """
 num_attention_heads={8;6;3;4}
@@ -113,6 +115,40 @@ perform_initialization=False
 tensor_parallel_size=2
 context_parallel_size=2
 """
+OPTIMIZER = """
+optimizer={'adam';'sgd'}
+optimizer='sgd' use_precision_aware_optimizer=True use_distributed_optimizer=True
+use_precision_aware_optimizer=True
+use_precision_aware_optimizer=True use_distributed_optimizer=True optimizer_cpu_offload=True
+main_grads_dtype={torch.bfloat16;torch.float32}
+main_params_dtype=torch.float16
+exp_avg_dtype={torch.float16;torch.float32}
+exp_avg_sq_dtype={torch.bfloat16;torch.uint8}
+bf16=True params_dtype=torch.bfloat16
+fp16=True params_dtype=torch.float16
+overlap_param_gather=True
+overlap_param_gather=True use_distributed_optimizer=True
+fp8_recipe='mxfp8'
+reuse_grad_buf_for_mxfp8_param_ag=True
+weight_decay=0.1 adam_beta2=0.95
+clip_gradient=1.0
+min_learning_rate=0.1
+"""
+WRAPPER = """
+overlap_grad_reduce=True
+overlap_param_gather={True;False}
+use_distributed_optimizer=True overlap_param_gather=True
+reuse_grad_buf_for_mxfp8_param_ag=True
+reuse_grad_buf_for_mxfp8_param_ag=True fp8_param_gather=True
+num_distributed_optimizer_instances=2
+bucket_size=40000000
+grad_reduce_in_fp32=True
+use_custom_fsdp=True
+use_megatron_fsdp=True
+data_parallel_sharding_strategy={'optim_grads_params';'optim';'all'}
+nccl_ub=True
+check_for_nan=True
+"""
 GROUPS = """
 +tensor_model_parallel_size={1;2;4;3;16}
 +pipeline_model_parallel_size={1;2;4;3}
@@ -133,6 +169,7 @@ GROUPS = """
 +tensor_model_parallel_size=0
 @{1;2;4;6;8;16}
 """
+TABLES = {"ModelParallelConfig": (PARALLEL,), "OptimizerConfig": (OPTIMIZER,), "DistributedDataParallelConfig": (WRAPPER,)}
 RANKS = (8, 8, 8, 4, 2, 16)
 _CHOICE = re.compile(r"\{([^{}]*)\}")
 
@@ -145,7 +182,7 @@ def cases(draw: st.DrawFn) -> dict[str, Any]:
     ranks = draw(st.sampled_from(RANKS))
     own: dict[str, Any] = {}
     groups: dict[str, Any] = {}
-    tables = (PARALLEL,) if kind == "ModelParallelConfig" else (MODEL, MODEL, PARALLEL)
+    tables = TABLES.get(kind, (MODEL, MODEL, PARALLEL))
     touched = []
     chosen = [*BASES[kind].split()]
     for _ in range(draw(st.sampled_from((0, 1, 1, 1, 2, 2, 3)) if shape != "groups" else st.just(0))):

@@ -110,6 +110,9 @@ NOT_OF_THE_OPTIONS = (
     # processes and files that the worker lacks
     "unable to open file",
     "Persistent checkpoint worker",
+    # classes of packages that the worker lacks
+    "requires FusedAdam from TransformerEngine",
+    "name 'TEColumnParallelGroupedLinear' is not defined",
 )
 """Refusals that no reader of the repository can know."""
 
@@ -150,8 +153,11 @@ def overridden(verdict: dict[str, Any]) -> list[str]:
 
 
 def _names(finding: Any) -> set[str]:
+    # the product of the sizes stands for each of them
+    sizes = "tensor_model_parallel_size pipeline_model_parallel_size context_parallel_size"
+    also = sizes if finding.symbol == "model_parallel_product" else ""
     related = " ".join(str(getattr(place, "message", "")) for place in finding.related)
-    return _words(f"{finding.symbol} {finding.message} {finding.help} {related}")
+    return _words(f"{finding.symbol} {finding.message} {finding.help} {related} {also}")
 
 
 def _words(text: str) -> set[str]:

@@ -131,9 +131,17 @@ def _objects(release: Release, case: dict[str, Any], verdict: dict[str, Any]) ->
         yield "config", construct
 
 
+CONFIG_MODULES = (
+    "transformer.transformer_config",
+    "model_parallel_config",
+    "optimizer.optimizer_config",
+    "distributed.distributed_data_parallel_config",
+)
+
+
 def config_class(name: str) -> Any:
-    """The class of that name among those which describe a model."""
-    for path in ("transformer.transformer_config", "model_parallel_config"):
+    """The class of that name among those which describe a model, its optimizer or the wrapper around it."""
+    for path in CONFIG_MODULES:
         found = getattr(import_module(f"megatron.core.{path}"), name, None)
         if found is not None:
             return found

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from distlint.frameworks.copies import copied_calls
 from distlint.frameworks.general import argument_settings
+from distlint.frameworks.megatron.objects import named_objects, own_fields
+from distlint.frameworks.megatron.settings import DEFAULTS, default
+from distlint.frameworks.megatron.signatures import field_default
+from distlint.frameworks.megatron.versions import PACKAGE
 from distlint.link.modules import ClassRef
 from distlint.link.project import CallSite
 from distlint.model import python as ir
 from distlint.model.launch import Run
-from distlint.model.subject import Setting
+from distlint.model.subject import Setting, Versions
+from distlint.model.value import Value, absent
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
@@ -40,12 +45,20 @@ _OTHER_FILES = {
 _INITIALIZE_FILES = {INITIALIZE: "megatron/core/parallel_state.py"}
 """Where they are defined, for projects that hold a copy of Megatron."""
 
+_POSITIONS = {
+    INITIALIZE: ("tensor_model_parallel_size", "pipeline_model_parallel_size", "virtual_pipeline_model_parallel_size"),
+    **dict.fromkeys(_CONFIG_FILES, ("tensor_model_parallel_size",)),
+}
+"""The parameters that stand first in every release (core 0.4 to 0.19 seen)."""
+
 _FIELDS = {
     "num_moe_experts": "num_experts",
     "num_layers_in_first_pipeline_stage": "decoder_first_pipeline_num_layers",
     "num_layers_in_last_pipeline_stage": "decoder_last_pipeline_num_layers",
 }
 """Fields that have another name than the option."""
+
+_OPTIONS = {option: name for name, option in _FIELDS.items()}
 
 
 def config_calls(project: Project) -> Iterator[CallSite]:
@@ -75,23 +88,41 @@ def group_calls(project: Project) -> Iterator[CallSite]:
     yield from copied_calls(project, _INITIALIZE_FILES)
 
 
+def call_default(project: Project, found: CallSite, versions: Versions) -> Callable[[str], Value]:
+    """What holds where a call does not say otherwise: the defaults of the class or function in the release in use."""
+    version = versions.newest(PACKAGE)
+    written = own_fields(project, found)
+
+    def of(path: str) -> Value:
+        field = _OPTIONS.get(path, path)
+        if field in written:
+            return absent() if written[field].is_known and written[field].only is None else written[field]
+        own = field_default(found.name, field, version) if version else None
+        if own is None or (path in DEFAULTS and not own.is_known):
+            return default(path)
+        return own
+
+    return of
+
+
 def call_settings(project: Project, found: CallSite, run: Run | None) -> tuple[dict[str, Setting], bool]:
     """The arguments of a call by canonical name, and whether there may be others that we can't see."""
-    signature = ["tensor_model_parallel_size", "pipeline_model_parallel_size"] if found.name == INITIALIZE else []
-    given, is_open = argument_settings(project, found, signature, run)
+    order = _POSITIONS.get(found.name, ())
+    given, is_open = argument_settings(project, found, order, run)
     settings = {}
     if found.name not in (INITIALIZE, OPTIMIZER_CONFIG, DATA_PARALLEL_CONFIG):
         fields, is_fixed = _own_fields(project, found)
         is_open = is_open or not is_fixed
         given = {**fields, **given}
+    objects = named_objects(project, found, run)
     for name, setting in given.items():
         path = _FIELDS.get(name, name)
         if setting.value.is_known and setting.value.only is None:
             continue
         settings[path] = Setting(
-            path, setting.value, setting.key_span, setting.span, setting.overrides, setting.certain, name
+            path, objects.get(name, setting.value), setting.key_span, setting.span, setting.overrides, setting.certain, name
         )
-    return settings, is_open or bool(not signature and found.site.call.args)
+    return settings, is_open or len(found.site.call.args) > len(order)
 
 
 def _own_fields(project: Project, found: CallSite) -> tuple[dict[str, Setting], bool]:
@@ -104,8 +135,9 @@ def _own_fields(project: Project, found: CallSite) -> tuple[dict[str, Setting], 
             continue
         definition = project.module(one.file).classes[one.index]
         is_fixed = is_fixed and not _has_own_method(project, one, "__post_init__")
-        for statement in definition.body:
-            if type(statement) is not ir.Assign or statement.value is None:
+        for statement in definition.body if definition.decorators else ():
+            # what has no annotation, or stands in a class that is no dataclass, is no field
+            if type(statement) is not ir.Assign or statement.value is None or statement.annotation is None:
                 continue
             for target in statement.targets:
                 if type(target) is ir.Name:

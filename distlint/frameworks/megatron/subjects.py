@@ -17,6 +17,7 @@ from distlint.frameworks.megatron.calls import (
     DATA_PARALLEL_CONFIG,
     INITIALIZE,
     OPTIMIZER_CONFIG,
+    call_default,
     call_settings,
     config_calls,
     group_calls,
@@ -302,6 +303,7 @@ def _call_subject(project: Project, found: CallSite, run: Run | None) -> Subject
         world = _processes(run.launch, world)
     is_groups = found.name == INITIALIZE
     versions = versions_for(project, found.file)
+    holds = call_default(project, found, versions)
     names = {
         "world_size": world if is_groups else unknown("a configuration object does not start processes"),
         "carrier": known(_CARRIERS.get(found.name, CONFIG)),
@@ -311,7 +313,7 @@ def _call_subject(project: Project, found: CallSite, run: Run | None) -> Subject
         "script": absent(),
         "adjustable": known(False),
         **_NO_NODES,
-        **_derived(Given(settings, is_open, versions), world, is_config=not is_groups),
+        **_derived(Given(settings, is_open, versions, default=holds), world, is_config=not is_groups),
     }
     return Subject(
         kind="megatron",
@@ -321,7 +323,7 @@ def _call_subject(project: Project, found: CallSite, run: Run | None) -> Subject
         versions=versions,
         names=names,
         open_blocks=frozenset({""}) if is_open else frozenset(),
-        default=default,
+        default=holds,
         run=run,
         extra={"root": found.span, "refusals": cache(lambda: tuple(call_refusals(project, found, run, versions)))},
         sketch=_sketch,

@@ -1,13 +1,16 @@
 """The version of Megatron Core in use: that of the copy in the project, or what the pins say.
 
 Most projects around Megatron-LM don't install it: they hold a copy, whose ``megatron/core/package_info.py`` states its
-version.
+version. Copies from before 2023 have no such file: theirs is the release whose options are most like those of the copy.
 """
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from distlint.frameworks.megatron.flags import LM, flag_table
 from distlint.model import python as ir
 from distlint.model.record import dataclass
 from distlint.model.span import Span, whole_line
@@ -18,15 +21,25 @@ if TYPE_CHECKING:
 
 PACKAGE = "megatron-core"
 STATED = "megatron/core/package_info.py"
+PARSERS = ("megatron/training/arguments.py", "megatron/arguments.py")
+"""Where a copy defines its options."""
+
+_OPTION = re.compile(r"""["'](--[a-zA-Z0-9][\w-]{1,60})["']""")
+_FEWEST = 40
+"""A file with fewer known options is no copy of the parser."""
+_LONGEST = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class CopyVersions:
-    """The pins of a project, except for the package of which it holds a copy."""
+    """The pins of a project, except for the package of which it holds a copy.
+
+    There is no ``place`` where nothing states the version, but the copy looks like it.
+    """
 
     pins: Versions
     version: str
-    place: Span
+    place: Span | None
 
     def test(self, package: str, specifier: str) -> bool | None:
         """As ``Versions.test``."""
@@ -49,7 +62,7 @@ class CopyVersions:
 
     def is_pinned(self, package: str) -> bool:
         """Whether the project says anything about the version of a package."""
-        return package == PACKAGE or self.pins.span(package) is not None
+        return (package == PACKAGE and self.place is not None) or self.pins.span(package) is not None
 
     def is_required(self, package: str) -> bool:
         """Whether a requirement names a package: the copy is none."""
@@ -61,16 +74,36 @@ def versions_for(project: Project, file: str) -> Versions:
     pins: Versions = project.environments.for_file(file)
     if pins.span(PACKAGE) is not None:
         return pins
-    stated = _nearest(project, file)
+    stated = _nearest(project, file, STATED)
     version = _version(project, stated) if stated else ""
-    return CopyVersions(pins, version, whole_line(stated)) if version else pins
+    if version:
+        return CopyVersions(pins, version, whole_line(stated))
+    parser = next((path for name in PARSERS if (path := _nearest(project, file, name))), "")
+    version = _likeness(project.text_of(parser)) if parser else ""
+    return CopyVersions(pins, version, None) if version else pins
 
 
-def _nearest(project: Project, file: str) -> str:
-    """The statement of the copy in the folder of a file or above."""
+@lru_cache(maxsize=16)
+def _likeness(text: str) -> str:
+    """The release whose options are most like those that a text defines; the newest of several; ``""`` for none."""
+    releases = flag_table(LM).releases
+    own = {name for name in _OPTION.findall(text[:_LONGEST]) if name in releases.names}
+    if len(own) < _FEWEST:
+        return ""
+    differences = {
+        index: sum((releases.entry(name, index) is None) == (name in own) for name in releases.names)
+        for index in releases.all
+    }
+    nearest = min(releases.all, key=lambda index: (differences[index], -index))
+    # newer parsers make most of their options from configuration classes in other files
+    return releases.version(nearest) if 3 * differences[nearest] <= len(own) else ""
+
+
+def _nearest(project: Project, file: str, name: str) -> str:
+    """The file of that name in the folder of a file or above."""
     folder = file.rpartition("/")[0]
     while True:
-        path = f"{folder}/{STATED}" if folder else STATED
+        path = f"{folder}/{name}" if folder else name
         if path in project.paths:
             return path
         if not folder:
