@@ -169,7 +169,11 @@ GROUPS = """
 +tensor_model_parallel_size=0
 @{1;2;4;6;8;16}
 """
-TABLES = {"ModelParallelConfig": (PARALLEL,), "OptimizerConfig": (OPTIMIZER,), "DistributedDataParallelConfig": (WRAPPER,)}
+TABLES = {
+    "ModelParallelConfig": (PARALLEL,),
+    "OptimizerConfig": (OPTIMIZER,),
+    "DistributedDataParallelConfig": (WRAPPER,),
+}
 RANKS = (8, 8, 8, 4, 2, 16)
 _CHOICE = re.compile(r"\{([^{}]*)\}")
 

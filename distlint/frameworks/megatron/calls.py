@@ -120,7 +120,13 @@ def call_settings(project: Project, found: CallSite, run: Run | None) -> tuple[d
         if setting.value.is_known and setting.value.only is None:
             continue
         settings[path] = Setting(
-            path, objects.get(name, setting.value), setting.key_span, setting.span, setting.overrides, setting.certain, name
+            path,
+            objects.get(name, setting.value),
+            setting.key_span,
+            setting.span,
+            setting.overrides,
+            setting.certain,
+            name,
         )
     return settings, is_open or len(found.site.call.args) > len(order)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from distlint.model.document import Document, Entry, find, node_value
 from distlint.model.document import Mapping as DocumentMapping
@@ -38,6 +38,23 @@ _CANONICAL = {
     "attention_config": "attention_config",
     "precision": "precision",
     "min_lr": "min_lr",
+}
+OWN = "neox."
+"""Before the names of all keys of the top level, as GPT-NeoX calls them."""
+
+_ATTENTION = frozenset(
+    {"global", "local", "sparse_fixed", "sparse_variable", "bigbird", "bslongformer", "gmlp", "amlp", "flash"}
+    | {"rwkv", "mamba"}
+)
+"""``ATTENTION_TYPE_CHOICES`` (``megatron/neox_arguments/neox_args.py``, v1.0 to today)."""
+
+_INNER = {
+    "zero_stage": ("zero_optimization", "stage"),
+    "lr": ("optimizer", "params", "lr"),
+    f"{OWN}optimizer_type": ("optimizer", "type"),
+    f"{OWN}optimizer_params": ("optimizer", "params"),
+    f"{OWN}fp16_enabled": ("fp16", "enabled"),
+    f"{OWN}bf16_enabled": ("bf16", "enabled"),
 }
 _TELLING = frozenset({"pipe_parallel_size", "model_parallel_size"})
 _MODEL = frozenset(
@@ -209,11 +226,52 @@ def _settings(root: DocumentMapping) -> Iterator[Setting]:
             value = node_value(entry.node)
             value = value if value.spans else value.at(entry.node.span)
             yield Setting(path, value, entry.key_span, entry.node.span, certain=entry.certain, written=str(entry.key))
-    for path, keys in (("zero_stage", ("zero_optimization", "stage")), ("lr", ("optimizer", "params", "lr"))):
+    for entry in root.entries:
+        path = f"{OWN}{_normal(entry.key)}"
+        value = node_value(entry.node)
+        value = value if value.spans else value.at(entry.node.span)
+        # null is no value here
+        if not (value.is_known and value.only is None):
+            yield Setting(path, value, entry.key_span, entry.node.span, certain=entry.certain, written=str(entry.key))
+    yield from _attention(root)
+    for path, keys in _INNER.items():
         inner, _ = find(root, keys)
         if inner is not None:
             value = node_value(inner.node).at(inner.node.span)
             yield Setting(path, value, inner.key_span, inner.node.span, certain=inner.certain)
+
+
+def _attention(root: DocumentMapping) -> Iterator[Setting]:
+    """What ``attention_config`` says: for how many layers, or how long a pattern for all, and the first odd type.
+
+    As ``expand_attention_types`` (``megatron/utils.py``) reads it.
+    """
+    entry, _ = find(root, ("attention_config",))
+    value = node_value(entry.node) if entry is not None else unknown("not given")
+    if entry is None or not value.is_known or not isinstance(value.only, list):
+        return
+    count, types = 0, []
+    found: dict[str, Any] = {}
+    for item in value.only:
+        if isinstance(item, str):
+            count += 1
+            types.append(item)
+        elif isinstance(item, list) and len(item) == 2 and isinstance(item[0], list) and item[0]:
+            types += item[0]
+            if item[1] == "all":
+                found["attention_pattern"] = len(item[0])
+                break
+            count += len(item[0]) * (item[1] if type(item[1]) is int else 0)
+        else:
+            return
+    if "attention_pattern" not in found:
+        found["attention_layers"] = count
+    odd = next((str(kind) for kind in types if kind not in _ATTENTION), "")
+    if odd:
+        found["attention_odd"] = odd
+    for name, one in found.items():
+        written = known(one, entry.node.span)
+        yield Setting(f"{OWN}{name}", written, entry.key_span, entry.node.span, certain=entry.certain)
 
 
 def _normal(key: object) -> str:

@@ -39,7 +39,9 @@ def named_objects(project: Project, found: CallSite, run: Run | None) -> dict[st
 def _word(node: Node) -> Value | None:
     options = options_of(node.object) if isinstance(node, ObjectLeaf) and node.object is not None else ()
     names = [
-        option.target.name for option in options if isinstance(option, Reference) and isinstance(option.target, External)
+        option.target.name
+        for option in options
+        if isinstance(option, Reference) and isinstance(option.target, External)
     ]
     if not names or len(names) != len(options):
         return None

@@ -78,7 +78,7 @@ _BEYOND = frozenset({"attention_config", "precision", "gradient_accumulation_ste
 
 def known_path(path: str) -> bool:
     """Whether a condition over Megatron settings may use a path."""
-    if path in NAMES or path in DEFAULTS or path in _BEYOND or path.startswith(("env.", "ds.")):
+    if path in NAMES or path in DEFAULTS or path in _BEYOND or path.startswith(("env.", "ds.", "neox.")):
         return True
     return path in setting_names() or path in field_names()
 

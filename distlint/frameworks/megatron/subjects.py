@@ -285,8 +285,9 @@ def _duplicate(read: NeoxSettings) -> Value:
 
 
 def _neox_default(path: str) -> Value:
-    # megatron/neox_arguments/neox_args.py: no pipeline unless one is asked for
-    return known(0) if path == "pipeline_model_parallel_size" else default(path)
+    # megatron/neox_arguments/neox_args.py: no pipeline unless one is asked for; deepspeed_args.py: no accumulation
+    numbers = {"pipeline_model_parallel_size": 0, "gradient_accumulation_steps": 1}
+    return known(numbers[path]) if path in numbers else default(path)
 
 
 # Calls ---------------------------------------------------------------------------------------------------------------

@@ -96,7 +96,7 @@ def _likeness(text: str) -> str:
     }
     nearest = min(releases.all, key=lambda index: (differences[index], -index))
     # newer parsers make most of their options from configuration classes in other files
-    return releases.version(nearest) if 3 * differences[nearest] <= len(own) else ""
+    return releases.version(nearest) if 2 * differences[nearest] <= len(own) else ""
 
 
 def _nearest(project: Project, file: str, name: str) -> str:
