@@ -40,7 +40,7 @@ _CANONICAL = {
     "min_lr": "min_lr",
 }
 OWN = "neox."
-"""Before the names of all keys of the top level, as GPT-NeoX calls them."""
+"""Before the names of all other keys of the top level, as GPT-NeoX calls them."""
 
 _ATTENTION = frozenset(
     {"global", "local", "sparse_fixed", "sparse_variable", "bigbird", "bslongformer", "gmlp", "amlp", "flash"}
@@ -227,6 +227,8 @@ def _settings(root: DocumentMapping) -> Iterator[Setting]:
             value = value if value.spans else value.at(entry.node.span)
             yield Setting(path, value, entry.key_span, entry.node.span, certain=entry.certain, written=str(entry.key))
     for entry in root.entries:
+        if _normal(entry.key) in _CANONICAL:
+            continue
         path = f"{OWN}{_normal(entry.key)}"
         value = node_value(entry.node)
         value = value if value.spans else value.at(entry.node.span)
