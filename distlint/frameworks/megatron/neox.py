@@ -18,7 +18,7 @@ from distlint.model.launch import Argument, Launch, LaunchOption
 from distlint.model.record import dataclass
 from distlint.model.span import Span, whole_line
 from distlint.model.subject import Setting
-from distlint.model.value import Value, absent, unknown
+from distlint.model.value import Value, absent, known, unknown
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
