@@ -14,12 +14,11 @@ from itertools import combinations
 from typing import NamedTuple
 
 from distlint.checks.registry import CheckContext, check
-from distlint.checks.written_commands import commands_in, loops_around
+from distlint.checks.side_by_side import loop_of_jobs, run_side_by_side
 from distlint.judge.versions import is_pinned, satisfies
 from distlint.link.project import Project
 from distlint.model.finding import Finding, FixPlan, Operation, Related, Severity
-from distlint.model.launch import Launch, exclusive
-from distlint.model.shell import For, While
+from distlint.model.launch import Launch
 from distlint.model.span import Span
 
 
@@ -42,17 +41,17 @@ def ports(context: CheckContext) -> Iterator[Finding]:
         meeting = _meeting(context, launch)
         if meeting is not None and launch.span.file == launch.file:
             by_file.setdefault(launch.file, []).append((launch, meeting))
-    for file, items in by_file.items():
+    for items in by_file.values():
         reported: set[Span] = set()
         for launch, meeting in items:
-            loop = _again_in_loop(project, launch)
+            loop = loop_of_jobs(project, launch)
             if loop is not None and launch.span not in reported and _one_port(items, launch):
                 reported.add(launch.span)
                 yield _finding(context, meeting, launch, meeting, looped=loop)
         for (first, one), (second, other) in combinations(sorted(items, key=lambda item: item[0].span.start), 2):
-            if one.port == other.port and second.span not in reported and _side_by_side(project, file, first, second):
+            if one.port == other.port and second.span not in reported and run_side_by_side(project, first, second):
                 reported.add(second.span)
-                yield _finding(context, one, second, other)
+                yield _finding(context, one, second, other, behind=first.background)
 
 
 def _one_port(items: list[tuple[Launch, Meeting]], launch: Launch) -> bool:
@@ -61,19 +60,26 @@ def _one_port(items: list[tuple[Launch, Meeting]], launch: Launch) -> bool:
 
 
 def _finding(
-    context: CheckContext, one: Meeting, second: Launch, other: Meeting, looped: Span | None = None
+    context: CheckContext,
+    one: Meeting,
+    second: Launch,
+    other: Meeting,
+    *,
+    looped: Span | None = None,
+    behind: bool = True,
 ) -> Finding:
     how = "" if other.written else "the default "
     when = one.until or other.until
     before = f" (before {when}, which picks a free one)" if when else ""
+    where = "the one that still runs in the background" if behind else "another that runs on the host's network"
     return context.finding(
-        f"this job uses {how}port {other.port}, as the one that still runs in the background{before}"
+        f"this job uses {how}port {other.port}, as {where}{before}"
         if looped is None
         else f"every turn of the loop starts a job in the background with {how}port {other.port}{before}",
         other.span if other.written else second.span,
         severity=Severity.WARNING if when else None,
         related=[
-            Related(one.span, f"started in the background with port {one.port}")
+            Related(one.span, f"started {'in the background' if behind else 'beside it'} with port {one.port}")
             if looped is None
             else Related(looped, "nothing in this loop waits")
         ],
@@ -85,7 +91,8 @@ def _finding(
 def _plan(context: CheckContext, launch: Launch, meeting: Meeting) -> FixPlan | None:
     flag = context.parameters.get("fix", {}).get(launch.launcher, "")
     options = [option.span for option in launch.options.values() if option.span.file == launch.span.file]
-    if not flag or meeting.written or not options:
+    facts = context.project.facts.get(launch.span.file)
+    if not flag or meeting.written or not options or facts is None or facts.shell is None:
         return None
     last = max(options, key=lambda span: span.end)
     arguments = {"flag": flag, "after": last} | ({"value": meeting.port + 1} if "port" in flag else {})
@@ -120,45 +127,3 @@ def _meeting(context: CheckContext, launch: Launch) -> Meeting | None:
     if package and satisfies(versions, package, f">={version}") is not False:
         return None if is_pinned(versions, package) else Meeting(default, launch.span, False, f"{package} {version}")
     return Meeting(default, launch.span, False)
-
-
-def _side_by_side(project: Project, file: str, first: Launch, second: Launch) -> bool:
-    """Whether the second is started while the first runs: it is in the background, and nothing waits in between."""
-    if not first.background or first.branch != second.branch or exclusive(first, second) or first.span == second.span:
-        return False
-    facts = project.facts[file].shell
-    if facts is None:
-        return False
-    between = (first.span.end, second.span.start)
-    return not any(between[0] <= span.start <= between[1] for span in _waits(facts.statements))
-
-
-def _waits(statements: object) -> Iterator[Span]:
-    """The commands that let time pass until jobs end: ``wait`` by any form, ``fg``, ``kill``."""
-    for command in commands_in(statements):
-        if command.words and command.words[0].literal in ("wait", "fg", "kill", "pkill"):
-            yield command.span
-
-
-def _again_in_loop(project: Project, launch: Launch) -> Span | None:
-    """The loop that starts a launch in the background again and again, without waiting for the one before."""
-    facts = project.facts[launch.file].shell if launch.file in project.facts else None
-    if not launch.background or facts is None:
-        return None
-    for loop in loops_around(facts, launch.span):
-        literal = isinstance(loop, For) and loop.words is not None and all(w.literal is not None for w in loop.words)
-        words = loop.words if isinstance(loop, For) and literal else ()
-        several = words is not None and (len(words) > 1 or any("{" in (word.literal or "") for word in words))
-        if several and not any(True for _ in _waits(loop.body)) and _is_fixed(launch, loop):
-            return loop.span
-    return None
-
-
-def _is_fixed(launch: Launch, loop: For | While) -> bool:
-    """Whether the port is written as it is in a loop: it has no part that a turn of the loop may change."""
-    given = launch.options.get("port")
-    if given is None:
-        return True
-    commands = [command for command in commands_in(loop.body) if command.span == launch.span]
-    words = [word for command in commands for word in command.words if word.span.start >= given.span.start]
-    return bool(words) and all(word.literal is not None for word in words if word.span.end <= given.span.end)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distlint.link.abstract import node_of
@@ -26,11 +27,18 @@ _EXECUTED = {"os.execv": 1, "os.execvp": 1, "os.execve": 1, "os.execvpe": 1}
 _SPREAD = frozenset({"os.execl", "os.execlp"})
 COMMANDS = frozenset({*(f"subprocess.{name}" for name in _LISTS), *_TEXTS, *_EXECUTED, *_SPREAD})
 FUNCTIONS = frozenset({*_LISTS, *(name.rpartition(".")[2] for name in COMMANDS)})
+BESIDE = frozenset({"subprocess.Popen"})
+"""Those that don't wait for the command to end."""
 _MAX_DEPTH = 6
 
 
 def command_launches(project: Project, found: CallSite, before: Sequence[str] = ()) -> list[Launch]:
     """The launches that a call makes; ``before`` are words in front of the list that it is given."""
+    launches = _launches(project, found, before)
+    return [replace(one, background=True) for one in launches] if found.name in BESIDE else launches
+
+
+def _launches(project: Project, found: CallSite, before: Sequence[str]) -> list[Launch]:
     from distlint.link.launches import launches_of_text, launches_of_words
 
     call = found.site.call
@@ -98,12 +106,12 @@ class _Reader:
                 EvaluatedWord((_text(item.value if isinstance(item, Leaf) else None),), item.span)
                 for item in node.items
             ]
-            assigned = self._assigned(expr)
+            assigned = self._assigned(expr, listed=True)
             own = self.words(assigned, depth + 1) if assigned is not None else None
             if own is not None and len(own) == len(words):
                 words = own
             return [*words, _rest(span)] if node.open else words
-        assigned = self._assigned(expr)
+        assigned = self._assigned(expr, listed=True)
         return self.words(assigned, depth + 1) if assigned is not None else None
 
     def text(self, expr: ir.Expr, depth: int = 0) -> Text:
@@ -146,23 +154,32 @@ class _Reader:
         pieces = [piece._replace(split=True) if isinstance(piece, Chunk) else piece for piece in text]
         return [EvaluatedWord((field,), span) for field in fields(tuple(pieces))]
 
-    def _assigned(self, expr: ir.Expr) -> ir.Expr | None:
-        """What a variable was last set to, where a single statement of the function sets it."""
+    def _assigned(self, expr: ir.Expr, *, listed: bool = False) -> ir.Expr | None:
+        """What a variable was last set to, where a single statement of the function sets it; ``listed`` for a list."""
         if type(expr) is not ir.Name:
             return None
         module = self._project.module(self._file)
         index = self._function
         bodies = [module.functions[index].body, module.body] if index >= 0 else [module.body]
         for body in bodies:
+            found = _statements(body)
+            if not listed and any(_changes(statement, expr.id) for statement in found):
+                return None
             values = [
                 statement.value
-                for statement in _statements(body)
+                for statement in found
                 if type(statement) is ir.Assign
                 and any(type(target) is ir.Name and target.id == expr.id for target in statement.targets)
             ]
             if values:
                 return values[0] if len(values) == 1 and values[0] is not expr else None
         return None
+
+
+def _changes(statement: object, name: str) -> bool:
+    """Whether a statement adds to a variable, or gives it another value in each turn of a loop."""
+    target = statement.target if isinstance(statement, ir.AugAssign | ir.For) else None
+    return type(target) is ir.Name and target.id == name
 
 
 def _statements(body: Sequence[object]) -> list[object]:

@@ -229,9 +229,11 @@ class Carried:
     ``kind`` is ``recipe`` (a target of a makefile), ``image`` (what a container starts), ``build`` (what making an
     image runs) or ``job`` (a step of a workflow, a task of a cluster). ``directory`` is the working directory below the
     root, ``None`` when unknown. ``around`` are words that stand for the cluster that runs it on several machines.
+    ``on_host`` says that it runs in the host's own network, beside all others of the file that do.
     """
 
     facts: ShellFacts
     kind: str
     directory: str | None = None
     around: tuple[Word, ...] = ()
+    on_host: bool = False

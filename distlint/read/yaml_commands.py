@@ -86,20 +86,20 @@ class _Reader:
         given = {entry.key: entry.node for entry in node.entries if isinstance(entry.key, str)}
         statements = self._commands(given)
         if statements and not _is_config(given):
-            yield self._carried(statements, around)
+            yield self._carried(statements, around, on_host=self._doubled and _is_on_host(node))
         skipped = {"on", *_SCRIPTS} if statements else set(_ENVIRONMENTS)
         kept = _worker_specs(given)
         for entry in node.entries:
             if entry.key not in skipped and (kept is None or entry.key in kept):
                 yield from self.scripts(entry.node, around, depth + 1)
 
-    def _carried(self, statements: tuple[Statement, ...], around: _Around) -> Carried:
+    def _carried(self, statements: tuple[Statement, ...], around: _Around, *, on_host: bool) -> Carried:
         body: tuple[Statement, ...] = (*self._exports(around), *statements)
         for name, values in around.choices:
             span = values[0].span
             words = tuple(self._word(value) for value in values)
             body = (For(_variable(name), words, body, span),)
-        return Carried(ShellFacts(body), "job", around.directory, around.cluster)
+        return Carried(ShellFacts(body), "job", around.directory, around.cluster, on_host)
 
     # What is around
 
@@ -328,6 +328,19 @@ def _worker_specs(given: dict[str, Node]) -> set[str] | None:
     """Of the pods of a training job, which run the same, the first kind only; ``None`` where a node holds none."""
     roles = [name for name in ("Master", "Launcher", "Worker") if name in given]
     return {roles[0]} if roles and all(isinstance(given[name], Mapping) for name in roles) else None
+
+
+def _is_on_host(node: Mapping) -> bool:
+    """Whether a service shares the network of the host with whatever else runs there, from the start on.
+
+    Profiles choose services, placement spreads them, and one that waits for another's end does not run beside it.
+    """
+    chosen = node.entry("profiles") is not None or _below(node, "deploy", "placement") is not None
+    after = _below(node, "depends_on")
+    ordered = isinstance(after, Mapping) and any(
+        lookup(entry.node, ("condition",)).only == "service_completed_successfully" for entry in after.entries
+    )
+    return lookup(node, ("network_mode",)).only == "host" and not chosen and not ordered
 
 
 def _is_config(given: dict[str, Node]) -> bool:
