@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from distlint.link.command_lines import REMOTE
 from distlint.link.scheduler_header import (
@@ -30,6 +31,7 @@ from distlint.link.shell_walk import Context, Walk, joined_into
 from distlint.model.launch import ScriptCall
 from distlint.model.shell import Command, Function, Redirect, ShellFacts, Statement
 from distlint.model.span import Span
+from distlint.model.value import Confidence
 
 MAX_CALLS = 8
 MAX_FUNCTION_DEPTH = 10
@@ -281,8 +283,9 @@ class Follower:
             self.strings(words[0].texts, words[0].span, _child(state, state.script, words[2:]), context)
 
     def _string(self, text: Text, span: Span, state: State, context: Context) -> None:
-        """Runs a text as commands; its unknown parts stay variables that nobody set."""
-        whole = shown(text)
+        """Runs a text as commands; its unknown parts stay variables that nobody set, its unsure ones variables."""
+        held = _held(text)
+        whole = shown(tuple(piece for piece, _ in held))
         if not whole.strip() or len(whole) > MAX_STRING or context.calls >= MAX_CALLS:
             return
         from distlint.read.shell import read_shell
@@ -291,12 +294,39 @@ class Follower:
         if nameless:
             # they are all shown by one name: any of them may be many words
             state.variables[NAMELESS] = scalar((max(nameless, key=lambda piece: piece.many),))
-        for piece in text:
-            if isinstance(piece, Hole) and piece.name and piece.name not in state.variables and not piece.outside:
+        for piece, stands_for in held:
+            if stands_for is not piece:
+                state.variables[piece.name] = scalar((stands_for,))
+            elif isinstance(piece, Hole) and piece.name and piece.name not in state.variables and not piece.outside:
                 state.variables[piece.name] = scalar((piece,))
         facts, _ = read_shell(whole, span.file)
         with self._expander.located(_locator(text, span)):
             self._run(facts.statements, state, context._replace(calls=context.calls + 1))
+
+
+_PLAIN = re.compile(r"[\w.,:/@%+-]+(?: [\w.,:/@%+-]+)*")
+"""Text that a shell reads as words and nothing else, wherever outside of single quotes it stands."""
+
+
+def _held(text: Text) -> list[tuple[Any, Piece]]:
+    """The pieces of a text that is read again, each with what it stands for.
+
+    A parameter of the caller (``$1``) gets a name of its own, as the text has other parameters; what is not sure becomes
+    a variable, as the letters alone would not tell that they may be others.
+    """
+    quoted = any(isinstance(piece, Chunk) and "'" in piece.text for piece in text)
+    held: list[tuple[Any, Piece]] = []
+    for at, piece in enumerate(text):
+        stand_in: Piece = piece
+        if isinstance(piece, Hole) and piece.name and not piece.name.isidentifier():
+            number = piece.name if piece.name.isdecimal() else "S"
+            stand_in = Hole(f"ARGUMENT_{number}", piece.reason)
+        elif (
+            isinstance(piece, Chunk) and piece.sure < Confidence.CERTAIN and not quoted and _PLAIN.fullmatch(piece.text)
+        ):
+            stand_in = Hole(f"HELD_{at}", "stands for a text")
+        held.append((stand_in, piece))
+    return held
 
 
 def _name(word: EvaluatedWord) -> str:

@@ -15,6 +15,7 @@ from distlint.model.facts import FileFacts
 from distlint.model.launch import Launch, exclusive
 from distlint.model.source import SourceKind
 from distlint.model.span import Span
+from distlint.model.value import Confidence
 from distlint.read.shell import read_shell
 from distlint.read.yaml import read_yaml
 
@@ -190,3 +191,26 @@ def test_lines_of_a_windows_checkout_go_on_behind_a_backslash() -> None:
     found = launch("torchrun \\\r\n  --nproc_per_node 2 train.py \\\r\n  --lr 1\r\n")
     assert found.world_size.only == 2
     assert [argument.text for argument in found.arguments] == ["--lr", "1"]
+
+
+def test_a_parameter_of_the_caller_stays_unknown_in_a_text_that_is_run() -> None:
+    found = launch('CMD="train.py --heads $1 --lr $2 --layers 4"\nbash -c "torchrun --nproc_per_node 2 $CMD"\n')
+    heads, value, rate, other, layers, number = found.arguments
+    assert (heads.value.only, rate.value.only, layers.value.only, number.value.only) == (
+        "--heads",
+        "--lr",
+        "--layers",
+        "4",
+    )
+    assert value.value.is_unknown
+    assert other.value.is_unknown
+
+
+@pytest.mark.parametrize("run", ['bash -c "$LAUNCHER train.py"', 'eval "$LAUNCHER train.py"'])
+def test_what_is_not_sure_stays_so_in_a_text_that_is_run(run: str) -> None:
+    found = launch(
+        f'#!/bin/bash\n#SBATCH --nodes=4\nN=$SLURM_NNODES\nLAUNCHER="torchrun --nproc_per_node 8 --nnodes $N"\n{run}\n'
+    )
+    assert found.nodes.only == 4
+    assert found.nodes.confidence is Confidence.LIKELY
+    assert 2 in {span.line for span in found.nodes.spans}
