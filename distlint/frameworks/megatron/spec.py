@@ -10,7 +10,12 @@ SPEC = FrameworkSpec(
     prefix="MG",
     packages=("megatron-core",),
     modules=("megatron",),
-    literals=(b"megatron", b"tensor_model_parallel_size", b"--max-position-embeddings"),
+    literals=(
+        *(b"megatron", b"tensor_model_parallel_size", b"--max-position-embeddings"),
+        # what stands in a launch script of a project that holds nothing else of Megatron
+        *(b"--num-attention-heads", b"--micro-batch-size", b"pretrain_gpt.py", b"pretrain_bert.py", b"pretrain_t5.py"),
+        b"pretrain_mamba.py",
+    ),
     config_keys=(
         b"pipe-parallel-size",
         b"model-parallel-size",
