@@ -9,17 +9,17 @@ from collections.abc import Iterator
 
 from distlint.checks.registry import CheckContext, check
 from distlint.link.project import Project
-from distlint.model.finding import Finding, Related
+from distlint.model.finding import Finding, Related, Severity
 from distlint.model.value import Confidence
 from distlint.planning.devices import device_memory
 from distlint.planning.run_plan import RunPlan, make_plans
 
-GB = 1 << 30
+GIB = 1 << 30
 
 
 @check("memory-fit")
 def memory_fit(context: CheckContext) -> Iterator[Finding]:
-    """One finding for each run that cannot fit."""
+    """One finding for each run that cannot fit, a warning where that is an estimate."""
     project: Project = context.project
     if project.gpu_memory is None and not any(device_memory(project, launch) for launch in project.launches):
         return
@@ -31,20 +31,21 @@ def memory_fit(context: CheckContext) -> Iterator[Finding]:
 
 
 def _finding(context: CheckContext, plan: RunPlan) -> Finding | None:
-    budget, device, shape = plan.budget, plan.device, plan.sketch.shape
-    if budget is None or budget.least is None or device is None or budget.least.total <= device.size:
+    budget, device, shape, need = plan.budget, plan.device, plan.sketch.shape, plan.excess
+    if budget is None or device is None or need is None:
         return None
-    need = budget.least
     parts = [("weights", need.weights), ("gradients", need.gradients), ("optimizer states", need.optimizer)]
     told = ", ".join(f"{_shown(size)} {name}" for name, size in parts if size)
     related = []
     if shape is not None and shape.span is not None:
         related.append(Related(shape.span, f"{budget.parameters / 1e9:.1f} billion parameters"))
     if device.span is not None:
-        related.append(Related(device.span, f"{device.name}: {device.size / GB:.0f} GB at most"))
+        related.append(Related(device.span, f"{device.name}: {device.size / GIB:.0f} GiB at most"))
+    how = "at least" if plan.is_sure else "about"
     return context.finding(
-        f"model states take at least {_shown(need.total)} on a device ({told}), which has {device.size / GB:.0f} GB ({device.name})",
+        f"model states take {how} {_shown(need.total)} on a device ({told}), which has {device.size / GIB:.0f} GiB ({device.name})",
         plan.span,
+        severity=None if plan.is_sure else Severity.WARNING,
         related=related,
         confidence=min(_confidence(plan)),
         symbol=plan.launch.script_file if plan.launch is not None else "",
@@ -61,4 +62,4 @@ def _confidence(plan: RunPlan) -> Iterator[Confidence]:
 
 
 def _shown(size: float) -> str:
-    return f"{size / GB:.1f} GB"
+    return f"{size / GIB:.1f} GiB"

@@ -16,6 +16,7 @@ from distlint.model.value import Value, absent, computed, join, unknown
 from distlint.planning.batches import Batch, solve_batch
 from distlint.planning.budget import Budget, budget_of
 from distlint.planning.devices import Memory, device_memory
+from distlint.planning.memory import Need
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
@@ -49,6 +50,25 @@ class RunPlan:
     def blocks(self) -> bool:
         """Whether ranks fill one node after the other: a scheduler that starts each of them may scatter them."""
         return self.launch is None or self.launch.launcher != PLAIN or in_blocks(self.launch)
+
+    @property
+    def excess(self) -> Need | None:
+        """The model states of a device where they are more than its memory: at least so much, or about (``is_sure``)."""
+        if self.budget is None or self.device is None:
+            return None
+        least, states = self.budget.least, self.budget.states
+        if least is not None and least.total > self.device.size:
+            return least
+        sketch = self.sketch
+        moved = sketch.offload_optimizer.is_unknown or sketch.offload_parameters.is_unknown
+        if sketch.plain.only is not True or moved or states is None or states.total <= self.device.size:
+            return None
+        return states
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether ``excess`` is a lower bound."""
+        return self.budget is not None and self.excess is self.budget.least
 
     @property
     def layout(self) -> Layout | None:

@@ -216,9 +216,9 @@ def _states(project: Project, plan: RunPlan) -> Iterator[str]:
 
 
 def gigabytes(size: float) -> str:
-    """Bytes as gigabytes (powers of two, as devices are sold)."""
+    """Bytes in units of 2^30, by which devices are sold as gigabytes."""
     number = size / (1 << 30)
-    return f"{number:.1f} GB" if number >= 0.1 else f"{number:.3f} GB"
+    return f"{number:.1f} GiB" if number >= 0.1 else f"{number:.3f} GiB"
 
 
 def parameters_text(count: float) -> str:
@@ -249,9 +249,12 @@ def _memory(plan: RunPlan) -> Iterator[str]:
     if parts:
         yield _row("memory", "; ".join(parts))
     if plan.device is not None:
-        if budget.least is not None and budget.least.total > plan.device.size:
-            yield _row("warning", "the model states alone do not fit")
+        if plan.excess is not None:
+            sure = plan.is_sure
+            yield _row("warning", f"the model states alone {'do not fit' if sure else 'are estimated not to fit'} (RUN610)")
+        elif budget.states is not None and budget.states.total > plan.device.size:
+            yield _row("note", "trained as they are, the weights would take more than the device has")
         elif budget.estimate is not None and budget.estimate > plan.device.size:
-            yield _row("warning", "the estimate is more than the device has")
+            yield _row("note", "with activations the estimate is more than the device has")
     if budget.assumed and budget.states is not None:
         yield _row("", "the estimate assumes " + " and ".join(budget.assumed))

@@ -60,7 +60,7 @@ def test_the_words_say_where_the_world_size_is_from(tmp_path: Path) -> None:
     assert "TP 4 × DP 4 × PP 2  (rank order tp-cp-ep-dp-pp)" in text
     assert "tensor parallel groups: 8 of 4, the first ranks 0-3, on one node" in text
     assert "1 micro × 4 replicas × 128 accumulation = 512 global" in text
-    assert "a device has 80.0 GB (A100)" in text
+    assert "a device has 80.0 GiB (A100)" in text
 
 
 def test_data_holds_values_with_places(tmp_path: Path) -> None:

@@ -74,7 +74,9 @@ def _add_model(project: Project, use: Use, run: Run, launch: Launch, sketch: Ske
     words = {name: value for name, value, _ in words_as_settings(launch)}
     sketch.shape = model_of(project, run, words)
     if sketch.shape is not None:
-        trains = any(".backward(" in project.text_of(file) for file in closure)
+        # The engine makes the states of an optimizer when it is made (runtime/zero/stage_1_and_2.py,
+        # initialize_optimizer_states), so that one with an optimizer is for training wherever its steps stand.
+        trains = sketch.optimizer.is_known or any(".backward(" in project.text_of(file) for file in closure)
         sketch.plain = trains_all(project, run, words) if trains else unknown("it is not seen to train")
 
 
