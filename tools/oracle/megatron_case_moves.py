@@ -307,6 +307,7 @@ EXPERTS = """
 --num-experts 64 --moe-router-topk 4 --disable-bias-linear
 --moe-ffn-hidden-size 128
 --num-experts 8 --moe-ffn-hidden-size {128;100} --disable-bias-linear
+--num-experts 8 --moe-layer-freq {([0]*3+[1])*7;[1]*8;([0]*2;[True]*8;8*[1];[2]*8;0;[1]*4+} --disable-bias-linear
 --num-experts 8 --moe-layer-freq {2;[1,0,1,0,1,0,1,0];([0]*1+[1]*3)*2;([0]*1+[1]*7);[1,0]} --disable-bias-linear
 --moe-layer-freq 2
 --num-experts 8 --overlap-moe-expert-parallel-comm --expert-model-parallel-size {1;2} --moe-token-dispatcher-type
@@ -365,7 +366,7 @@ MODEL = """
 --position-embedding-type rope --rotary-interleaved --no-rope-fusion
 --position-embedding-type rope --use-rope-scaling --rope-scaling-factor 8
 --position-embedding-type rope --rotary-seq-len-interpolation-factor 2
---position-embedding-type rope --no-rope-freq {2;3;4;[0,1,0,1,0,1,0,1]}
+--position-embedding-type rope --no-rope-freq {[1,0];([1]+[0]*3)*2;2;3;4;[0,1,0,1,0,1,0,1]}
 --no-rope-freq 2
 --use-rotary-position-embeddings
 --no-position-embedding
@@ -516,6 +517,9 @@ SPELLINGS = """
 ?--use-distributed-optimizr
 ?--model-parallel-size 2
 ?--warmup 10
+?--checkpoint-activations
+?--inference-batch-times-seqlen-threshold 512
+?-- --bf16
 ?--DDP-impl local
 ?--use-custom-fsdp
 ?--standalone-embedding-stage

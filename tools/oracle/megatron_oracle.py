@@ -113,8 +113,18 @@ NOT_OF_THE_OPTIONS = (
     # classes of packages that the worker lacks
     "requires FusedAdam from TransformerEngine",
     "name 'TEColumnParallelGroupedLinear' is not defined",
+    # files of tokenizers
+    "tokenizer_path: tokenizer.model is invalid",
 )
 """Refusals that no reader of the repository can know."""
+
+
+NOTICED_LATE = {
+    "tokenizer": "",
+    "schedule": r"either train-iters or train-samples|float\(max_lr\)|eval_interval",
+}
+"""Stage → refusals for the lack of an option. Nothing on the command line is wrong then, and a script or a checkpoint may bring
+what lacks, so that a warning is enough."""
 
 
 def disagreement(case: dict[str, Any], verdict: dict[str, Any], findings: Iterable[Any]) -> str:
@@ -124,9 +134,11 @@ def disagreement(case: dict[str, Any], verdict: dict[str, Any], findings: Iterab
     if verdict["stage"] == "lost" or any(text in verdict.get("message", "") for text in NOT_OF_THE_OPTIONS):
         return ""
     if verdict["stage"] != "done":
+        wanted = responsible(case, verdict)
+        if not errors and _is_late(verdict):
+            return "" if any(_names(finding) & wanted for finding in findings) else "missed"
         if not errors:
             return "missed"
-        wanted = responsible(case, verdict)
         return "" if not wanted or any(_names(finding) & wanted for finding in errors) else "error elsewhere"
     if verdict["unjudged"] and not all(text.startswith(("build", "tokenizer")) for text in verdict["unjudged"]):
         return ""
@@ -137,15 +149,23 @@ def disagreement(case: dict[str, Any], verdict: dict[str, Any], findings: Iterab
     return f"silent about {', '.join(silent)}" if silent else ""
 
 
+def _is_late(verdict: dict[str, Any]) -> bool:
+    pattern = NOTICED_LATE.get(verdict["stage"])
+    text = " ".join([verdict["message"], *verdict["at"]])
+    return pattern is not None and re.search(pattern, text) is not None
+
+
 def responsible(case: dict[str, Any], verdict: dict[str, Any]) -> set[str]:
     """The options that can be meant: those that were changed, and those that the real thing speaks of or looks at."""
     text = " ".join([*case.get("touched", ()), verdict["message"], *verdict["at"]])
-    return _words(text) | {"world_size", "nproc_per_node"}
+    return _words(text) | {"world_size", "nproc_per_node", "model_parallel_product"}
 
 
 def overridden(verdict: dict[str, Any]) -> list[str]:
     """The options that were given and became something else, or that the real thing says have no effect."""
-    found = [name for name, (_, made) in verdict["became"].items() if made != "<gone>"]
+    # a number that is spelled out as a list of layers stays what it is
+    became = [(name, given, made) for name, (given, made) in verdict["became"].items() if made != "<gone>"]
+    found = [name for name, given, made in became if not (given.isdigit() and made.startswith("["))]
     for line in verdict["said"].splitlines():
         if re.search(r"no effect|ignored|deprecated|disabl", line, re.IGNORECASE):
             found += [word.replace("-", "_") for word in re.findall(r"^(?:WARNING: )?--([a-z][a-z0-9-]+)", line)]

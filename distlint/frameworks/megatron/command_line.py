@@ -18,6 +18,7 @@ from distlint.frameworks.megatron.flags import (
     flag_table,
     own_name,
 )
+from distlint.frameworks.megatron.patterns import pattern_value
 from distlint.link.options import split_flag
 from distlint.model.launch import Argument, Launch
 from distlint.model.record import dataclass
@@ -79,7 +80,7 @@ class Given:
 class CommandSettings:
     """The options of one command: settings by name, and the options one by one, in order.
 
-    ``open`` says that there may be options that we can't see; ``loose`` are words before the first option.
+    ``open`` says that there may be options that we can't see; ``loose`` are words before the first option, ``ended`` is a bare ``--``.
     """
 
     view: FlagView
@@ -88,6 +89,7 @@ class CommandSettings:
     given: list[Given] = field(default_factory=list)
     loose: list[Argument] = field(default_factory=list)
     open: bool = False
+    ended: Argument | None = None
 
 
 def is_megatron(project: Project, launch: Launch) -> bool:
@@ -108,22 +110,39 @@ def _imports_megatron(project: Project, script: str) -> bool:
     return False
 
 
-def view_for(launch: Launch, versions: Versions) -> tuple[str, FlagView]:
+def view_for(project: Project, launch: Launch, versions: Versions) -> tuple[str, FlagView]:
     """Whose command line it is, and the flags that it may have."""
-    if any(_flag(word) in _DEEPSPEED_FLAGS for word in launch.arguments):
+    if any(_flag(word) in _DEEPSPEED_FLAGS for word in launch.arguments) and not _is_pinned_lm(project, versions):
         return DEEPSPEED, flag_table(DEEPSPEED).at(USUAL_DAYS)
     return LM, flag_table(LM).at(versions.newest(PACKAGE))
 
 
-def read_command(launch: Launch, versions: Versions) -> CommandSettings:
+def _is_pinned_lm(project: Project, versions: Versions) -> bool:
+    """Whether a pin says that it is Megatron-LM, and nothing in the project that it is another one.
+
+    Megatron-DeepSpeed needs no megatron-core: it brings its own, and needs DeepSpeed, whose options a script may add.
+    """
+    place = versions.span(PACKAGE)
+    if place is None or place.file.endswith(".py") or versions.span("deepspeed") is not None:
+        return False
+    if project.mentions("add_config_arguments"):
+        return False
+    return not any(path.startswith("megatron/") or "/megatron/" in path for path in project.paths)
+
+
+def read_command(project: Project, launch: Launch, versions: Versions) -> CommandSettings:
     """The options of a launch as settings. The last one counts where an option is given twice, as in argparse."""
-    flavour, view = view_for(launch, versions)
+    flavour, view = view_for(project, launch, versions)
     read = CommandSettings(view, flavour, open=launch.open_arguments)
     words = launch.arguments
     at = 0
     while at < len(words):
         word = words[at]
         at += 1
+        if word.value.is_known and word.value.only == "--" and (read.given or launch.launcher == "python"):
+            # torchrun takes the one right behind the script for itself, argparse lets everything behind it alone
+            read.ended = word
+            break
         name = _flag(word)
         if not name.startswith("--") or len(name) < 3:
             read.loose.append(word)
@@ -239,7 +258,7 @@ def converted(text: object, kind: str) -> object:
     if kind == "bool":
         return bool(text)
     if kind == "frequency":
-        return text if "[" in text else int(text)
+        return pattern_value(text) if "[" in text else int(text)
     return typed(text) if not kind else text
 
 

@@ -63,7 +63,22 @@ REPLACED = {
 }
 """What came in the place of options that were removed (``add_argument`` of the releases before and after)."""
 
-_KINDS = {"int": "a whole number", "float": "a number", "integers": "whole numbers with commas between them"}
+RETIRED = {
+    "--batch-size": "--micro-batch-size",
+    "--checkpoint-activations": "--recompute-activations",
+    "--model-parallel-size": "--tensor-model-parallel-size",
+    "--warmup": "--lr-warmup-fraction",
+}
+"""What Megatron-LM still parses, only to stop with the name of the successor (``validate_args``, v2.0 to core 0.19)."""
+_BEFORE = ("v2.5", "v2.6")
+"""Releases that recompute activations where ``--checkpoint-activations`` stands."""
+
+_KINDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "integers": "whole numbers with commas between them",
+    "frequency": "a whole number, or lists of numbers with `+` and `*` between them and no spaces",
+}
 _MAX_LISTED = 8
 _FRAMEWORKS = {LM: "Megatron-LM", DEEPSPEED: "Megatron-DeepSpeed"}
 
@@ -91,7 +106,10 @@ def refusals(project: Project, launch: Launch, read: CommandSettings, versions: 
     names = {given.name for given in certain} - {given.name for given in strange}
     entry = parser.table.releases.entry
     consistent = tuple(i for i in parser.indexes if all(entry(name, i) is not None for name in names))
-    foreign = [given for given in strange if not _suggestion(parser, given.name)]
+    foreign = [given for given in strange if not _suggestion(parser, given.name) and not _elsewhere(parser, given.name)]
+    if read.ended is not None:
+        message = f"{_FRAMEWORKS[parser.flavour]} takes no words behind a bare `--`"
+        yield Refused(UNKNOWN, message, read.ended.span, "--", confidence=_sure(read.ended, parser.own))
     for given in certain:
         if given.name not in names:
             yield from _unknown(project, launch, parser, given, foreign)
@@ -102,6 +120,11 @@ def refusals(project: Project, launch: Launch, read: CommandSettings, versions: 
         found = [info for info in infos.values() if info is not None]
         if not found or (not consistent and not _in_newest(parser, read, given)):
             yield from _other_release(project, launch, parser, read, given)
+        elif _is_retired(parser, given.name, among):
+            message = f"`{given.name}` is no longer valid; now it is `{RETIRED[given.name]}`"
+            yield Refused(
+                OTHER_RELEASE, message, given.word.span, given.name, confidence=_confidence(given, parser.own)
+            )
         elif len(found) == len(infos) or parser.flavour == DEEPSPEED:
             # what is said is said of the release that is judged, if it is one of these
             usual = [info for index, info in infos.items() if info is not None and index in read.view.indexes]
@@ -147,6 +170,18 @@ def _is_patched(project: Project, script: str) -> bool:
 
 def _known(parser: Parser, name: str) -> bool:
     return name in parser.table.releases.names
+
+
+def _is_retired(parser: Parser, name: str, among: Sequence[int]) -> bool:
+    """Whether all of these releases stop at an option that they parse."""
+    if name not in RETIRED or parser.flavour != LM or parser.copied:
+        return False
+    return name != "--checkpoint-activations" or not any(parser.table.releases.label(i) in _BEFORE for i in among)
+
+
+def _elsewhere(parser: Parser, name: str) -> bool:
+    """Whether a line that is Megatron-LM's by its pins has an option of Megatron-DeepSpeed's."""
+    return parser.pinned and name in flag_table(DEEPSPEED).releases.names
 
 
 def _in_newest(parser: Parser, read: CommandSettings, given: Given) -> bool:
@@ -224,7 +259,11 @@ def _other_release(
 
 
 def _confidence(given: Given, sure: bool) -> Confidence:
-    return min(given.word.value.confidence, Confidence.LIKELY if sure else Confidence.POSSIBLE)
+    return _sure(given.word, sure)
+
+
+def _sure(word: Argument, sure: bool) -> Confidence:
+    return min(word.value.confidence, Confidence.LIKELY if sure else Confidence.POSSIBLE)
 
 
 # Words and values ----------------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ def _build(project: Project) -> Iterator[Subject]:
         if launch.launcher == "deepy":
             continue
         versions = versions_for(project, launch.script_file or launch.span.file)
-        settings = read_command(launch, versions).settings
+        settings = read_command(project, launch, versions).settings
         if launch.launcher not in _PROGRAMS and not any(path in settings for path in PARALLEL_SIZES):
             continue
         if is_megatron(project, launch):

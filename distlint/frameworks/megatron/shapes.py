@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from distlint.frameworks.given import UNSEEN, given, is_on, whole
+from distlint.frameworks.megatron.patterns import pattern_value
 from distlint.model.sketch import ModelShape
 from distlint.model.subject import Subject
 
@@ -126,26 +127,20 @@ def _experts(subject: Subject, layers: int, missing: list[str]) -> tuple[int, in
     return experts, sum(pattern)
 
 
-def layer_pattern(text: object, layers: int) -> list[int] | None:
-    """Which layers have experts, from a number (every n-th) or an expression such as ``([0]*3+[1]*58)``."""
-    import re
-
+def layer_pattern(written: object, layers: int) -> list[int] | None:
+    """Which layers have experts, from a number (every n-th), a list or an expression such as ``([0]*3+[1]*58)``."""
     if layers > MAX_LAYERS:
         return None
-    if type(text) is int:
-        return [int(index % text == 0) for index in range(layers)] if text > 0 else None
-    flat = str(text).replace(" ", "")
-    if re.fullmatch(r"\d{1,3}", flat):
-        return layer_pattern(int(flat), layers)
-    while flat.startswith("(") and flat.endswith(")"):
-        flat = flat[1:-1]
-    found: list[int] = []
-    for part in flat.split("+"):
-        match = re.fullmatch(r"\(?\[([01](?:,[01])*),?\](?:\*(\d{1,4}))?\)?", part)
-        if match is None or len(found) > 4096:
+    if isinstance(written, str):
+        try:
+            written = pattern_value(written.replace(" ", ""))
+        except ValueError:
             return None
-        found += [int(item) for item in match.group(1).split(",")] * int(match.group(2) or 1)
-    return found if len(found) == layers else None
+    if type(written) is int:
+        return [int(index % written == 0) for index in range(layers)] if written > 0 else None
+    if not isinstance(written, list) or any(kind not in (0, 1) for kind in written):
+        return None
+    return written if len(written) == layers else None
 
 
 def _latent(subject: Subject) -> tuple[int, ...]:

@@ -49,9 +49,23 @@ def stage_names(given: Given, *, is_config: bool = False) -> dict[str, Value]:
             _fault, layout, stages, layers, given.read("mtp_num_layers"), known(given.release(">=0.14"))
         ),
         "virtual_stages": _virtual_stages(given, split, stages, is_config=is_config),
+        "moe_layers": computed(_listed_layers, given.read("moe_layer_freq")),
+        "moe_layer_odd": computed(_odd_kind, given.read("moe_layer_freq")),
+        "no_rope_layers": computed(_listed_layers, given.read("no_rope_freq")),
         "hybrid_layers": computed(_hybrid_layers, pattern),
         "hybrid_segments": computed(_hybrid_segments, pattern),
     }
+
+
+def _listed_layers(pattern: object) -> int | None:
+    """How many layers a list of them has; ``None`` where every so many are meant."""
+    return len(pattern) if isinstance(pattern, (list, tuple)) else None
+
+
+def _odd_kind(pattern: object) -> object:
+    """The first entry of a list of layers that is neither 0 nor 1."""
+    kinds = pattern if isinstance(pattern, (list, tuple)) else ()
+    return next((kind for kind in kinds if kind not in (0, 1)), None)
 
 
 def _hybrid_layers(pattern: object) -> int | None:

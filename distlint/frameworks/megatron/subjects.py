@@ -87,7 +87,7 @@ def build(project: Project) -> Iterator[Subject]:
 def _command_subject(project: Project, launch: Launch) -> Subject:
     run = run_of(project, launch)
     versions = versions_for(project, launch.script_file or launch.span.file)
-    read = read_command(launch, versions)
+    read = read_command(project, launch, versions)
     settings = read.settings
     _add_deepspeed(project, launch, settings)
     is_deepspeed = read.flavour == DEEPSPEED
