@@ -70,6 +70,7 @@ NAMES = frozenset(
         "nodes",
         "processes_per_node",
         "rack",
+        "blackwell",
     }
 )
 """What a subject adds to its settings."""

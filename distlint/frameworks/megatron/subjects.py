@@ -55,7 +55,7 @@ _FROM_CHECKPOINT = ("use_checkpoint_args", "yaml_cfg")
 """Switches with which a checkpoint or a file says what the model is like."""
 
 
-_NO_NODES = {name: unknown("no launch is known") for name in ("nodes", "processes_per_node", "rack")}
+_NO_NODES = {name: unknown("no launch is known") for name in ("nodes", "processes_per_node", "rack", "blackwell")}
 
 
 def build(project: Project) -> Iterator[Subject]:
@@ -115,6 +115,7 @@ def _command_subject(project: Project, launch: Launch) -> Subject:
         else unknown("the scheduler scatters the ranks over the nodes"),
         "processes_per_node": launch.processes_per_node,
         "rack": _is_rack(project, launch),
+        "blackwell": _is_blackwell(project, launch),
         **derived,
     }
     settings.update({path: one for path, one in launch_settings(launch).items() if path.startswith("env.")})
@@ -189,6 +190,16 @@ _RACK = re.compile(r"gb[23]00|nvl[ _-]?\d", re.IGNORECASE)
 def _is_rack(project: Project, launch: Launch) -> Value:
     """Whether the batch script speaks of machines that are linked as fast across nodes as within one."""
     return known(any(_RACK.search(project.text_of(file)) for file in {launch.file, launch.span.file} if file))
+
+
+_BLACKWELL = re.compile(r"(?<![a-z0-9])g?b[23]00(?![0-9])|blackwell", re.IGNORECASE)
+"""GPUs from compute capability 10 on."""
+
+
+def _is_blackwell(project: Project, launch: Launch) -> Value:
+    """Whether the script, or its name, speaks of such GPUs, for which Megatron asks for less."""
+    files = {launch.file, launch.span.file} - {""}
+    return known(any(_BLACKWELL.search(f"{file}\n{project.text_of(file)}") for file in files))
 
 
 def _script(launch: Launch) -> Value:
