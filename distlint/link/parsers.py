@@ -488,7 +488,7 @@ class ParserIndex:
                 default = known(None if takes_value else False, found.span)
                 built.options.append(Option(dest, (flag,), found.span, default, arity=1 if takes_value else 0))
         elif kind == "add_argument":
-            option = _read_option(found, evaluator)
+            option = read_option(found, evaluator)
             if option is None:
                 built.open = True
             else:
@@ -554,7 +554,7 @@ def parsers_of(project: Project) -> ParserIndex:
     return project.parsers
 
 
-def _read_option(found: CallSite, evaluator: Evaluator) -> Option | None:
+def read_option(found: CallSite, evaluator: Evaluator) -> Option | None:
     """The option that an ``add_argument`` call defines; ``None`` if its flags are not known."""
     call = found.site.call
     flags: list[str] = []

@@ -251,7 +251,9 @@ def _memory(plan: RunPlan) -> Iterator[str]:
     if plan.device is not None:
         if plan.excess is not None:
             sure = plan.is_sure
-            yield _row("warning", f"the model states alone {'do not fit' if sure else 'are estimated not to fit'} (RUN610)")
+            yield _row(
+                "warning", f"the model states alone {'do not fit' if sure else 'are estimated not to fit'} (RUN610)"
+            )
         elif budget.states is not None and budget.states.total > plan.device.size:
             yield _row("note", "trained as they are, the weights would take more than the device has")
         elif budget.estimate is not None and budget.estimate > plan.device.size:

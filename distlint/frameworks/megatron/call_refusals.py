@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from distlint.frameworks.general import argument_settings
 from distlint.frameworks.megatron.command_line import PACKAGE
 from distlint.frameworks.megatron.signatures import signature, table
+from distlint.frameworks.megatron.versions import is_stated
 from distlint.frameworks.refused import Refused
 from distlint.knowledge.config_names import nearest
 from distlint.link.modules import ClassRef, FunctionRef
@@ -30,7 +31,7 @@ def call_refusals(project: Project, found: CallSite, run: Run | None, versions: 
     releases = table()
     if isinstance(target, (ClassRef, FunctionRef)) or f"{found.name}#" not in releases.names:
         return
-    pinned = versions.span(PACKAGE) is not None
+    pinned = is_stated(versions)
     allowed = [
         index
         for index in releases.all

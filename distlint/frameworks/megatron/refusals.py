@@ -9,23 +9,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from distlint.frameworks.megatron.command_line import PACKAGE, CommandSettings, Given, converted, most_words
+from distlint.frameworks.megatron.command_line import PACKAGE, CommandSettings, Given, most_words
 from distlint.frameworks.megatron.flags import DEEPSPEED, LM, Flag, FlagTable, flag_table, own_name
+from distlint.frameworks.megatron.program_options import COPIES, ProgramOptions, is_of_copy, lone_copy, program_options
+from distlint.frameworks.megatron.refused_words import behind_switch, confidence_of, refused_words, sureness
+from distlint.frameworks.megatron.versions import is_stated
 from distlint.frameworks.refused import Refused
 from distlint.knowledge.config_names import distance, nearest
-from distlint.model.finding import Related
-from distlint.model.launch import Argument, Launch
+from distlint.model.launch import Launch
 from distlint.model.record import dataclass
 from distlint.model.subject import Versions
-from distlint.model.value import Confidence, Value
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
 
-UNKNOWN, OTHER_RELEASE, VALUE, WORDS = "unknown-option", "option-of-another-release", "refused-value", "word-count"
+UNKNOWN, OTHER_RELEASE = "unknown-option", "option-of-another-release"
 
 PLAIN_SCRIPTS = frozenset(
     {
@@ -73,13 +75,6 @@ RETIRED = {
 _BEFORE = ("v2.5", "v2.6")
 """Releases that recompute activations where ``--checkpoint-activations`` stands."""
 
-_KINDS = {
-    "int": "a whole number",
-    "float": "a number",
-    "integers": "whole numbers with commas between them",
-    "frequency": "a whole number, or lists of numbers with `+` and `*` between them and no spaces",
-}
-_MAX_LISTED = 8
 _FRAMEWORKS = {LM: "Megatron-LM", DEEPSPEED: "Megatron-DeepSpeed"}
 
 
@@ -96,6 +91,13 @@ class Parser:
     pinned: bool
     own: bool
     copied: bool
+    program: ProgramOptions | None
+
+    def entry(self, name: str, index: int) -> object:
+        """What a release has of an option, or the project, which has it with any release."""
+        if self.program is not None and name in self.program.defined:
+            return True
+        return self.table.releases.entry(name, index)
 
 
 def refusals(project: Project, launch: Launch, read: CommandSettings, versions: Versions) -> Iterator[Refused]:
@@ -104,13 +106,15 @@ def refusals(project: Project, launch: Launch, read: CommandSettings, versions: 
     certain = [given for given in read.given if given.certain]
     strange = [given for given in certain if not _known(parser, given.name)]
     names = {given.name for given in certain} - {given.name for given in strange}
-    entry = parser.table.releases.entry
-    consistent = tuple(i for i in parser.indexes if all(entry(name, i) is not None for name in names))
+    consistent = tuple(i for i in parser.indexes if all(parser.entry(name, i) is not None for name in names))
     foreign = [given for given in strange if not _suggestion(parser, given.name) and not _elsewhere(parser, given.name)]
     if read.ended is not None:
         message = f"{_FRAMEWORKS[parser.flavour]} takes no words behind a bare `--`"
-        yield Refused(UNKNOWN, message, read.ended.span, "--", confidence=_sure(read.ended, parser.own))
+        yield Refused(UNKNOWN, message, read.ended.span, "--", confidence=sureness(read.ended, parser.own))
     for given in certain:
+        if parser.program is not None and parser.program.judges(given.name, parser.table.releases.names):
+            yield from _by_program(launch, parser, parser.program, read, given)
+            continue
         if given.name not in names:
             yield from _unknown(project, launch, parser, given, foreign)
             continue
@@ -121,10 +125,7 @@ def refusals(project: Project, launch: Launch, read: CommandSettings, versions: 
         if not found or (not consistent and not _in_newest(parser, read, given)):
             yield from _other_release(project, launch, parser, read, given)
         elif _is_retired(parser, given.name, among):
-            message = f"`{given.name}` is no longer valid; now it is `{RETIRED[given.name]}`"
-            yield Refused(
-                OTHER_RELEASE, message, given.word.span, given.name, confidence=_confidence(given, parser.own)
-            )
+            yield _retired(given, sure=parser.own)
         elif len(found) == len(infos) or parser.flavour == DEEPSPEED:
             # what is said is said of the release that is judged, if it is one of these
             usual = [info for index, info in infos.items() if info is not None and index in read.view.indexes]
@@ -133,23 +134,72 @@ def refusals(project: Project, launch: Launch, read: CommandSettings, versions: 
 
 def _parser(project: Project, launch: Launch, read: CommandSettings, versions: Versions) -> Parser:
     table = flag_table(read.flavour)
-    pinned = read.flavour == LM and versions.span(PACKAGE) is not None
+    pinned = read.flavour == LM and is_stated(versions)
     indexes = table.releases.all
     if pinned:
         allowed = [i for i in indexes if versions.test(PACKAGE, f"=={table.releases.version(i)}") is not False]
         indexes = tuple(allowed) or read.view.indexes
-    copied = any(path.endswith(("megatron/arguments.py", "megatron/training/arguments.py")) for path in project.paths)
+    copied = any(path.endswith(COPIES) for path in project.paths)
     name = str(launch.script.only or "").rpartition("/")[2]
-    own = name in PLAIN_SCRIPTS if not launch.script_file else not _is_patched(project, launch.script_file)
-    return Parser(table, read.flavour, indexes, pinned, own, copied)
+    script = launch.script_file or (lone_copy(project) if name in PLAIN_SCRIPTS else "")
+    program = program_options(project, script) if script in project.python_files else None
+    if program is not None:
+        patched = _is_patched(project, script)
+        own = not patched and not program.open
+        if patched:
+            program = replace(program, open=True)
+    else:
+        own = name in PLAIN_SCRIPTS if not launch.script_file else not _is_patched(project, launch.script_file)
+    return Parser(table, read.flavour, indexes, pinned, own, copied, program)
 
 
 _USUAL = frozenset(
     {"torch", "numpy", "megatron", "transformers", "apex", "einops", "tqdm", "wandb", "packaging", "deepspeed"}
     | {"datasets", "nltk", "yaml", "triton", "transformer_engine", "modelopt", "torchvision", "PIL", "nvtx"}
+    | {
+        "energon_util",
+        "simpy",
+        "webdataset",
+        "scipy",
+        "requests",
+        "soundfile",
+        "jsonlines",
+        "diskcache",
+        "pandas",
+        "psutil",
+    }
+    | {
+        "flask",
+        "flask_restful",
+        "h5py",
+        "matplotlib",
+        "mamba_ssm",
+        "flash_attn",
+        "accelerate",
+        "safetensors",
+        "tiktoken",
+        "regex",
+    }
+    | {
+        "huggingface_hub",
+        "peft",
+        "omegaconf",
+        "hydra",
+        "click",
+        "rich",
+        "pydantic",
+        "setuptools",
+        "pkg_resources",
+        "mlflow",
+        "evaluate",
+    }
     | {"nvidia_resiliency_ext", "nvdlfw_inspect", "sentencepiece", "tokenizers", "tensorboard", "one_logger"}
 )
 """Packages whose import does not change Megatron's parser."""
+
+
+_PATCHING = re.compile(r"mindspeed|modellink|ascendspeed|megatron_(?!core)|\w+_patch|patch_\w+|musa|primus|flagscale")
+"""Packages that change Megatron as they are imported: what else a copy imports itself, it imports in every release."""
 
 
 def _is_patched(project: Project, script: str) -> bool:
@@ -161,22 +211,30 @@ def _is_patched(project: Project, script: str) -> bool:
         imports = facts.module.imports if facts is not None and facts.module is not None else ()
         for item in imports:
             top = item.module.partition(".")[0]
+            if is_of_copy(file) and (file != script or file.endswith(COPIES)) and not _PATCHING.match(top):
+                continue
             if top in _USUAL or top in sys.stdlib_module_names or item.level or not top:
                 continue
             if not any(path.startswith((f"{top}/", f"{top}.py")) or f"/{top}" in path for path in project.paths):
                 return True
-    return project.mentions("ignore_unknown_args=True") or project.mentions("parse_known_args")
+    return False
 
 
 def _known(parser: Parser, name: str) -> bool:
-    return name in parser.table.releases.names
+    return name in parser.table.releases.names or (parser.program is not None and name in parser.program.defined)
 
 
 def _is_retired(parser: Parser, name: str, among: Sequence[int]) -> bool:
     """Whether all of these releases stop at an option that they parse."""
-    if name not in RETIRED or parser.flavour != LM or parser.copied:
+    seen = not parser.copied or (parser.pinned and parser.program is not None and parser.program.is_parser)
+    if name not in RETIRED or parser.flavour != LM or not seen:
         return False
     return name != "--checkpoint-activations" or not any(parser.table.releases.label(i) in _BEFORE for i in among)
+
+
+def _retired(given: Given, *, sure: bool) -> Refused:
+    message = f"`{given.name}` is no longer valid; now it is `{RETIRED[given.name]}`"
+    return Refused(OTHER_RELEASE, message, given.word.span, given.name, confidence=confidence_of(given, sure))
 
 
 def _elsewhere(parser: Parser, name: str) -> bool:
@@ -191,6 +249,11 @@ def _in_newest(parser: Parser, read: CommandSettings, given: Given) -> bool:
 def _suggestion(parser: Parser, name: str) -> str:
     """The option that an unknown one can only have meant."""
     return _meant(parser.flavour, parser.indexes[-1], name)
+
+
+def _own_suggestion(parser: Parser, name: str) -> str:
+    found = nearest(name, parser.program.defined) if parser.program is not None else ""
+    return found if found and _may_mean(name[2:], found[2:]) else ""
 
 
 @lru_cache(maxsize=4096)
@@ -212,19 +275,30 @@ def _may_mean(written: str, found: str) -> bool:
     return len(words) > 1 and set(words) < set(others)
 
 
-def _mentioned(project: Project, launch: Launch, name: str) -> bool:
-    """Whether the project's own code may define an option."""
-    words = (name, f'"{own_name(name)}"', f"'{own_name(name)}'", f"    {own_name(name)}:")
+def _mentioned(project: Project, launch: Launch, parser: Parser, name: str) -> bool:
+    """Whether the project's own code may define an option, where not all that does is seen."""
+    if parser.program is not None and not parser.program.open:
+        return False
+    own = own_name(name)
+    words = re.compile(rf"{re.escape(name)}(?![\w-])|\"{re.escape(own)}\"|'{re.escape(own)}'|    {re.escape(own)}:")
     files = (file for file in project.python_files if file != launch.span.file)
-    return any(word in text for file in files for text in (project.text_of(file),) for word in words)
+    return any(words.search(project.text_of(file)) for file in files)
 
 
 def _unknown(
     project: Project, launch: Launch, parser: Parser, given: Given, foreign: Sequence[Given]
 ) -> Iterator[Refused]:
-    if _mentioned(project, launch, given.name):
+    if _mentioned(project, launch, parser, given.name):
         return
-    near = _suggestion(parser, given.name)
+    # several options that nobody knows speak for a fork with options of its own
+    sure = parser.own and len(foreign) < 2
+    if parser.flavour == DEEPSPEED:
+        sure = sure and bool(_suggestion(parser, given.name)) and not foreign
+    yield _unknown_of(parser, given, sure=sure)
+
+
+def _unknown_of(parser: Parser, given: Given, *, sure: bool) -> Refused:
+    near = _suggestion(parser, given.name) or _own_suggestion(parser, given.name)
     other = DEEPSPEED if parser.flavour == LM else LM
     elsewhere = given.name in flag_table(other).releases.names
     message = f"{_FRAMEWORKS[parser.flavour]} has no option `{given.name}`"
@@ -232,19 +306,20 @@ def _unknown(
         message += f"; {_FRAMEWORKS[other]} has it"
     elif near:
         message += f"; did you mean `{near}`?"
-    # several options that nobody knows speak for a fork with options of its own
-    sure = parser.own and len(foreign) < 2
-    if parser.flavour == DEEPSPEED:
-        sure = sure and bool(near) and not foreign
     same = near if near and own_name(near) == own_name(given.name) else ""
-    yield Refused(UNKNOWN, message, given.word.span, given.name, confidence=_confidence(given, sure), replacement=same)
+    return Refused(
+        UNKNOWN, message, given.word.span, given.name, confidence=confidence_of(given, sure), replacement=same
+    )
 
 
 def _other_release(
     project: Project, launch: Launch, parser: Parser, read: CommandSettings, given: Given
 ) -> Iterator[Refused]:
-    if _mentioned(project, launch, given.name):
-        return
+    if not _mentioned(project, launch, parser, given.name):
+        yield _other_release_of(parser, read, given, sure=parser.own and not parser.copied)
+
+
+def _other_release_of(parser: Parser, read: CommandSettings, given: Given, *, sure: bool) -> Refused:
     releases = parser.table.releases
     at = max(read.view.indexes)
     since, until = releases.since(given.name), releases.until(given.name)
@@ -254,119 +329,43 @@ def _other_release(
         message = f"`{given.name}` was removed in {until}" if until else f"{releases.label(at)} has no `{given.name}`"
         if replacement := REPLACED.get(given.name):
             message += f"; now it is `{replacement}`"
-    sure = parser.own and not parser.copied
-    yield Refused(OTHER_RELEASE, message, given.word.span, given.name, confidence=_confidence(given, sure))
+    return Refused(OTHER_RELEASE, message, given.word.span, given.name, confidence=confidence_of(given, sure))
 
 
-def _confidence(given: Given, sure: bool) -> Confidence:
-    return _sure(given.word, sure)
-
-
-def _sure(word: Argument, sure: bool) -> Confidence:
-    return min(word.value.confidence, Confidence.LIKELY if sure else Confidence.POSSIBLE)
+def _by_program(
+    launch: Launch, parser: Parser, program: ProgramOptions, read: CommandSettings, given: Given
+) -> Iterator[Refused]:
+    """By what the project itself defines: the options that a script adds, or the whole parser of a copy."""
+    flags = program.flags(given.name)
+    if not flags or program.may_be_field(given.name):
+        if not program.may_define(given.name):
+            if given.name in parser.table.releases.names:
+                yield _other_release_of(parser, read, given, sure=True)
+            else:
+                yield _unknown_of(parser, given, sure=True)
+            return
+        # what is made of a dataclass is as in the release that the copy states
+        flags += [parser.table.flag(given.name, index) if parser.pinned else None for index in parser.indexes]
+    if _is_retired(parser, given.name, parser.indexes):
+        yield _retired(given, sure=True)
+        return
+    read_so = [flag for flag in flags if flag is not None]
+    if not read_so or len(read_so) < len(flags) or (parser.copied and not program.copy):
+        return
+    if all(flag.is_switch for flag in read_so):
+        if given.known is None:
+            yield from behind_switch(given)
+        return
+    most = most_words(read_so[-1])
+    everything = [*given.words, *given.strays]
+    if given.inline is None:
+        given = replace(given, words=tuple(everything[:most]), strays=() if most is None else tuple(everything[most:]))
+    yield from refused_words(launch, given, read_so, sure=True)
 
 
 # Words and values ----------------------------------------------------------------------------------------------------
 
 
 def _values(launch: Launch, parser: Parser, given: Given, infos: Sequence[Flag], *, is_fork: bool) -> Iterator[Refused]:
-    if parser.copied:
-        return
-    # releases that agree share one object; the one that is judged stays the last
-    distinct = {id(info): info for info in reversed(infos)}
-    problems = [_problem(launch, given, info) for info in reversed(distinct.values())]
-    if any(problem is None for problem in problems):
-        return
-    problem = problems[-1]
-    if problem is None:
-        return
-    kind, message, word, is_choice = problem
-    sure = not is_choice or (parser.own and not is_fork and parser.flavour == LM)
-    value = word.value
-    span = value.spans[0] if value.spans else word.span
-    place = given.word.span if word is given.word and kind == WORDS else span
-    yield Refused(
-        kind,
-        message,
-        place,
-        given.name,
-        related=(Related(given.word.span, "the option"),) if place != given.word.span else (),
-        confidence=min(value.confidence, _confidence(given, sure)),
-    )
-
-
-_Problem = tuple[str, str, Argument, bool]
-
-
-def _problem(launch: Launch, given: Given, info: Flag) -> _Problem | None:
-    """The kind of the fault, what to say, where, and whether it is about choices; ``None`` for a line that is taken."""
-    if info.is_switch:
-        return None  # words behind a switch are another rule's matter
-    if info.nargs == "...":
-        return None
-    words = list(given.words)[: most_words(info)]
-    if given.inline is not None:
-        words = [Argument(given.inline, given.word.span, str(given.inline.only))]
-    return _count_problem(launch, given, info, words) or _value_problem(given, info, words)
-
-
-def _count_problem(launch: Launch, given: Given, info: Flag, words: list[Argument]) -> _Problem | None:
-    everything = [*given.words, *given.strays]
-    if any(not word.value.is_known for word in everything):
-        return None
-    needs = info.nargs if isinstance(info.nargs, int) else {"*": 0, "?": 0}.get(str(info.nargs), 1)
-    if len(words) < needs and _stands_alone(launch, given):
-        said = "needs a value" if needs == 1 else f"needs {needs} values"
-        given_words = "none is given" if not words else f"{len(words)} is given" if len(words) == 1 else ""
-        tail = given_words or f"{len(words)} are given"
-        return WORDS, f"`{given.name}` {said}, but {tail}", given.word, False
-    most = most_words(info)
-    if given.inline is None and most is not None and len(everything) > most:
-        extra = everything[most]
-        takes = "one value" if most == 1 else f"{most} values"
-        return WORDS, f"`{given.name}` takes {takes}; `{extra.value.only}` is left over", extra, False
-    return None
-
-
-def _stands_alone(launch: Launch, given: Given) -> bool:
-    """Whether all words behind an option are seen.
-
-    More may follow the last one, and a text that is run as a command (its words have one place) may have lost some.
-    """
-    if launch.open_arguments and launch.arguments[-1] is given.word:
-        return False
-    return sum(word.span == given.word.span for word in launch.arguments) == 1
-
-
-def _value_problem(given: Given, info: Flag, words: list[Argument]) -> _Problem | None:
-    for word in words:
-        problem = _word_problem(info, word.value)
-        if problem:
-            is_choice, text = problem
-            shown = word.value.options[0]
-            return VALUE, f"`{given.name}` can't be `{shown}`: {text}", word, is_choice
-    return None
-
-
-def _word_problem(info: Flag, value: Value) -> tuple[bool, str] | None:
-    """Why the parser refuses every possible word; ``None`` where it may take one."""
-    if not value.options or any(not isinstance(text, str) for text in value.options):
-        return None
-    read = []
-    for text in value.options:
-        try:
-            read.append(converted(text, info.type))
-        except ValueError:
-            continue
-    if not read:
-        return False, f"it has to be {_KINDS.get(info.type, 'a number')}"
-    if info.choices is None or any(item in info.choices for item in read):
-        return None
-    if len(info.choices) > _MAX_LISTED:
-        return True, f"it is none of the {len(info.choices)} choices{_near(str(read[0]), info)}"
-    return True, "the choices are " + ", ".join(f"`{choice}`" for choice in info.choices)
-
-
-def _near(text: str, info: Flag) -> str:
-    found = nearest(text, map(str, info.choices or ()))
-    return f"; did you mean `{found}`?" if found else ""
+    if not parser.copied:
+        yield from refused_words(launch, given, infos, sure=parser.own and not is_fork and parser.flavour == LM)

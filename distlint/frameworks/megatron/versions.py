@@ -69,10 +69,16 @@ class CopyVersions:
         return self.pins.span(package) is not None
 
 
+def is_stated(versions: Versions) -> bool:
+    """Whether anything says which version is in use: a pin, a copy, or the user, whose word has no place."""
+    asked = getattr(versions, "is_pinned", None)
+    return bool(asked(PACKAGE)) if asked is not None else versions.span(PACKAGE) is not None
+
+
 def versions_for(project: Project, file: str) -> Versions:
     """The versions that a file of the project runs with."""
     pins: Versions = project.environments.for_file(file)
-    if pins.span(PACKAGE) is not None:
+    if is_stated(pins):
         return pins
     stated = _nearest(project, file, STATED)
     version = _version(project, stated) if stated else ""
