@@ -71,6 +71,9 @@ class Caller(NamedTuple):
     shift: int = 0
 
 
+_CONFIGURATIONS = (SourceKind.JSON, SourceKind.YAML, SourceKind.TOML)
+
+
 @dataclass(frozen=True, slots=True)
 class Load:
     """A script reads a configuration file: which one, from where, with which loader."""
@@ -594,11 +597,22 @@ class Project:
             return Leaf(unknown("not a configuration", span), span)
         return respanned(reading.documents[0].root, span)
 
+    def is_broken(self, path: str) -> bool:
+        """Whether a configuration file holds errors for which every loader refuses it."""
+        facts = self.file_facts(path)
+        return facts is not None and facts.kind in _CONFIGURATIONS and bool(facts.errors) and not facts.loaders
+
+    def configuration_path(self, path: Value, near: str, folders: Sequence[str] = ()) -> str:
+        """The file on disk that a path means for a file of the project, or ``""``."""
+        if not isinstance(path.only, str) or path.only.startswith("/"):
+            return ""
+        return resolve_path(path.only, [*folders, *folders_around(near)], self.paths) or ""
+
     def configuration_files(self) -> Iterator[tuple[str, FileFacts]]:
         """The JSON, YAML and TOML files that were read, sorted."""
         for path in sorted(self.facts):
             facts = self.facts[path]
-            if facts.kind in (SourceKind.JSON, SourceKind.YAML, SourceKind.TOML) and facts.documents:
+            if facts.kind in _CONFIGURATIONS and facts.documents:
                 yield path, facts
 
 

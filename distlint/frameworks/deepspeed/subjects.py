@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ from distlint.frameworks.deepspeed.use import ACCELERATE, FABRIC, LIGHTNING, NEO
 from distlint.frameworks.deepspeed.uses import find_uses
 from distlint.frameworks.deepspeed.zero_init import init_context
 from distlint.frameworks.general import argument_settings
-from distlint.model.document import Document
+from distlint.model.document import Document, Mapping
 from distlint.model.source import SourceKind
 from distlint.model.span import Span
 from distlint.model.subject import Setting, Subject, SubjectKind, Versions
@@ -85,7 +86,12 @@ NAMES = frozenset(
 def build(project: Project) -> Iterator[Subject]:
     """One subject per configuration and run."""
     for use in find_uses(project):
-        yield subject_of(project, use)
+        if use.document.carrier == "file" and project.is_broken(use.document.file):
+            # Nobody gets what could be read of it: the file is one fault, and not what seems to stand in it.
+            nothing = Mapping((), use.document.root.span, open=True)
+            yield subject_of(project, replace(use, document=replace(use.document, root=nothing)))
+        else:
+            yield subject_of(project, use)
 
 
 def subject_of(project: Project, use: Use) -> Subject:
