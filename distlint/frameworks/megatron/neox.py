@@ -101,6 +101,8 @@ class NeoxSettings:
 
     settings: dict[str, Setting] = field(default_factory=dict)
     duplicates: list[tuple[str, Span]] = field(default_factory=list)
+    replaced: list[tuple[str, str, Span]] = field(default_factory=list)
+    """Keys whose value a later spelling of them takes the place of: the earlier and the later one, and its place."""
     devices: Value = field(default_factory=lambda: unknown("the number of devices is not known"))
     open: bool = False
 
@@ -196,6 +198,7 @@ def read_neox(documents: Sequence[Document], launch: Launch | None, *, is_open: 
     if launch is not None:
         read.devices = launch.world_size
     seen: dict[str, Span] = {}
+    written: dict[str, tuple[str, Value]] = {}
     for document in documents:
         assert isinstance(document.root, DocumentMapping)  # noqa: S101 - the callers choose such documents
         read.open = read.open or document.root.open
@@ -205,6 +208,9 @@ def read_neox(documents: Sequence[Document], launch: Launch | None, *, is_open: 
             # Keys are compared as they are written with those that earlier files gave after conversion.
             if entry.key == key and (key in seen or key in own):
                 read.duplicates.append((key, entry.key_span))
+            elif key in written and _differ(written[key][1], node_value(entry.node)):
+                read.replaced.append((written[key][0], str(entry.key), entry.key_span))
+            written[key] = (str(entry.key), node_value(entry.node))
             own[key] = entry.key_span
             if key == "global_num_gpus":
                 read.devices = node_value(entry.node)
@@ -217,6 +223,10 @@ def read_neox(documents: Sequence[Document], launch: Launch | None, *, is_open: 
                 else Setting(setting.path, setting.value, setting.key_span, setting.span, previous, setting.certain)
             )
     return read
+
+
+def _differ(one: Value, other: Value) -> bool:
+    return one.is_known and other.is_known and bool(one.only != other.only)
 
 
 def _settings(root: DocumentMapping) -> Iterator[Setting]:

@@ -65,6 +65,7 @@ NAMES = frozenset(
         "flavour",
         "stray",
         "duplicate",
+        "replaced",
         "script",
         "adjustable",
         "nodes",

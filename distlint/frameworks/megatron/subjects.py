@@ -107,6 +107,7 @@ def _command_subject(project: Project, launch: Launch) -> Subject:
         "flavour": known(read.flavour),
         "stray": _stray(read),
         "duplicate": absent(),
+        "replaced": absent(),
         "load_given": _load_given(read),
         "script": _script(launch),
         "adjustable": _adjustable(settings, launch),
@@ -259,6 +260,7 @@ def _neox_subject(project: Project, documents: list[Document], launch: Launch | 
         "flavour": known("neox"),
         "stray": absent(),
         "duplicate": _duplicate(read),
+        "replaced": _replaced(read),
         "script": absent(),
         "adjustable": known(False),
         **_NO_NODES,
@@ -295,6 +297,12 @@ def _duplicate(read: NeoxSettings) -> Value:
     return known(", ".join(dict.fromkeys(key for key, _ in read.duplicates)), read.duplicates[0][1])
 
 
+def _replaced(read: NeoxSettings) -> Value:
+    """What is said of keys that a later file, or line, gives in another spelling."""
+    said = [f"`{later}` takes the place of `{earlier}`, the same key" for earlier, later, _ in read.replaced]
+    return known("; ".join(dict.fromkeys(said)), read.replaced[0][2]) if said else absent()
+
+
 def _neox_default(path: str) -> Value:
     # megatron/neox_arguments/neox_args.py: no pipeline unless one is asked for; deepspeed_args.py: no accumulation
     numbers = {"pipeline_model_parallel_size": 0, "gradient_accumulation_steps": 1}
@@ -322,6 +330,7 @@ def _call_subject(project: Project, found: CallSite, run: Run | None) -> Subject
         "flavour": known("megatron-lm"),
         "stray": absent(),
         "duplicate": absent(),
+        "replaced": absent(),
         "script": absent(),
         "adjustable": known(False),
         **_NO_NODES,
