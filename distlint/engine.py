@@ -111,6 +111,7 @@ class _Analysis:
             self._settings.pins,
             self._settings.world_size,
             self._settings.gpu_memory,
+            self._settings.gpus_per_node,
         )
         self._progress("judging", 0, 1)
         return self._judge(project) if self._request.judged else self._unjudged(project)

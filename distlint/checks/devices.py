@@ -190,7 +190,8 @@ def _too_many(context: CheckContext) -> Iterator[Finding]:
             continue
         place = next((option.span for dest, option in launch.options.items() if "process" in dest), launch.span)
         yield context.finding(
-            f"{processes.only} processes on a node, but `{name}` leaves {available.only} devices",
+            f"{processes.only} processes on a node, but "
+            + (f"`{name}` leaves {available.only} devices" if name else f"it has {available.only} devices"),
             place,
             related=[Related(span, f"{available.only} devices") for span in available.spans[:1]],
             confidence=min(processes.confidence, available.confidence),
@@ -199,7 +200,7 @@ def _too_many(context: CheckContext) -> Iterator[Finding]:
 
 
 def _available(context: CheckContext, launch: Launch) -> tuple[Value, str]:
-    from distlint.model.value import absent
+    from distlint.model.value import absent, known
 
     for dest in context.parameters.get("options", ()):
         given = launch.options.get(dest)
@@ -213,8 +214,9 @@ def _available(context: CheckContext, launch: Launch) -> tuple[Value, str]:
     for name in context.parameters["counts"]:
         value = launch.environment.get(name)
         if value is not None and not value.is_absent:
-            return value.map(int), name
-    return absent(), ""
+            return value.map(int), ""
+    each_node = context.project.gpus_per_node
+    return (known(each_node) if each_node is not None else absent()), ""
 
 
 def _count(text: object) -> int:

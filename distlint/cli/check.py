@@ -35,6 +35,12 @@ _CONFIDENCES = ("certain", "likely", "possible")
 @click.option(
     "--world-size", type=click.IntRange(min=1), metavar="N", help="Number of processes where no launch says it."
 )
+@click.option(
+    "--gpus-per-node",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Number of devices of each node, where no launch says it.",
+)
 @click.option("--gpu-memory", metavar="SIZE", help="Memory of each device, such as 80GB, where no launch names it.")
 @click.option("--pin", multiple=True, metavar="REQUIREMENT", help="A version to assume, such as 'torch==2.4'.")
 @click.option("--min-confidence", type=Word(_CONFIDENCES), help="Leave out findings that are less sure.")

@@ -42,6 +42,7 @@ class Options(NamedTuple):
     output_file: Path | None
     output: tuple[tuple[str, Path], ...]
     world_size: int | None
+    gpus_per_node: int | None
     gpu_memory: str | None
     pin: tuple[str, ...]
     min_confidence: str | None

@@ -27,6 +27,7 @@ def chosen_settings(options: Options, start: Path) -> Settings:
         "extend-select": _words(options.extend_select),
         "ignore": _words(options.ignore),
         "world-size": options.world_size,
+        "gpus-per-node": options.gpus_per_node,
         "gpu-memory": options.gpu_memory,
         "pin": options.pin,
         "min-confidence": options.min_confidence,

@@ -36,15 +36,16 @@ def find_launches(
     project_files: Collection[str],
     read_text: Callable[[str], str | None] = lambda _: None,
     read_facts: Callable[[str], FileFacts | None] | None = None,
+    devices: int | None = None,
 ) -> LaunchIndex:
     """Evaluates all shell scripts among ``files`` and gives the launches in them.
 
     ``specs`` describe the launchers; ``project_files`` are the paths of all files of the project, read or not.
     ``read_text`` gives the text of a project file that has no facts (a host file), ``read_facts`` the facts of a file
-    that is not among ``files``. A script that another one calls is evaluated as it is called there, and by itself only
+    that is not among ``files``. ``devices`` is how many each node has, where somebody told. A script that another one calls is evaluated as it is called there, and by itself only
     if nobody calls it.
     """
-    linker = _Linker(files, specs, frozenset(project_files), read_text, read_facts)
+    linker = _Linker(files, specs, frozenset(project_files), read_text, read_facts, devices)
     carried = list(_carried(linker))
     # A header only says what a script asks for that nobody submits with options.
     submitted = {call.callee for evaluation, _ in carried for call in evaluation.calls if call.submitted}
@@ -139,7 +140,8 @@ def _by_program(evaluation: Evaluation, linker: _Linker) -> list[Launch]:
 
 
 def _linker_of(specs: Sequence[LauncherSpec], project: Project) -> _Linker:
-    return _Linker(project.facts, specs, frozenset(project.paths), project.text_of, project.file_facts)
+    paths = frozenset(project.paths)
+    return _Linker(project.facts, specs, paths, project.text_of, project.file_facts, project.gpus_per_node)
 
 
 def _identity(launch: Launch) -> object:
@@ -200,8 +202,10 @@ class _Linker:
         project_files: frozenset[str],
         read_text: Callable[[str], str | None],
         read_facts: Callable[[str], FileFacts | None] | None = None,
+        devices: int | None = None,
     ) -> None:
         self.files = files
+        self.devices = devices
         self.read_facts = read_facts or files.get
         self.project_files = project_files
         self.reader = CommandReader(specs)
@@ -341,7 +345,9 @@ class _Linker:
             missing = unknown("something else starts the processes", command.span)
             return Counts(missing, missing, missing)
         complete = complete and not layer.open
-        return count_processes(layer.spec, options, environment, command.span, read, complete=complete)
+        return count_processes(
+            layer.spec, options, environment, command.span, read, complete=complete, devices=self.devices
+        )
 
     # The launcher's own configuration file
 

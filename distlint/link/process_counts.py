@@ -39,13 +39,14 @@ def count_processes(
     read: Read = lambda _: None,
     *,
     complete: bool = True,
+    devices: int | None = None,
 ) -> Counts:
     """The counts that a launcher's options and environment mean.
 
     ``read`` gives the text of a host file. ``complete`` is false when the launcher may get options that we don't see:
-    defaults then don't count.
+    defaults then don't count. ``devices`` is how many a node has, where somebody told.
     """
-    lookup = _Lookup(spec, options, environment, span, complete)
+    lookup = _Lookup(spec, options, environment, span, complete, devices)
     single = _single(lookup)
     if single is not None:
         return Counts(single, single, single)
@@ -66,7 +67,9 @@ class _Lookup:
         environment: Mapping[str, Value],
         span: Span,
         complete: bool,
+        devices: int | None,
     ) -> None:
+        self.each_node = devices
         self.spec, self.options, self.environment, self.span, self.complete = spec, options, environment, span, complete
 
     def written(self, dest: str) -> Value:
@@ -90,10 +93,12 @@ class _Lookup:
         return known(number, self.span)
 
     def devices(self) -> Value:
-        """The number of devices that the environment makes visible, or absent."""
+        """The number of devices that the environment makes visible, or that a node has by the settings; or absent."""
         for name in self.spec.devices:
             if name in self.environment and not self.environment[name].is_absent:
                 return self.environment[name].map(_device_count)
+        if self.each_node is not None:
+            return known(self.each_node, self.span, confidence=Confidence.LIKELY)
         return absent(self.span)
 
 
@@ -104,7 +109,8 @@ def _integer(value: Value) -> Value:
 def _parse_integer(text: object) -> int:
     match = _INTEGER.fullmatch(str(text))
     if match is None:
-        raise ValueError(f"{text!r} is not a number")
+        is_long = str(text).strip().isdecimal()
+        raise ValueError(f"{text!r} is {'too large a number' if is_long else 'not a number'}")
     return int(match.group(1))
 
 
@@ -241,7 +247,7 @@ def _slots(lookup: _Lookup, read: Read) -> Counts:
         devices = lookup.devices()
         per_node = (
             unknown("as many as the machine has devices", lookup.span)
-            if devices.is_absent or not lookup.written("nodes").is_absent
+            if devices.is_absent or (lookup.each_node is None and not lookup.written("nodes").is_absent)
             else devices
         )
     return Counts(nodes, per_node, product(nodes, per_node))

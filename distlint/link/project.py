@@ -97,12 +97,14 @@ class Project:
         pins: Mapping[str, str] | None = None,
         world_size: int | None = None,
         gpu_memory: int | None = None,
+        gpus_per_node: int | None = None,
     ) -> None:
         self.facts = dict(facts)
         self.paths = paths
         self.specs = specs
         self.given_world_size = world_size
         self.gpu_memory = gpu_memory
+        self.gpus_per_node = gpus_per_node
         self.notes: list[Note] = []
         self.loads: dict[tuple[str, str], Load] = {}
         self._pins = pins or {}
@@ -180,7 +182,7 @@ class Project:
         from distlint.link.launches import find_launches
 
         launchers = [launcher for spec in self.specs for launcher in spec.launchers]
-        return find_launches(self.facts, launchers, self.paths, self.text_of, self.file_facts)
+        return find_launches(self.facts, launchers, self.paths, self.text_of, self.file_facts, self.gpus_per_node)
 
     @cached_property
     def launches(self) -> tuple[Launch, ...]:

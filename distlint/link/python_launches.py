@@ -116,6 +116,8 @@ def _reached(project: Project, script: str, found: CallSite) -> bool:
 def _started(project: Project, found: CallSite, starter: StarterSpec, run: Run | None) -> Launch:
     """The launch that a call by which a program starts its own processes is; only likely, as branches may avoid it."""
     each = _in_loop(project, found, run) if starter.joining else _argument(project, found, starter.processes, run)
+    if each.is_absent and starter.default is None and project.gpus_per_node is not None:
+        each = known(project.gpus_per_node, found.span)
     if each.is_absent:
         reason = "as many as the machine has devices"
         each = known(starter.default, found.span) if starter.default is not None else unknown(reason, found.span)

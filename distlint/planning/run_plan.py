@@ -13,6 +13,7 @@ from distlint.model.sketch import Sketch
 from distlint.model.span import Span
 from distlint.model.subject import Subject
 from distlint.model.value import Value, absent, computed, join, unknown
+from distlint.model.value import known as known_value
 from distlint.planning.batches import Batch, solve_batch
 from distlint.planning.budget import Budget, budget_of
 from distlint.planning.devices import Memory, device_memory
@@ -148,10 +149,12 @@ def _plan(project: Project, launch: Launch | None, known: Sequence[tuple[Subject
     batch = solve_batch(sketch.micro_batch, replicas, sketch.accumulation, sketch.global_batch)
     nodes = launch.nodes if launch is not None else absent()
     per_node = launch.processes_per_node if launch is not None else absent()
+    if launch is None or (given.is_known and (nodes.is_unknown or per_node.is_unknown) and project.gpus_per_node):
+        nodes, per_node = _spread(project, world)
     counts = (nodes.only, per_node.only, world.only)
     if all(type(count) is int for count in counts) and counts[0] * counts[1] != counts[2]:
         # the world was told by something else than the launch
-        nodes, per_node = absent(), absent()
+        nodes, per_node = _spread(project, world)
     plan = RunPlan(
         title=_title(launch, subject),
         span=span,
@@ -169,6 +172,14 @@ def _plan(project: Project, launch: Launch | None, known: Sequence[tuple[Subject
     plan.splits = tuple(_splits(plan))
     plan.unknown = tuple(_unknown(plan))
     return plan
+
+
+def _spread(project: Project, world: Value) -> tuple[Value, Value]:
+    """Nodes, and processes on each, where the settings tell how many devices a node has."""
+    each, total = project.gpus_per_node, world.only
+    if each is None or type(total) is not int or (total > each and total % each):
+        return absent(), absent()
+    return known_value(max(1, total // each)), known_value(min(each, total))
 
 
 def _files(launch: Launch | None, known: Sequence[tuple[Subject, Sketch]]) -> Iterator[str]:

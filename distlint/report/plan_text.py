@@ -91,13 +91,21 @@ def _counts(project: Project, plan: RunPlan) -> Iterator[str]:
         if places and told.issuperset(places):
             continue
         if value.is_known or value.state is State.ONE_OF:
-            text = _from(plan, places) if places else _given_by(plan, name, value)
+            text = _from(plan, places) if places else _given_by(plan, name, value, project.gpus_per_node)
             if text:
                 yield _row("", f"{name} {shown(value)}: {text}")
             told |= set(places)
 
 
-def _given_by(plan: RunPlan, name: str, value: Value) -> str:
+def _is_default(plan: RunPlan) -> bool:
+    options = plan.launch.options if plan.launch is not None else {}
+    return "processes-per-node" not in options and "processes" not in options
+
+
+def _given_by(plan: RunPlan, name: str, value: Value, devices: int | None) -> str:
+    spread = name != "world size" and not value.spans
+    if devices is not None and (spread or (name == "processes" and value.only == devices and _is_default(plan))):
+        return "`gpus-per-node` of the settings"
     if plan.launch is None:
         return ""
     if name == "world size":

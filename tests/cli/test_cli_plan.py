@@ -262,3 +262,11 @@ def test_odd_values_do_not_end_it(tmp_path: Path, odd: str) -> None:
     })  # fmt: skip
     for name in ("text", "json", "svg"):
         run(tmp_path, "--output-format", name)
+
+
+def test_ranks_are_laid_out_on_nodes_of_so_many_devices(tmp_path: Path) -> None:
+    write(tmp_path, {"run.sh": "torchrun --nproc_per_node $N train.py\n", "train.py": "import torch.distributed\n"})
+    text = run(tmp_path, "--world-size", "16", "--gpus-per-node", "4").stdout
+    assert "world size   16 = 4 nodes × 4" in text
+    assert "`gpus-per-node` of the settings" in text
+    assert "nodes ×" not in run(tmp_path, "--world-size", "16", "--gpus-per-node", "5").stdout
