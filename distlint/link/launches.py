@@ -42,8 +42,8 @@ def find_launches(
 
     ``specs`` describe the launchers; ``project_files`` are the paths of all files of the project, read or not.
     ``read_text`` gives the text of a project file that has no facts (a host file), ``read_facts`` the facts of a file
-    that is not among ``files``. ``devices`` is how many each node has, where somebody told. A script that another one calls is evaluated as it is called there, and by itself only
-    if nobody calls it.
+    that is not among ``files``. ``devices`` is how many each node has, where somebody told. A script that another one
+    calls is evaluated as it is called there, and by itself only if nobody calls it.
     """
     linker = _Linker(files, specs, frozenset(project_files), read_text, read_facts, devices)
     carried = list(_carried(linker))
