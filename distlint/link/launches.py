@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from distlint.link.command_lines import CommandLine, CommandReader, Layer, given, is_python
 from distlint.link.process_counts import Counts, count_processes
@@ -15,6 +15,7 @@ from distlint.link.shell_commands import EvaluatedCommand, EvaluatedWord, Evalua
 from distlint.link.shell_paths import candidates, find_file
 from distlint.link.shell_state import Directory, Variable
 from distlint.link.shell_values import Chunk, Hole, Text, known_prefix
+from distlint.link.shell_walk import Seen
 from distlint.model.document import Document, lookup
 from distlint.model.facts import FileFacts
 from distlint.model.finding import Note
@@ -111,7 +112,7 @@ def launches_of_words(
     line = linker.reader.read(words)
     if line is None and not any(word.literal in ("bash", "sh", *SUBMITTERS) for word in words[:2]):
         return []
-    evaluation = evaluate_command(words, span, *linker.surroundings(), environment=environment)
+    evaluation = evaluate_command(words, span, linker.seen(), environment=environment)
     return _by_program(evaluation, linker)
 
 
@@ -124,7 +125,7 @@ def launches_of_text(
 ) -> list[Launch]:
     """The launches that a program makes by handing a text to a shell."""
     linker = _linker_of(specs, project)
-    evaluation = evaluate_text(text, span, *linker.surroundings(), environment=environment)
+    evaluation = evaluate_text(text, span, linker.seen(), environment=environment)
     return _by_program(evaluation, linker)
 
 
@@ -164,13 +165,8 @@ def _evaluate_all(scripts: Mapping[str, object], linker: _Linker, submitted: Col
 
     Those that a file which is no script submits are left out.
     """
-    shell_files = {path: facts.shell for path, facts in linker.files.items() if facts.shell is not None}
-    found = {
-        path: evaluate_script(
-            path, shell_files, linker.project_files.__contains__, linker.reader.wrapping, linker.read_text
-        )
-        for path in sorted(scripts)
-    }
+    seen = linker.seen()
+    found = {path: evaluate_script(path, seen) for path in sorted(scripts)}
     called = {call.callee for path, evaluation in found.items() for call in evaluation.calls if call.callee != path}
     roots = [path for path in found if path not in called]
     reached = {call.callee for path in roots for call in found[path].calls} | set(roots)
@@ -187,11 +183,10 @@ def _carried(linker: _Linker) -> Iterator[tuple[Evaluation, bool]]:
     Making an image installs things; that a script is run in between says nothing of how it is meant to be run. Scripts
     that they call stay roots: they may be started by hand as well.
     """
-    shell_files = {path: facts.shell for path, facts in linker.files.items() if facts.shell is not None}
-    exists, wrapping, read = linker.project_files.__contains__, linker.reader.wrapping, linker.read_text
+    seen = linker.seen()
     for path, facts in linker.files.items():
         for carried in facts.carried:
-            yield evaluate_carried(carried, path, shell_files, exists, wrapping, read), carried.kind != "build"
+            yield evaluate_carried(carried, path, seen), carried.kind != "build"
 
 
 class _Linker:
@@ -211,10 +206,10 @@ class _Linker:
         self.reader = CommandReader(specs)
         self.read_text = read_text
 
-    def surroundings(self) -> tuple[Any, Any, Any, Any]:
-        """What a walk through commands needs: scripts, files, the words that only wrap a command, texts of files."""
-        shell_files = {path: facts.shell for path, facts in self.files.items() if facts.shell is not None}
-        return shell_files, self.project_files.__contains__, self.reader.wrapping, self.read_text
+    def seen(self) -> Seen:
+        """What a walk through commands may see of the project."""
+        scripts = {path: facts.shell for path, facts in self.files.items() if facts.shell is not None}
+        return Seen(scripts, self.project_files.__contains__, self.reader.wrapping, self.read_text)
 
     # Launches
 

@@ -6,7 +6,7 @@ scripts and functions of the project are followed. All work is bounded: beyond a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -23,7 +23,7 @@ from distlint.link.shell_state import Directory, State, Variable, join_states, s
 from distlint.link.shell_substitution import submissions_in, substituted, surroundings
 from distlint.link.shell_values import Hole, Text, assigned, literal, shown, without_beginning
 from distlint.link.shell_variables import assign, assign_exported, evaluated_words
-from distlint.link.shell_walk import Context, Unwrap, Walk, joined_into
+from distlint.link.shell_walk import Context, Seen, Walk, joined_into
 from distlint.model.shell import (
     Arithmetic,
     Assignments,
@@ -37,7 +37,6 @@ from distlint.model.shell import (
     If,
     Pipeline,
     Redirect,
-    ShellFacts,
     Statement,
     While,
     Word,
@@ -64,34 +63,16 @@ Branch = tuple[tuple[Statement, ...], tuple[Statement, ...]]
 LoopWords = list[tuple[tuple[Text, ...], Span]]
 
 
-def evaluate_script(
-    path: str,
-    shell_files: Mapping[str, ShellFacts],
-    exists: Callable[[str], bool],
-    unwrap: Unwrap = lambda _: 0,
-    read: Callable[[str], str | None] = lambda _: None,
-) -> Evaluation:
-    """Walks one script as if a user started it.
-
-    ``shell_files`` are all scripts of the project by path, ``exists`` tells whether the project has a file. ``unwrap``
-    finds the command inside a scheduler's command line, so that strings and scripts handed to it are followed.
-    ``read`` gives the text of a file of the project.
-    """
-    walk = Walk(shell_files, exists, unwrap, read)
+def evaluate_script(path: str, seen: Seen) -> Evaluation:
+    """Walks one script as if a user started it."""
+    walk = Walk(seen)
     _Evaluator(walk).run_file(path)
     return Evaluation(path, tuple(walk.commands), tuple(dict.fromkeys(walk.calls)), tuple(walk.notes))
 
 
-def evaluate_carried(
-    carried: Carried,
-    path: str,
-    shell_files: Mapping[str, ShellFacts],
-    exists: Callable[[str], bool],
-    unwrap: Unwrap = lambda _: 0,
-    read: Callable[[str], str | None] = lambda _: None,
-) -> Evaluation:
-    """Walks the commands in a file of another kind, as what reads that file starts them. See ``evaluate_script``."""
-    walk = Walk(shell_files, exists, unwrap, read)
+def evaluate_carried(carried: Carried, path: str, seen: Seen) -> Evaluation:
+    """Walks the commands in a file of another kind, as what reads that file starts them."""
+    walk = Walk(seen)
     _Evaluator(walk).run_carried(carried, path)
     return Evaluation(path, tuple(walk.commands), tuple(dict.fromkeys(walk.calls)), tuple(walk.notes))
 
@@ -99,14 +80,11 @@ def evaluate_carried(
 def evaluate_command(
     words: Sequence[EvaluatedWord],
     span: Span,
-    shell_files: Mapping[str, ShellFacts],
-    exists: Callable[[str], bool],
-    unwrap: Unwrap = lambda _: 0,
-    read: Callable[[str], str | None] = lambda _: None,
+    seen: Seen,
     environment: Mapping[str, Variable] = MappingProxyType({}),
 ) -> Evaluation:
     """Walks one command whose words are evaluated already: what a program starts without a shell."""
-    walk = Walk(shell_files, exists, unwrap, read)
+    walk = Walk(seen)
     _Evaluator(walk).run_command(list(words), span, environment)
     return Evaluation(span.file, tuple(walk.commands), tuple(dict.fromkeys(walk.calls)), tuple(walk.notes))
 
@@ -114,14 +92,11 @@ def evaluate_command(
 def evaluate_text(
     text: Text,
     span: Span,
-    shell_files: Mapping[str, ShellFacts],
-    exists: Callable[[str], bool],
-    unwrap: Unwrap = lambda _: 0,
-    read: Callable[[str], str | None] = lambda _: None,
+    seen: Seen,
     environment: Mapping[str, Variable] = MappingProxyType({}),
 ) -> Evaluation:
     """Walks a text that a program hands to a shell."""
-    walk = Walk(shell_files, exists, unwrap, read)
+    walk = Walk(seen)
     evaluator = _Evaluator(walk)
     with walk.isolated():
         state = State(span.file, dict(environment), arguments=())

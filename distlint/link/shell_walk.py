@@ -38,6 +38,20 @@ class Context(NamedTuple):
         return self._replace(guards=self.guards + 1, branch=(*self.branch, decision * 100 + min(arm, 99)))
 
 
+class Seen(NamedTuple):
+    """What a shell may see of a project.
+
+    ``scripts`` are all shell scripts by path, ``exists`` tells whether the project has a file. ``unwrap`` finds the
+    command inside a scheduler's command line, so that strings and scripts handed to it are followed. ``read`` gives the
+    text of a file.
+    """
+
+    scripts: Mapping[str, ShellFacts]
+    exists: Callable[[str], bool]
+    unwrap: Unwrap = lambda _: 0
+    read: Callable[[str], str | None] = lambda _: None
+
+
 class Walk:
     """One evaluation: the scripts that it may enter, what it found so far, and how much it may still do.
 
@@ -45,17 +59,8 @@ class Walk:
     ``exits`` and ``returns`` collect, innermost last, the states that left a loop, one turn of it, or a function early.
     """
 
-    def __init__(
-        self,
-        files: Mapping[str, ShellFacts],
-        exists: Callable[[str], bool],
-        unwrap: Unwrap,
-        read: Callable[[str], str | None] = lambda _: None,
-    ) -> None:
-        self.files = files
-        self.exists = exists
-        self.unwrap = unwrap
-        self.read = read
+    def __init__(self, seen: Seen) -> None:
+        self.files, self.exists, self.unwrap, self.read = seen
         self.commands: list[EvaluatedCommand] = []
         self.calls: list[ScriptCall] = []
         self.notes: list[tuple[Span, str]] = []

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from distlint.link.shell import evaluate_script
 from distlint.link.shell_commands import EvaluatedCommand
+from distlint.link.shell_walk import Seen
 from distlint.model.value import Confidence
 from distlint.read.shell import read_shell
 
@@ -17,7 +18,7 @@ from distlint.read.shell import read_shell
 def commands(text: str, path: str = "scripts/run.sh", **others: str) -> list[EvaluatedCommand]:
     scripts = {path: text, **{f"scripts/{name}.sh": body for name, body in others.items()}}
     facts = {name: read_shell(body, name)[0] for name, body in scripts.items()}
-    return list(evaluate_script(path, facts, facts.__contains__).commands)
+    return list(evaluate_script(path, Seen(facts, facts.__contains__)).commands)
 
 
 def words(text: str) -> list[str | None]:
