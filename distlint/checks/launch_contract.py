@@ -140,9 +140,14 @@ def _unknown_option(context: CheckContext, contract: Contract) -> Iterator[Findi
     reading = contract.reading()
     flags = sorted({flag for option in contract.parser.options for flag in option.flags})
     for given in reading.options:
+        name = _plain(given.flag)
+        if name in context.parameters.get("left-to-others", ()) and name in contract.parser.elsewhere:
+            continue
         if given.option is None and given.flag.startswith("--") and given.flag != "--help":
             similar = [flag for flag in flags if flag.startswith(given.flag)]
             hint = f"; it may mean {listing(similar)}" if len(similar) > 1 else did_you_mean(given.flag, flags)
+            if name in contract.parser.elsewhere:
+                hint = f"; {contract.parser.elsewhere[name]}"
             yield context.finding(
                 f"the script's parser does not define `{given.flag}`{hint}",
                 given.span,

@@ -254,9 +254,11 @@ class ModuleTable:
         return self._ancestries[owner]
 
     def _bases(self, owner: ClassRef) -> list[Target | None]:
+        return [self.resolve(base, owner.file) for base in self._base_exprs(owner)]
+
+    def _base_exprs(self, owner: ClassRef) -> tuple[ir.Expr, ...]:
         module = self.module(owner.file)
-        bases = module.classes[owner.index].bases if module is not None else ()
-        return [self.resolve(base, owner.file) for base in bases]
+        return module.classes[owner.index].bases if module is not None else ()
 
     def derives_from_builtin(self, owner: ClassRef) -> bool:
         """Whether a class is a string or a number as well (``class Mode(str, Enum)``)."""
@@ -270,6 +272,14 @@ class ModuleTable:
             bases = (base for one in self.ancestry(owner) for base in self._bases(one))
             self._external_bases[owner] = frozenset(base.name for base in bases if isinstance(base, External))
         return self._external_bases[owner]
+
+    def has_unknown_base(self, owner: ClassRef) -> bool:
+        """Whether a project class derives, however far up, from something that can't be told."""
+        return any(
+            base is None and not (type(expr) is ir.Name and expr.id == "object")
+            for one in self.ancestry(owner)
+            for base, expr in zip(self._bases(one), self._base_exprs(one), strict=True)
+        )
 
     def resolve(self, expr: ir.Expr, file: str, *, library: bool = False) -> Target | None:
         """What a dotted expression refers to, by module-level names alone; ``library`` as in ``lookup``.

@@ -104,6 +104,8 @@ class Parser:
     """Whether it may have options that we can't see even where we know the subcommand."""
     defaults: dict[str, Value] = field(default_factory=dict)
     """What ``set_defaults`` gives to names that no option has."""
+    elsewhere: dict[str, str] = field(default_factory=dict)
+    """Names that options have in other releases of a library only, with since or until when."""
     _by_flag: dict[str, Option] = field(default_factory=dict, repr=False)
     _indexed: int = 0
 
@@ -245,6 +247,11 @@ def dataclass_fields(
         parent = evaluator.modules.resolve(base, owner.file)
         if isinstance(parent, ClassRef) and parent != owner:
             yield from dataclass_fields(project, evaluator, parent, hops + 1)
+
+
+def _repeats(flag: str, flags: tuple[str, ...]) -> bool:
+    """Whether a flag is another one with dashes for its underscores."""
+    return any(other != flag and other.replace("_", "-") == flag for other in flags)
 
 
 _LISTS = frozenset({"List", "list", "Sequence"})
@@ -438,11 +445,36 @@ class ParserIndex:
             return
         for owner in classes:
             if isinstance(owner, External):
-                built.open = True
+                self._add_library_fields(built, owner.name)
                 continue
             built.options.extend(option for _, option in dataclass_fields(self._project, evaluator, owner))
-            if evaluator.modules.external_bases(owner):
+            for base in sorted(evaluator.modules.external_bases(owner)):
+                self._add_library_fields(built, base)
+            if evaluator.modules.has_unknown_base(owner):
                 built.open = True
+        if isinstance(parser.callee, External):
+            self._drop_dashes(built, parser.callee.name)
+
+    def _add_library_fields(self, built: Parser, name: str) -> None:
+        """The fields of a library's dataclass; where they are not known the parser may have any option."""
+        from distlint.link.library_fields import library_fields
+
+        found = library_fields(self._project, name, built.span)
+        if found is None:
+            built.open = True
+            return
+        built.options.extend(found.options)
+        built.elsewhere.update(found.elsewhere)
+
+    def _drop_dashes(self, built: Parser, factory: str) -> None:
+        """Takes ``--some-field`` from a parser whose release knows ``--some_field`` only."""
+        specs = (one for spec in self._project.specs for one in spec.parsers if one.callee == factory)
+        package, specifier = next(specs).dashed_since
+        if package and self._project.environments.for_file(built.span.file).test(package, specifier) is False:
+            for option in built.options:
+                option.flags = tuple(
+                    flag for flag in option.flags if "-" not in flag[2:] or not _repeats(flag, option.flags)
+                )
 
     def _uses(self) -> dict[ParserId, list[tuple[CallSite, str]]]:
         """Every call that defines options or parses, by the parser that it works on."""

@@ -119,6 +119,8 @@ class ParserSpec:
     callee: str
     options: tuple[tuple[str, bool], ...] = ()
     dataclasses: bool = False
+    dashed_since: tuple[str, str] = ("", "")
+    """(package, specifier): the releases in which a factory also takes ``--some-field`` for ``some_field``; ``""``: all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +163,8 @@ class FrameworkSpec:
     parsers: tuple[ParserSpec, ...] = ()
     open_dataclasses: tuple[str, ...] = ()
     """Framework dataclasses that scripts hand to a dataclass parser: they accept options that we do not list."""
+    dataclass_table: str = ""
+    """The table in ``distlint/knowledge`` that has the fields of the frameworks' dataclasses, release by release."""
     lazily_exported: tuple[tuple[str, str], ...] = field(default=())
     """(public name, canonical name) for objects that are reachable under several names; rules use the canonical one."""
     rank_sources: tuple[tuple[str, str], ...] = ()

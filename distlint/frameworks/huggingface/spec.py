@@ -5,6 +5,9 @@ from __future__ import annotations
 from distlint.frameworks.huggingface.launchers import LAUNCHERS
 from distlint.model.framework import FrameworkSpec, ParserSpec, StarterSpec
 
+_DASHED = ("transformers", ">=4.46")
+"""hf_argparser.py: 4.45.2 makes one spelling of each field, 4.46.1 two."""
+
 SPEC = FrameworkSpec(
     name="huggingface",
     prefix="HF",
@@ -23,11 +26,12 @@ SPEC = FrameworkSpec(
     words=("from_pretrained", "prepare(", "unwrap_model", "save_state", "gather", "Trainer"),
     launchers=LAUNCHERS,
     parsers=(
-        ParserSpec("transformers.HfArgumentParser", dataclasses=True),
-        ParserSpec("transformers.hf_argparser.HfArgumentParser", dataclasses=True),
+        ParserSpec("transformers.HfArgumentParser", dataclasses=True, dashed_since=_DASHED),
+        ParserSpec("transformers.hf_argparser.HfArgumentParser", dataclasses=True, dashed_since=_DASHED),
         ParserSpec("trl.TrlParser", dataclasses=True),
     ),
     open_dataclasses=("transformers.TrainingArguments", "transformers.Seq2SeqTrainingArguments"),
+    dataclass_table="training_arguments",
     lazily_exported=(
         ("transformers.training_args.TrainingArguments", "transformers.TrainingArguments"),
         ("transformers.trainer.Trainer", "transformers.Trainer"),
