@@ -148,9 +148,7 @@ def _members(release: Release, name: str) -> list[Any]:
     node = release.classes[name][-1]
     if not any(ast.unparse(base).rpartition(".")[2] in ("Enum", "ExplicitEnum", "StrEnum") for base in node.bases):
         return []
-    return [
-        one.value.value for one in node.body if isinstance(one, ast.Assign) and isinstance(one.value, ast.Constant)
-    ]
+    return [one.value.value for one in node.body if isinstance(one, ast.Assign) and isinstance(one.value, ast.Constant)]
 
 
 def _table(releases: list[Release], name: str, enumerations: dict[tuple[int, ...], dict[str, list[Any]]]) -> Any:
