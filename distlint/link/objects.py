@@ -209,7 +209,22 @@ def _of_instance(evaluator: Evaluator, instance: Instance, name: str, span: Span
         found = _of_namespace(evaluator, instance, name, span)
         if found is not None:
             return found
+    elif isinstance(instance.callee, External) and not instance.part:
+        found = _of_record(evaluator, instance, instance.callee.name, name)
+        if found is not None:
+            return found
     return evaluator.part_of(instance, "." + name)
+
+
+def _of_record(evaluator: Evaluator, instance: Instance, made_of: str, name: str) -> Abstract | None:
+    """An argument of a library class that keeps it, unless some code may set the attribute later."""
+    if not any(made_of in spec.records for spec in evaluator.project.specs) or evaluator.project.is_stored(name):
+        return None
+    given = given_arguments(evaluator, instance.call, instance.frame, instance.state).keywords
+    found = evaluator.force(given[name]) if name in given else None
+    # nothing is often a request to work the value out
+    is_nothing = isinstance(found, Leaf) and found.value.is_known and found.value.only is None
+    return None if is_nothing else found
 
 
 def _of_object(evaluator: Evaluator, instance: Instance, owner: ClassRef, name: str, span: Span) -> Abstract | None:

@@ -165,6 +165,8 @@ class FrameworkSpec:
     """Framework dataclasses that scripts hand to a dataclass parser: they accept options that we do not list."""
     dataclass_table: str = ""
     """The table in ``distlint/knowledge`` that has the fields of the frameworks' dataclasses, release by release."""
+    records: tuple[str, ...] = ()
+    """Library classes whose objects keep their keyword arguments as attributes of the same names."""
     lazily_exported: tuple[tuple[str, str], ...] = field(default=())
     """(public name, canonical name) for objects that are reachable under several names; rules use the canonical one."""
     rank_sources: tuple[tuple[str, str], ...] = ()

@@ -226,7 +226,10 @@ def _known(parser: Parser, name: str) -> bool:
 
 def _is_retired(parser: Parser, name: str, among: Sequence[int]) -> bool:
     """Whether all of these releases stop at an option that they parse."""
-    seen = not parser.copied or (parser.pinned and parser.program is not None and parser.program.is_parser)
+    program = parser.program
+    # Megatron-DeepSpeed keeps one of them
+    seen = program is not None and program.is_parser and "--zero-stage" not in program.defined
+    seen = not parser.copied or (parser.pinned and seen)
     if name not in RETIRED or parser.flavour != LM or not seen:
         return False
     return name != "--checkpoint-activations" or not any(parser.table.releases.label(i) in _BEFORE for i in among)

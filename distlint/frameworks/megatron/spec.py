@@ -28,6 +28,13 @@ SPEC = FrameworkSpec(
     ),
     words=("parallel_size",),
     launchers=LAUNCHERS,
+    records=(
+        "megatron.core.ModelParallelConfig",
+        "megatron.core.transformer.TransformerConfig",
+        "megatron.core.transformer.MLATransformerConfig",
+        "megatron.core.optimizer.OptimizerConfig",
+        "megatron.core.distributed.DistributedDataParallelConfig",
+    ),
     lazily_exported=(
         ("megatron.core.optimizer.optimizer_config.OptimizerConfig", "megatron.core.optimizer.OptimizerConfig"),
         (
