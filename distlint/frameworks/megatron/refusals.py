@@ -66,12 +66,13 @@ REPLACED = {
 """What came in the place of options that were removed (``add_argument`` of the releases before and after)."""
 
 RETIRED = {
-    "--batch-size": "--micro-batch-size",
     "--checkpoint-activations": "--recompute-activations",
     "--model-parallel-size": "--tensor-model-parallel-size",
     "--warmup": "--lr-warmup-fraction",
 }
-"""What Megatron-LM still parses, only to stop with the name of the successor (``validate_args``, v2.0 to core 0.19)."""
+"""What Megatron-LM still parses, only to stop with the name of the successor (``validate_args``, v2.0 to core 0.19).
+
+Of ``--batch-size`` another rule speaks."""
 _BEFORE = ("v2.5", "v2.6")
 """Releases that recompute activations where ``--checkpoint-activations`` stands."""
 
