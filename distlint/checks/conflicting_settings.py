@@ -105,7 +105,7 @@ def _judge(context: CheckContext, case: Mapping[str, Any], view: View, block: st
     return context.finding(
         compile_template(case["message"]).render(view),
         span,
-        related=_related(verdict, block),
+        related=_related(subject, verdict, block),
         confidence=verdict.confidence,
         severity=severity,
         help=compile_template(case.get("help", context.rule.help)).render(view),
@@ -125,10 +125,16 @@ def _place(case: Mapping[str, Any], view: View, verdict: Verdict) -> tuple[Span,
     return view.subject.span, view.subject.label
 
 
-def _related(verdict: Verdict, block: str) -> Iterator[Related]:
+def _related(subject: Subject, verdict: Verdict, block: str) -> Iterator[Related]:
     for used in verdict.used:
         if used.key_span is not None:
             shown = used.path
             if block and (shown == BLOCK or shown.startswith(BLOCK + ".")):
                 shown = block + shown[len(BLOCK) :]
-            yield Related(used.key_span, f"`{shown}` is set here")
+            setting = subject.settings.get(used.path)
+            if setting is None and used.path in subject.names:
+                # a name of ours for what follows from the place
+                yield Related(used.key_span, f"this decides the {used.path.rpartition('.')[2].replace('_', ' ')}")
+            else:
+                written = setting.written if setting is not None and not block else ""
+                yield Related(used.key_span, f"`{written or shown}` is set here")

@@ -126,7 +126,10 @@ def _related(rule: Rule, view: View, verdict: Verdict, packages: frozenset[str])
             continue
         # In the words of the place: a carrier may call the setting by another name.
         written = used.setting.written if used.setting is not None else ""
-        yield Related(used.key_span, f"`{written or used.path}` {_stands(used)} here")
+        # A name of ours for what follows from the place is no word that stands there.
+        is_ours = used.setting is None and used.path in view.subject.names
+        name = f"the {used.path.rpartition('.')[2].replace('_', ' ')}" if is_ours else f"`{written or used.path}`"
+        yield Related(used.key_span, f"{name} {_stands(used)} here")
         if used.setting is not None and used.setting.overrides is not None:
             lower = used.setting.overrides
             yield Related(lower.key_span, f"this `{lower.path}` is overridden")

@@ -242,7 +242,10 @@ def _add_deepspeed(project: Project, launch: Launch, settings: dict[str, Setting
         if entry is not None:
             value = node_value(entry.node)
             value = value if value.spans else value.at(entry.node.span)
-            settings[path] = Setting(path, value, entry.key_span, entry.node.span, certain=entry.certain)
+            written = ".".join(keys)
+            settings[path] = Setting(
+                path, value, entry.key_span, entry.node.span, certain=entry.certain, written=written
+            )
 
 
 # GPT-NeoX ------------------------------------------------------------------------------------------------------------
