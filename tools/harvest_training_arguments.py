@@ -31,9 +31,12 @@ PACKAGES = {"transformers": (4, 20), "trl": (0, 7)}
 """The packages and the oldest release that is read."""
 
 FILES = re.compile(
-    r"transformers/(training_args|training_args_seq2seq|trainer_utils)\.py|trl/.*config\.py|trl/(scripts|commands|trainer)/\w*utils\.py"
+    r"transformers/(training_args|training_args_seq2seq|trainer_utils)\.py|trl/.*config\.py|trl/((scripts|commands|trainer)/)?\w*utils\.py"
 )
-ROOTS = {"transformers": ("TrainingArguments", "Seq2SeqTrainingArguments"), "trl": ("ScriptArguments", "ModelConfig")}
+ROOTS = {
+    "transformers": ("TrainingArguments", "Seq2SeqTrainingArguments"),
+    "trl": ("ScriptArguments", "SFTScriptArguments", "DPOScriptArguments", "RewardScriptArguments", "ModelConfig"),
+}
 """The classes that are read in any case; of trl also those that derive from ``TrainingArguments``."""
 
 BASE = "transformers.TrainingArguments"

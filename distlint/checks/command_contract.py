@@ -25,7 +25,9 @@ from distlint.model.value import Value
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-STRICT_CALLS = frozenset({"parse_args", "parse_intermixed_args", "parse_args_into_dataclasses"})
+STRICT_CALLS = frozenset(
+    {"parse_args", "parse_intermixed_args", "parse_args_into_dataclasses", "parse_args_and_config"}
+)
 _DEFINING = (
     "add_argument",
     "add_argument_group",

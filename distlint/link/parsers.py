@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 PARSER = "argparse.ArgumentParser"
 PARSE_CALLS = frozenset({"parse_args", "parse_known_args", "parse_intermixed_args"})
 KNOWN_ONLY = frozenset({"parse_known_args", "parse_known_intermixed_args"})
+_INTO_DATACLASSES = ("parse_args_and_config", "parse_args_into_dataclasses")
 _SPELLINGS = frozenset({"prefix_chars", "fromfile_prefix_chars"})
 _BOTH_WAYS = "argparse.BooleanOptionalAction"
 _GROUPS = frozenset({"add_argument_group", "add_mutually_exclusive_group", "add_subparsers", "add_parser"})
@@ -453,7 +454,9 @@ class ParserIndex:
             if evaluator.modules.has_unknown_base(owner):
                 built.open = True
         if isinstance(parser.callee, External):
-            self._drop_dashes(built, parser.callee.name)
+            factory = parser.callee.name
+            specs = (one for spec in self._project.specs for one in spec.parsers if one.callee == factory)
+            self._apply(built, next(specs))
 
     def _add_library_fields(self, built: Parser, name: str) -> None:
         """The fields of a library's dataclass; where they are not known the parser may have any option."""
@@ -466,10 +469,15 @@ class ParserIndex:
         built.options.extend(found.options)
         built.elsewhere.update(found.elsewhere)
 
-    def _drop_dashes(self, built: Parser, factory: str) -> None:
-        """Takes ``--some-field`` from a parser whose release knows ``--some_field`` only."""
-        specs = (one for spec in self._project.specs for one in spec.parsers if one.callee == factory)
-        package, specifier = next(specs).dashed_since
+    def _apply(self, built: Parser, factory: ParserSpec) -> None:
+        """What a factory makes of the fields besides one option each."""
+        if factory.defaults_from:
+            for option in built.options:
+                option.required = unknown(f"`{factory.defaults_from}` may stand for it", built.span)
+            dest = factory.defaults_from.lstrip("-")
+            built.options.append(Option(dest, (factory.defaults_from,), built.span, known(None, built.span)))
+        # Releases that know ``--some_field`` only
+        package, specifier = factory.dashed_since
         if package and self._project.environments.for_file(built.span.file).test(package, specifier) is False:
             for option in built.options:
                 option.flags = tuple(
@@ -487,7 +495,7 @@ class ParserIndex:
                 *sorted(PARSE_CALLS),
                 "add_subparsers",
                 "add_parser",
-                "parse_args_into_dataclasses",
+                *_INTO_DATACLASSES,
             ):
                 for found in self._project.sites(kind):
                     func = found.site.call.func
@@ -541,7 +549,7 @@ class ParserIndex:
         else:
             built.parsed_at.append(found.span)
             built.known_only = built.known_only or kind in KNOWN_ONLY
-            if kind == "parse_args_into_dataclasses":
+            if kind in _INTO_DATACLASSES:
                 for keyword in found.site.call.keywords:
                     if keyword.name == "return_remaining_strings":
                         built.known_only = True

@@ -121,6 +121,8 @@ class ParserSpec:
     dataclasses: bool = False
     dashed_since: tuple[str, str] = ("", "")
     """(package, specifier): the releases in which a factory also takes ``--some-field`` for ``some_field``; ``""``: all."""
+    defaults_from: str = ""
+    """An option of a factory's own: it names a file with values for options, which are then not required."""
 
 
 @dataclass(frozen=True, slots=True)

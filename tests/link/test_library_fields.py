@@ -84,3 +84,12 @@ def test_removed_arguments_of_other_rules_are_left_to_them() -> None:
     symbols = [one for code in ("HF401", "HF402") for one in rules[code].check.parameters["symbols"]]
     told = {name for one in symbols if one.get("subject") == "training" for name in one["keywords"]}
     assert set(rules["RUN103"].check.parameters["left-to-others"]) == told
+
+
+def test_a_parser_with_a_file_of_defaults_requires_nothing(make_project: MakeProject) -> None:
+    text = "from trl import ModelConfig, SFTConfig, TrlParser\nprint(TrlParser((SFTConfig, ModelConfig)).parse_args_and_config())\n"
+    project = make_project({"train.py": text, "requirements.txt": "trl==0.9.6\ntransformers==4.41.2\n"})
+    (parser,) = parsers_of(project).all()
+    assert not parser.open
+    assert all(option.required.only is not True for option in parser.options)
+    assert all(parser.find(f"--{name}") for name in ("config", "max_seq_length", "lora_r", "learning_rate"))

@@ -28,7 +28,7 @@ SPEC = FrameworkSpec(
     parsers=(
         ParserSpec("transformers.HfArgumentParser", dataclasses=True, dashed_since=_DASHED),
         ParserSpec("transformers.hf_argparser.HfArgumentParser", dataclasses=True, dashed_since=_DASHED),
-        ParserSpec("trl.TrlParser", dataclasses=True),
+        ParserSpec("trl.TrlParser", dataclasses=True, dashed_since=_DASHED, defaults_from="--config"),
     ),
     open_dataclasses=("transformers.TrainingArguments", "transformers.Seq2SeqTrainingArguments"),
     dataclass_table="training_arguments",
