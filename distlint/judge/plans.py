@@ -110,6 +110,8 @@ def _remove(argument: list[str], site: _Site) -> Iterator[Operation]:
         if site.view.setting(path) is None:
             continue
         setting = site.setting(path)
+        if site.view.subject.extra.get("whole") == setting.span.file:
+            raise NotApplicable  # a file that has to hold every key
         if path.startswith("env."):
             yield Operation("remove-assignment", setting.key_span, {})
         elif site.command is not None and setting.span != setting.key_span:

@@ -61,6 +61,11 @@ _FIELDS = {
 _OPTIONS = {option: name for name, option in _FIELDS.items()}
 
 
+def canonical_field(name: str) -> str:
+    """The setting that a field of a configuration makes."""
+    return _FIELDS.get(name, name)
+
+
 def config_calls(project: Project) -> Iterator[CallSite]:
     """Every construction of a configuration, also of the project's own subclasses that don't define ``__init__``."""
     yield from project.calls_to(CONFIGS)

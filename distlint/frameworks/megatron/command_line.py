@@ -29,6 +29,7 @@ from distlint.model.value import Value, known, unknown
 if TYPE_CHECKING:
     from distlint.link.project import Project
 
+_YAML = "--yaml-cfg"
 _TELLING = frozenset(
     {
         "--tensor-model-parallel-size",
@@ -40,6 +41,7 @@ _TELLING = frozenset(
         "--num-layers",
         "--hidden-size",
         "--seq-length",
+        _YAML,
     }
 )
 _ENOUGH = 4
@@ -98,7 +100,9 @@ def is_megatron(project: Project, launch: Launch) -> bool:
     if launch.script_file:
         return bool(telling) and _imports_megatron(project, launch.script_file)
     name = str(launch.script.only or "").rpartition("/")[2]
-    return len(telling) >= (2 if name.startswith("pretrain_") else _ENOUGH)
+    if name.startswith("pretrain_"):
+        return len(telling) > 1 or _YAML in telling
+    return len(telling) >= _ENOUGH
 
 
 def _imports_megatron(project: Project, script: str) -> bool:

@@ -66,6 +66,7 @@ NAMES = frozenset(
         "stray",
         "duplicate",
         "replaced",
+        "missing_fields",
         "script",
         "adjustable",
         "nodes",

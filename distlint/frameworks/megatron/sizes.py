@@ -26,7 +26,8 @@ class Given:
     """The settings of one run as the derived names need them.
 
     ``taken`` holds values that the framework makes of others before anything uses them. ``deepspeed`` says that it is
-    Megatron-DeepSpeed, which has no releases of its own and counts as an old one.
+    Megatron-DeepSpeed, which has no releases of its own and counts as an old one; ``yaml`` that a file of its own says them all
+    (``validate_yaml``, which lowers sizes in every release).
     """
 
     settings: Mapping[str, Setting]
@@ -35,6 +36,7 @@ class Given:
     deepspeed: bool = False
     taken: Mapping[str, Value] | None = None
     default: Callable[[str], Value] = default
+    yaml: bool = False
 
     def read(self, path: str) -> Value:
         """The value of a setting, its default or absent; unknown where it may be set out of our sight."""
@@ -57,7 +59,7 @@ class Given:
     @property
     def shrinks(self) -> bool:
         """Whether sizes that are larger than the number of processes are made smaller."""
-        return self.deepspeed or self.release("<0.9")
+        return self.deepspeed or self.yaml or self.release("<0.9")
 
 
 def _contains(specifier: str, version: str) -> bool:

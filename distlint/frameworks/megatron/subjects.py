@@ -24,7 +24,7 @@ from distlint.frameworks.megatron.calls import (
     other_config_calls,
 )
 from distlint.frameworks.megatron.command_line import CommandSettings, is_megatron, read_command, strays_of
-from distlint.frameworks.megatron.flags import DEEPSPEED
+from distlint.frameworks.megatron.flags import DEEPSPEED, LM
 from distlint.frameworks.megatron.neox import NeoxSettings, documents_of, looks_like_neox, read_neox
 from distlint.frameworks.megatron.neox_refusals import neox_refusals
 from distlint.frameworks.megatron.readers import only_framework_reads
@@ -34,6 +34,7 @@ from distlint.frameworks.megatron.settings import PARALLEL_SIZES, command_defaul
 from distlint.frameworks.megatron.sizes import PIPELINE, TENSOR, Given, derived_names, shrunk
 from distlint.frameworks.megatron.stages import stage_names
 from distlint.frameworks.megatron.versions import versions_for
+from distlint.frameworks.megatron.yaml_files import OPTION, read_yaml
 from distlint.frameworks.reaching import run_of, runs_through
 from distlint.link.project import CallSite
 from distlint.model.document import Document, Mapping, find, node_value
@@ -46,8 +47,9 @@ if TYPE_CHECKING:
     from distlint.link.project import Project
     from distlint.model.sketch import Sketch
 
-ARGV, NEOX, CONFIG, GROUPS = "argv", "neox", "config", "groups"
-"""The carriers: a command line, GPT-NeoX's files, a configuration object, the call that makes the process groups."""
+ARGV, NEOX, CONFIG, GROUPS, YAML = "argv", "neox", "config", "groups", "yaml"
+"""The carriers: a command line, GPT-NeoX's files, a configuration object, the call that makes the process groups, and the
+file that a command line names instead of options."""
 OPTIMIZER, DATA_PARALLEL = "optimizer", "data-parallel"
 """Further carriers: the settings of an optimizer, and of the wrapper around a model, in Python."""
 
@@ -88,13 +90,15 @@ def _command_subject(project: Project, launch: Launch) -> Subject:
     run = run_of(project, launch)
     versions = versions_for(project, launch.script_file or launch.span.file)
     read = read_command(project, launch, versions)
-    settings = read.settings
+    file = read_yaml(project, launch, read, versions) if read.flavour == LM else None
+    settings = read.settings if file is None else dict(file.settings)
     _add_deepspeed(project, launch, settings)
     is_deepspeed = read.flavour == DEEPSPEED
-    is_open = read.open or any(name in settings for name in _FROM_CHECKPOINT)
+    is_open = file.open if file else read.open or any(name in settings for name in _FROM_CHECKPOINT)
     world = _processes(launch, run.world_size)
-    default = _unless_assigned(project, launch, settings, command_default(read.view))
-    given = Given(settings, is_open, versions, is_deepspeed, default=default)
+    holds = file.default if file else command_default(read.view)
+    default = _unless_assigned(project, launch, settings, holds)
+    given = Given(settings, is_open, versions, is_deepspeed, default=default, yaml=file is not None)
     lowered = shrunk(given, world)
     given = replace(given, taken=lowered)
     derived = _derived(given, world)
@@ -103,12 +107,13 @@ def _command_subject(project: Project, launch: Launch) -> Subject:
         derived |= {"written_pipeline_size": _written(settings, lowered, PIPELINE)}
     names = {
         "world_size": world,
-        "carrier": known(ARGV),
+        "carrier": known(ARGV if file is None else YAML),
         "flavour": known(read.flavour),
         "stray": _stray(read),
-        "duplicate": absent(),
+        "duplicate": absent() if file is None else file.duplicate,
         "replaced": absent(),
-        "load_given": _load_given(read),
+        "missing_fields": absent() if file is None else file.missing,
+        "load_given": _load_given(read) if file is None else known("load" in settings),
         "script": _script(launch),
         "adjustable": _adjustable(settings, launch),
         "nodes": launch.nodes
@@ -123,7 +128,7 @@ def _command_subject(project: Project, launch: Launch) -> Subject:
     return Subject(
         kind="megatron",
         label=f"{launch.launcher} {launch.script.only or 'script'} ({launch.span.file}:{launch.span.line})",
-        span=launch.span,
+        span=launch.span if file is None else read.settings[OPTION].key_span,
         settings=settings,
         versions=versions,
         names=names,
@@ -132,7 +137,7 @@ def _command_subject(project: Project, launch: Launch) -> Subject:
         taken=lambda setting: lowered.get(setting.path, setting.value),
         run=run,
         extra={
-            "command": launch.span,
+            **({"command": launch.span} if file is None else {"whole": file.file}),
             "launch": launch,
             # every rule about the reader asks
             "refusals": cache(lambda: tuple(refusals(project, launch, read, versions))),
