@@ -22,6 +22,8 @@ from distlint.model.launch import Launch
 from distlint.model.span import Span
 from distlint.model.value import Value
 
+_TRUTHS = frozenset({"yes", "true", "t", "y", "1", "no", "false", "f", "n", "0"})
+"""What parsers that are made of dataclasses read as a truth value, in any case (transformers: hf_argparser.py, string_to_bool)."""
 MAX_LISTED = 8
 """Choices that a message lists; beyond these it says how many there are."""
 
@@ -336,7 +338,7 @@ def _refused_value(context: CheckContext, contract: Contract) -> Iterator[Findin
         if option is None or (not contract.complete and given.flag not in option.flags):
             continue
         for value in given.values if option.arity != 0 else ():
-            problem = _problem(option, value)
+            problem = _problem(option, value, yes_or_no=contract.parser.from_dataclasses)
             if problem:
                 yield context.finding(
                     f"`{given.flag}` can't be `{value.options[0]}`: {problem}",
@@ -350,10 +352,15 @@ def _refused_value(context: CheckContext, contract: Contract) -> Iterator[Findin
                 )
 
 
-def _problem(option: Option, value: Value) -> str:
-    """Why the parser refuses every possible value; ``""`` if it may accept one."""
+def _problem(option: Option, value: Value, *, yes_or_no: bool) -> str:
+    """Why the parser refuses every possible value; ``""`` if it may accept one.
+
+    ``yes_or_no`` says that words are read as what they mean where the type is ``bool``; argparse takes any.
+    """
     if not value.options or any(not isinstance(text, str) for text in value.options):
         return ""
+    if option.kind == "bool" and yes_or_no:
+        return "" if any(text.lower() in _TRUTHS for text in value.options) else "it is read as yes or no"
     convert: Callable[[str], object] | None = {"int": int, "float": float, "": str, "str": str}.get(option.kind)
     if convert is None:
         return ""

@@ -215,7 +215,7 @@ def dataclass_fields(
             name = statement.targets[0].id
             span = ir.unpack(statement.at, owner.file)
             default = _field_default(evaluator, statement.value, owner, span)
-            kind = statement.annotation.id if type(statement.annotation) is ir.Name else ""
+            kind = _plain_kind(statement.annotation)
             words = {
                 part.name if isinstance(part, ir.Attribute) else part.id
                 for part in below(statement.annotation)
@@ -248,6 +248,20 @@ def dataclass_fields(
         parent = evaluator.modules.resolve(base, owner.file)
         if isinstance(parent, ClassRef) and parent != owner:
             yield from dataclass_fields(project, evaluator, parent, hops + 1)
+
+
+def _plain_kind(annotation: ir.Expr) -> str:
+    """The class that an annotation names, or the number that may be missing (``Optional[int]``); else ``""``."""
+    if type(annotation) is ir.Name:
+        return annotation.id
+    parts: tuple[ir.Expr, ...] = ()
+    if type(annotation) is ir.Subscript and type(annotation.base) is ir.Name and annotation.base.id == "Optional":
+        parts = (annotation.index,)
+    elif type(annotation) is ir.Operation and annotation.operators == ("|",):
+        none = [one for one in annotation.operands if type(one) is ir.Constant and one.value is None]
+        parts = tuple(one for one in annotation.operands if one not in none) if none else ()
+    names = [one.id for one in parts if type(one) is ir.Name and one.id in ("int", "float")]
+    return names[0] if len(names) == 1 == len(parts) else ""
 
 
 def _repeats(flag: str, flags: tuple[str, ...]) -> bool:
@@ -466,7 +480,8 @@ class ParserIndex:
         if found is None:
             built.open = True
             return
-        built.options.extend(found.options)
+        redefined = {option.dest for option in built.options}
+        built.options.extend(option for option in found.options if option.dest not in redefined)
         built.elsewhere.update(found.elsewhere)
 
     def _apply(self, built: Parser, factory: ParserSpec) -> None:

@@ -93,3 +93,11 @@ def test_a_parser_with_a_file_of_defaults_requires_nothing(make_project: MakePro
     assert not parser.open
     assert all(option.required.only is not True for option in parser.options)
     assert all(parser.find(f"--{name}") for name in ("config", "max_seq_length", "lora_r", "learning_rate"))
+
+
+def test_a_redefined_field_has_the_words_of_its_new_default(make_project: MakeProject) -> None:
+    more = "class Mine(TrainingArguments):\n    dataloader_pin_memory: bool = False\n    rank: int | None = None\n"
+    parser = parser_of(make_project, "Mine", "transformers==4.57.1", more)
+    assert parser.find("--dataloader_pin_memory") is not None
+    assert parser.find("--no_dataloader_pin_memory") is None
+    assert [option.kind for option in parser.options if option.dest == "rank"] == ["int"]
