@@ -11,11 +11,12 @@ def satisfies(versions: Versions, package: str, specifier: str, assumed: str = "
     """Whether the version in use satisfies a specifier; ``None`` where no version is known.
 
     Where the pins allow both versions that do and versions that don't, ``assumed`` decides, or else the newest one
-    allowed, which is what a fresh install picks.
+    allowed, which is what a fresh install picks; but nothing does where the provider says that it's undecided.
     """
     if not assumed:
         answer = versions.test(package, specifier)
-        if answer is not None:
+        undecided = getattr(versions, "is_undecided", None)
+        if answer is not None or (undecided is not None and undecided(package)):
             return answer
     return _contains(specifier, assumed or versions.newest(package))
 

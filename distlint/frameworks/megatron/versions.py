@@ -2,6 +2,8 @@
 
 Most projects around Megatron-LM don't install it: they hold a copy, whose ``megatron/core/package_info.py`` states its
 version. Copies from before 2023 have no such file: theirs is the release whose options are most like those of the copy.
+Where nothing states the version, an installer picks the newest release that the Python version admits; which one that is
+isn't known either, so that only what holds for all of them is said.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from distlint.frameworks.megatron.flags import LM, flag_table
+from distlint.knowledge.releases import releases, requires_python
 from distlint.model import python as ir
 from distlint.model.record import dataclass
 from distlint.model.span import Span, whole_line
@@ -23,6 +26,9 @@ PACKAGE = "megatron-core"
 STATED = "megatron/core/package_info.py"
 PARSERS = ("megatron/training/arguments.py", "megatron/arguments.py")
 """Where a copy defines its options."""
+
+PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
+"""The versions of Python that a project is taken to run with where it doesn't say so: those that are maintained."""
 
 _OPTION = re.compile(r"""["'](--[a-zA-Z0-9][\w-]{1,60})["']""")
 _FEWEST = 40
@@ -69,6 +75,50 @@ class CopyVersions:
         return self.pins.span(package) is not None
 
 
+@dataclass(frozen=True, slots=True)
+class UnstatedVersions:
+    """The pins of a project that says nothing about Megatron: the newest release for each Python version that it may have.
+
+    ``candidates`` stand in rising order.
+    """
+
+    pins: Versions
+    candidates: tuple[str, ...]
+
+    def test(self, package: str, specifier: str) -> bool | None:
+        """As ``Versions.test``."""
+        if package != PACKAGE:
+            return self.pins.test(package, specifier)
+        from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+        try:
+            admitted = SpecifierSet(specifier)
+        except InvalidSpecifier:
+            return None
+        answers = {admitted.contains(version, prereleases=True) for version in self.candidates}
+        return answers.pop() if len(answers) == 1 else None
+
+    def newest(self, package: str) -> str:
+        """As ``Versions.newest``."""
+        return self.candidates[-1] if package == PACKAGE else self.pins.newest(package)
+
+    def span(self, package: str) -> Span | None:
+        """As ``Versions.span``."""
+        return self.pins.span(package)
+
+    def is_pinned(self, package: str) -> bool:
+        """Whether the project says anything about the version of a package."""
+        return package != PACKAGE and self.pins.span(package) is not None
+
+    def is_required(self, package: str) -> bool:
+        """Whether a requirement names a package."""
+        return self.pins.span(package) is not None
+
+    def is_undecided(self, package: str) -> bool:
+        """Whether versions that differ are equally likely, so that the newest one decides nothing."""
+        return package == PACKAGE and len(self.candidates) > 1
+
+
 def is_stated(versions: Versions) -> bool:
     """Whether anything says which version is in use: a pin, a copy, or the user, whose word has no place."""
     asked = getattr(versions, "is_pinned", None)
@@ -86,23 +136,36 @@ def versions_for(project: Project, file: str) -> Versions:
         return CopyVersions(pins, version, whole_line(stated))
     parser = next((path for name in PARSERS if (path := _nearest(project, file, name))), "")
     version = _likeness(project.text_of(parser)) if parser else ""
-    return CopyVersions(pins, version, None) if version else pins
+    if version:
+        return CopyVersions(pins, version, None)
+    pythons = tuple(python for python in PYTHONS if pins.test("python", f"=={python}.*") is not False)
+    return UnstatedVersions(pins, _picked(pythons or PYTHONS))
+
+
+@lru_cache(maxsize=16)
+def _picked(pythons: tuple[str, ...]) -> tuple[str, ...]:
+    """The newest release that each of some Python versions admits, in rising order."""
+    from packaging.specifiers import SpecifierSet
+
+    known = releases(PACKAGE)
+    admitting = {version: SpecifierSet(requires_python(PACKAGE, version)) for version in known}
+    newest = {next(version for version in reversed(known) if admitting[version].contains(python)) for python in pythons}
+    return tuple(version for version in known if version in newest)
 
 
 @lru_cache(maxsize=16)
 def _likeness(text: str) -> str:
     """The release whose options are most like those that a text defines; the newest of several; ``""`` for none."""
-    releases = flag_table(LM).releases
-    own = {name for name in _OPTION.findall(text[:_LONGEST]) if name in releases.names}
+    table = flag_table(LM).releases
+    own = {name for name in _OPTION.findall(text[:_LONGEST]) if name in table.names}
     if len(own) < _FEWEST:
         return ""
     differences = {
-        index: sum((releases.entry(name, index) is None) == (name in own) for name in releases.names)
-        for index in releases.all
+        index: sum((table.entry(name, index) is None) == (name in own) for name in table.names) for index in table.all
     }
-    nearest = min(releases.all, key=lambda index: (differences[index], -index))
+    nearest = min(table.all, key=lambda index: (differences[index], -index))
     # newer parsers make most of their options from configuration classes in other files
-    return releases.version(nearest) if 2 * differences[nearest] <= len(own) else ""
+    return table.version(nearest) if 2 * differences[nearest] <= len(own) else ""
 
 
 def _nearest(project: Project, file: str, name: str) -> str:
