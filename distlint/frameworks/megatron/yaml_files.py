@@ -51,7 +51,7 @@ _OVERWRITTEN = frozenset(
 """Keys that are replaced by others, or that nothing reads."""
 
 _ACTIVATIONS = {"swiglu": "silu", "squaredrelu": "squared_relu", "gelu": "gelu"}
-_SHOWN = 4
+_SHOWN = 1
 _OUTER = "account_for_embedding_in_pipeline_split"
 """Asked for at the top level as well, since it is a field of the configuration (core 0.11 on)."""
 
