@@ -15,6 +15,7 @@ from distlint.checks.registry import CheckContext, check
 from distlint.link.evaluate import find_argument
 from distlint.link.library_uses import Use, calls_of, is_below, uses_of
 from distlint.link.modules import ClassRef
+from distlint.link.parsers import parsers_of
 from distlint.link.version_guards import Reach
 from distlint.model import python as ir
 from distlint.model.document import Mapping as Tree
@@ -263,12 +264,23 @@ class _Judge:
             target = next((parent for parent in parents if isinstance(parent, ClassRef)), None)
         return False
 
+    def _is_own_option(self, parsed: Span, keyword: str) -> bool:
+        """Whether a class of the project gives the parser that is made there an option of that name."""
+        return any(
+            option.dest == keyword and option.span != parsed
+            for parser in parsers_of(self.project).all()
+            if parser.span == parsed
+            for option in parser.options
+        )
+
     def _settings(self, entry: Entry) -> Iterator[Finding]:
         """The same keywords where a command line or a configuration file gives them."""
         for subject in self.context.subjects(entry.subject):
             for keyword in entry.keywords:
                 setting = subject.settings.get(keyword)
                 if setting is None or not setting.certain or setting.written or setting.key_span.file.endswith(".py"):
+                    continue
+                if self._is_own_option(subject.span, keyword):
                     continue
                 use = Use(
                     keyword,

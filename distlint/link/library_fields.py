@@ -75,7 +75,7 @@ def _table(project: Project, key: str) -> ReleaseTable | None:
 
 def _release(table: ReleaseTable, version: str) -> int | None:
     """The release of a table that a version belongs to; ``None`` for one that is older or newer than the table."""
-    minor = ".".join(version.split(".")[:2])
+    minor = ".".join(version.split(".")[:2]) if version.replace(".", "").isdigit() else ""
     found = table.indexes(minor) if minor else ()
     return found[0] if len(found) == 1 and table.version(found[0]) == minor else None
 

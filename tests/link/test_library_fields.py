@@ -51,7 +51,15 @@ def test_fields_of_other_releases_are_remembered(make_project: MakeProject) -> N
     assert "learning_rate" not in elsewhere
 
 
-@pytest.mark.parametrize("pin", ["transformers==4.6.0", "transformers==99.0", "transformers @ git+https://x.org/a.git"])
+@pytest.mark.parametrize(
+    "pin",
+    [
+        "transformers==4.6.0",
+        "transformers==99.0",
+        "transformers @ git+https://x.org/a.git",
+        "transformers==4.51.0.dev0",
+    ],
+)
 def test_a_release_outside_the_table_leaves_the_parser_open(make_project: MakeProject, pin: str) -> None:
     assert parser_of(make_project, "TrainingArguments", pin).open
 
