@@ -11,7 +11,7 @@ from distlint.model.value import Value, known, unknown
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from distlint.link.parsers import Option, Parser
+    from distlint.link.parser_model import Option, Parser
 
 
 def given_options(

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from distlint.link.modules import FunctionRef
-from distlint.link.parsers import Option, Parser
+from distlint.link.parser_model import Option, Parser
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.model.value import Value, known

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from distlint.link.parsers import Option
+from distlint.link.parser_model import Option
 from distlint.model.record import dataclass
 from distlint.model.value import known, unknown
 

@@ -13,7 +13,7 @@ from distlint.model.value import Value, known, unknown
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from distlint.link.parsers import Option, Parser
+    from distlint.link.parser_model import Option, Parser
     from distlint.model.launch import Argument
 
 MAX_WORDS = 200

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING
 from distlint.link.abstract import Abstract, Delayed, Instance, leaf, lifted, node_of
 from distlint.link.calls import Given, entered
 from distlint.link.command_words import given_options, last_given, split_flag, typed
+from distlint.link.field_options import dataclass_fields
 from distlint.link.items import elements
 from distlint.link.modules import ClassRef, External
+from distlint.link.parser_model import Option, Parser
 from distlint.link.parsers import (
     KNOWN_ONLY,
     PARSE_CALLS,
     PARSER,
-    Option,
-    Parser,
     ParserIndex,
-    dataclass_fields,
     dataclasses_of,
     method_of,
     parsers_of,

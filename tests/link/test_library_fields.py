@@ -6,7 +6,8 @@ import pytest
 
 from distlint.judge.rulebook import parse_folder, rules_folder
 from distlint.knowledge.release_tables import ReleaseTable, section
-from distlint.link.parsers import Parser, parsers_of
+from distlint.link.parser_model import Parser
+from distlint.link.parsers import parsers_of
 from tests.conftest import MakeProject
 
 PARSER = "from transformers import HfArgumentParser, TrainingArguments, Seq2SeqTrainingArguments\n"

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from distlint.frameworks.megatron.flags import Flag, own_name
+from distlint.link.argument_options import read_option
 from distlint.link.modules import FunctionRef
-from distlint.link.parsers import Option, parsers_of, read_option
+from distlint.link.parser_model import Option
+from distlint.link.parsers import parsers_of
 from distlint.link.process_arguments import any_rewrites
 from distlint.model import python as ir
 from distlint.model.record import dataclass
