@@ -10,7 +10,7 @@ from distlint.cli.exits import CLEAN
 from distlint.cli.inputs import read_inputs
 from distlint.cli.progress import progress_line
 from distlint.cli.remarks import say_errors
-from distlint.cli.screen import write_file, write_out
+from distlint.cli.screen import deliver
 from distlint.cli.words import Word
 from distlint.report.graph import GRAPH_FORMATS
 
@@ -31,9 +31,6 @@ def command(paths: tuple[str, ...], output_format: str, output_file: Path | None
     if report.project is None:
         raise click.ClickException("there is no graph: the project could not be linked")
     text = GRAPH_FORMATS[output_format](report.project.graph)
-    if output_file is None:
-        write_out(text)
-    else:
-        write_file(output_file, text)
+    deliver(text, output_file)
     say_errors(report, str(Path.cwd()))
     return CLEAN

@@ -10,7 +10,7 @@ from distlint.cli.exits import CLEAN
 from distlint.cli.inputs import read_inputs
 from distlint.cli.progress import progress_line
 from distlint.cli.remarks import say_errors
-from distlint.cli.screen import write_file, write_out
+from distlint.cli.screen import deliver
 from distlint.cli.words import Word
 from distlint.report.plan import PLAN_FORMATS, render_plans
 
@@ -43,9 +43,6 @@ def command(
         report = analyse(Request(paths=inputs.paths, settings=settings, progress=progress, judged=False))
         plans, report = plans_of(report)
     text = render_plans(output_format, report.project, plans)
-    if output_file is None:
-        write_out(text)
-    else:
-        write_file(output_file, text)
+    deliver(text, output_file)
     say_errors(report, str(Path.cwd()))
     return CLEAN

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from distlint.cli.exits import CLEAN
-from distlint.cli.screen import write_file, write_out
+from distlint.cli.screen import deliver
 from distlint.cli.words import Word
 from distlint.frameworks.json_schemas import MAKERS, make_schema
 
@@ -25,8 +25,5 @@ def command(framework: str, version: str, output: Path | None) -> int:
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     text = json.dumps(schema, indent=2, allow_nan=False) + "\n"
-    if output is None:
-        write_out(text)
-    else:
-        write_file(output, text)
+    deliver(text, output)
     return CLEAN

@@ -61,6 +61,14 @@ def write_file(path: Path, text: str) -> None:
         raise click.ClickException(f"cannot write `{path}`: {error.strerror or error}") from None
 
 
+def deliver(text: str, path: Path | None) -> None:
+    """Writes a result to a file, or to standard output where none is named."""
+    if path is None:
+        write_out(text)
+    else:
+        write_file(path, text)
+
+
 def say(text: str) -> None:
     """One line on standard error, with nothing in it that a terminal would act upon."""
     click.echo(harmless(text).encode("utf-8", "backslashreplace").decode("utf-8"), err=True)
