@@ -175,9 +175,9 @@ class Environments:
 
     def _union(self, package: str, folder: str, sources: list[_Source]) -> _Resolution:
         """All versions that one of the sources allows."""
-        from distlint.link.version_sets import possible_versions, says_something
+        from distlint.link.version_sets import PYTHONS, possible_versions, says_something
 
-        pythons = self._pythons(package, folder)
+        pythons = PYTHONS if package == "python" else self.pythons(folder)
         versions: set[Version] | None = set()
         for source in sources:
             constraints = self._constraints(package, source)
@@ -196,11 +196,10 @@ class Environments:
                     found += other.pins.get(package, [])
         return found
 
-    def _pythons(self, package: str, folder: str) -> tuple[str, ...]:
+    def pythons(self, folder: str) -> tuple[str, ...]:
+        """The minor versions of Python that a folder's files may run with, as far as the project says so."""
         from distlint.link.version_sets import PYTHONS, pythons_allowed
 
-        if package == "python":
-            return PYTHONS
         sources = self._choose("python", folder)
         asked = [pin.specifier for source in sources for pin in source.pins["python"]]
         # Several files that each name their own Python are alternatives: only one of them can be believed.
@@ -252,6 +251,10 @@ class VersionView:
         """All releases that the pins allow, oldest first; ``()`` where that can't be told. Without a pin, all."""
         versions = self._resolution(package).versions
         return tuple(version.public for version in versions or ())
+
+    def pythons(self) -> tuple[str, ...]:
+        """The minor versions of Python (``3.11``) that the project may run with, as far as it says so."""
+        return self.environments.pythons(self.folder)
 
     def is_pinned(self, package: str) -> bool:
         """Whether a pin that applies, or an override, says something about the version."""

@@ -30,6 +30,9 @@ PARSERS = ("megatron/training/arguments.py", "megatron/arguments.py")
 PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 """The versions of Python that a project is taken to run with where it doesn't say so: those that are maintained."""
 
+SUBMODULES = ".gitmodules"
+"""Where git keeps which other repositories stand in folders of this one; their commits, and so their releases, can be any."""
+
 _OPTION = re.compile(r"""["'](--[a-zA-Z0-9][\w-]{1,60})["']""")
 _FEWEST = 40
 """A file with fewer known options is no copy of the parser."""
@@ -77,9 +80,10 @@ class CopyVersions:
 
 @dataclass(frozen=True, slots=True)
 class UnstatedVersions:
-    """The pins of a project that says nothing about Megatron: the newest release for each Python version that it may have.
+    """The pins of a project that says nothing about Megatron's version.
 
-    ``candidates`` stand in rising order.
+    ``candidates`` are the releases that it may have, in rising order: what an installer picks for each Python version, or
+    any where Megatron is a submodule.
     """
 
     pins: Versions
@@ -127,7 +131,7 @@ def is_stated(versions: Versions) -> bool:
 
 def versions_for(project: Project, file: str) -> Versions:
     """The versions that a file of the project runs with."""
-    pins: Versions = project.environments.for_file(file)
+    pins = project.environments.for_file(file)
     if is_stated(pins):
         return pins
     stated = _nearest(project, file, STATED)
@@ -138,8 +142,10 @@ def versions_for(project: Project, file: str) -> Versions:
     version = _likeness(project.text_of(parser)) if parser else ""
     if version:
         return CopyVersions(pins, version, None)
-    pythons = tuple(python for python in PYTHONS if pins.test("python", f"=={python}.*") is not False)
-    return UnstatedVersions(pins, _picked(pythons or PYTHONS))
+    if "megatron" in project.text_of(SUBMODULES).lower():
+        return UnstatedVersions(pins, releases(PACKAGE))
+    admitted = pins.pythons()
+    return UnstatedVersions(pins, _picked(tuple(python for python in PYTHONS if python in admitted) or PYTHONS))
 
 
 @lru_cache(maxsize=16)
