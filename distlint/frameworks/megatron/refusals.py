@@ -196,7 +196,7 @@ _USUAL = frozenset(
     }
     | {"nvidia_resiliency_ext", "nvdlfw_inspect", "sentencepiece", "tokenizers", "tensorboard", "one_logger"}
 )
-"""Packages whose import does not change Megatron's parser."""
+"""Packages whose import does not change Megatron's parser, even where nothing of them is used."""
 
 
 _PATCHING = re.compile(r"mindspeed|modellink|ascendspeed|megatron_(?!core)|\w+_patch|patch_\w+|musa|primus|flagscale")
@@ -204,7 +204,10 @@ _PATCHING = re.compile(r"mindspeed|modellink|ascendspeed|megatron_(?!core)|\w+_p
 
 
 def _is_patched(project: Project, script: str) -> bool:
-    """Whether something from outside the project may change the parser, or it leaves unknown options alone."""
+    """Whether something from outside the project may change the parser, or it leaves unknown options alone.
+
+    A package that changes Megatron does so as it is imported: it is known for that, or its name is not used otherwise.
+    """
     import sys
 
     for file in project.closure(script):
@@ -216,9 +219,16 @@ def _is_patched(project: Project, script: str) -> bool:
                 continue
             if top in _USUAL or top in sys.stdlib_module_names or item.level or not top:
                 continue
-            if not any(path.startswith((f"{top}/", f"{top}.py")) or f"/{top}" in path for path in project.paths):
+            if any(path.startswith((f"{top}/", f"{top}.py")) or f"/{top}" in path for path in project.paths):
+                continue
+            if _PATCHING.match(top) or not _is_used(item.alias, project.text_of(file)):
                 return True
     return False
+
+
+def _is_used(name: str, text: str) -> bool:
+    """Whether a name that an import binds stands anywhere else in the file."""
+    return name != "*" and len(re.findall(rf"\b{re.escape(name)}\b", text)) > 1
 
 
 def _known(parser: Parser, name: str) -> bool:
