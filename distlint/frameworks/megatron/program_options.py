@@ -34,6 +34,8 @@ _PROVIDER = "extra_args_provider"
 _TAKES_PARSER = frozenset({"initialize_megatron", "parse_args", "parse_and_validate_args"})
 _KINDS = {"": "str", "str": "str", "int": "int", "float": "float", "bool": "bool"}
 _NEGATED = re.compile(r"no_|disable_")
+_FIELD = re.compile(r"^ {4,}(\w+):", re.MULTILINE)
+_WRITTEN_FLAG = re.compile(r"""["'](--[\w-]+)["']""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +43,14 @@ class ProgramOptions:
     """What the files that a script imports say about the parser.
 
     ``defined`` has every option that one of them defines, ``copy`` the file of a copy's parser (``""`` without one).
-    ``open``: there may be options that can't be seen. ``factory``: the copy makes options of dataclasses besides, whose
-    fields stand somewhere in ``texts``.
+    ``open``: there may be options that can't be seen. ``fields`` are the names of which the copy may make options
+    besides: those of dataclasses, and flags that are written out for some of them.
     """
 
     defined: dict[str, tuple[Option, ...]]
     copy: str
     open: bool
-    factory: bool
-    texts: tuple[str, ...]
+    fields: frozenset[str] = frozenset()
 
     @property
     def is_parser(self) -> bool:
@@ -62,19 +63,17 @@ class ProgramOptions:
 
     def may_be_field(self, flag: str) -> bool:
         """Whether a copy may make an option of a dataclass."""
-        return self.factory and any(self._may_be_field(text, flag) for text in self.texts)
+        if not self.fields:
+            return False
+        name = own_name(flag)
+        negated = _NEGATED.match(name)
+        return (
+            flag in self.fields or name in self.fields or (bool(negated) and _NEGATED.sub("", name, 1) in self.fields)
+        )
 
     def judges(self, flag: str, released: Container[str]) -> bool:
         """Whether an option is judged by what is seen here: all are by a copy, and else those that Megatron has not."""
         return self.is_parser or (flag in self.defined and (bool(self.copy) or flag not in released))
-
-    def _may_be_field(self, text: str, flag: str) -> bool:
-        name = own_name(flag)
-        negated = _NEGATED.match(name)
-        names = (name, name[negated.end() :]) if negated else (name,)
-        if any(f"    {one}:" in text for one in names):
-            return True
-        return "argparse_meta" in text and (f'"{flag}"' in text or f"'{flag}'" in text)
 
     def flags(self, name: str) -> list[Flag | None]:
         """How each definition of an option reads its words; ``None`` for one that can't be told."""
@@ -124,9 +123,22 @@ def _program_options(project: Project, script: str) -> ProgramOptions:
         for adder in parsers_of(project).adders.values():
             for flag, _ in adder.options:
                 defined.setdefault(flag, [])
-    texts = tuple(project.text_of(file) for file in sorted(files)) if factory else ()
+    fields = frozenset().union(*(_fields_in(project, file) for file in files)) if factory else frozenset()
     frozen = {flag: tuple(options) for flag, options in defined.items()}
-    return ProgramOptions(frozen, copy, is_open, factory, texts)
+    return ProgramOptions(frozen, copy, is_open, fields)
+
+
+_FIELDS: WeakKeyDictionary[Project, dict[str, frozenset[str]]] = WeakKeyDictionary()
+
+
+def _fields_in(project: Project, file: str) -> frozenset[str]:
+    """The names that a file annotates, as dataclasses do with their fields, and the flags that it writes out for them."""
+    known = _FIELDS.setdefault(project, {})
+    if file not in known:
+        text = project.text_of(file)
+        flags = _WRITTEN_FLAG.findall(text) if "argparse_meta" in text else []
+        known[file] = frozenset((*_FIELD.findall(text), *flags))
+    return known[file]
 
 
 def _copy_beside(project: Project, files: frozenset[str]) -> frozenset[str]:
