@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from distlint.checks.registry import CheckContext, check
-from distlint.link.evaluate import find_argument
+from distlint.link.arguments import find_argument
 from distlint.link.library_uses import Use, calls_of, is_below, uses_of
 from distlint.link.modules import ClassRef
 from distlint.link.parsers import parsers_of

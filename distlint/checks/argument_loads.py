@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from distlint.checks.registry import CheckContext
-from distlint.link.evaluate import find_argument
+from distlint.link.arguments import find_argument
 from distlint.link.library_uses import written_name
 from distlint.model import python as ir
 from distlint.model.finding import FixPlan, Operation

@@ -13,7 +13,7 @@ from distlint.checks.execution import body_of
 from distlint.checks.registry import CheckContext, check
 from distlint.judge.conditions import Verdict, compile_condition
 from distlint.link.abstract import Instance, options_of
-from distlint.link.evaluate import find_argument
+from distlint.link.arguments import find_argument
 from distlint.link.modules import FunctionRef
 from distlint.link.origins import origins_of
 from distlint.link.project import CallSite, Project

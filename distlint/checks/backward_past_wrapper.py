@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Instance, options_of
-from distlint.link.evaluate import find_argument
+from distlint.link.arguments import find_argument
 from distlint.link.origins import origins_of
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Operation, Related

@@ -9,8 +9,9 @@ from weakref import WeakKeyDictionary
 
 from distlint.checks.execution import Execution
 from distlint.link.abstract import Instance, options_of
+from distlint.link.arguments import find_argument
 from distlint.link.declared_parsers import declared_parsers
-from distlint.link.evaluate import Evaluator, find_argument
+from distlint.link.evaluate import Evaluator
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.options import PARSER, Option, Parser, parsers_of, root_parser, split_flag
 from distlint.link.parsers import KNOWN_ONLY

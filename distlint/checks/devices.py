@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from distlint.checks.ranks import SECOND_NODE, RankView
 from distlint.checks.registry import CheckContext, check
-from distlint.link.evaluate import find_argument
+from distlint.link.arguments import find_argument
 from distlint.link.flow import Bind, Env
 from distlint.link.project import CallSite, Project
 from distlint.link.walking import below

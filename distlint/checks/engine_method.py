@@ -23,7 +23,7 @@ from distlint.judge.conditions import compile_condition
 from distlint.judge.view import View
 from distlint.judge.wording import compile_template
 from distlint.link.abstract import Instance
-from distlint.link.evaluate import find_argument
+from distlint.link.arguments import find_argument
 from distlint.link.modules import FunctionRef
 from distlint.link.project import CallSite, Project
 from distlint.model.finding import Finding, Operation, Related

@@ -7,9 +7,10 @@ from collections.abc import Collection, Iterator
 from distlint.checks.execution import body_of
 from distlint.checks.registry import CheckContext
 from distlint.link.abstract import Instance, options_of
-from distlint.link.evaluate import find_argument
+from distlint.link.arguments import find_argument
+from distlint.link.callers import Caller
 from distlint.link.modules import FunctionRef
-from distlint.link.project import Caller, CallSite, Project
+from distlint.link.project import CallSite, Project
 from distlint.link.walking import below, blocks_of, guards_of
 from distlint.model import python as ir
 from distlint.model.span import Span

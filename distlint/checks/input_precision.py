@@ -18,7 +18,7 @@ from distlint.judge.conditions import compile_condition
 from distlint.judge.view import View
 from distlint.judge.wording import compile_template
 from distlint.link.abstract import Instance, options_of
-from distlint.link.evaluate import find_argument
+from distlint.link.arguments import find_argument
 from distlint.link.flow import Bind, Env, Join
 from distlint.link.modules import External, FunctionRef
 from distlint.link.project import CallSite, Project

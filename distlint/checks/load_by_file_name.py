@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from distlint.checks.registry import CheckContext, check
-from distlint.link.evaluate import find_argument
+from distlint.link.arguments import find_argument
 from distlint.link.texts import texts_behind
 from distlint.model import python as ir
 from distlint.model.finding import Finding, FixPlan, Operation, Related, Severity

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from distlint.checks.execution import Execution, body_of
 from distlint.checks.registry import CheckContext, check
-from distlint.link.evaluate import find_argument
+from distlint.link.arguments import find_argument
 from distlint.link.options import parsers_of
 from distlint.link.project import Project
 from distlint.link.walking import below, expressions_of, statements

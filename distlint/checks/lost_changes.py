@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from distlint.checks.execution import body_of
 from distlint.checks.registry import CheckContext, check
-from distlint.link.evaluate import find_argument
+from distlint.link.arguments import find_argument
 from distlint.link.project import CallSite, Project
 from distlint.link.walking import below, statements
 from distlint.model import python as ir

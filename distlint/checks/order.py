@@ -13,7 +13,7 @@ from typing import Any
 from distlint.checks.execution import body_of
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Instance, options_of
-from distlint.link.evaluate import find_argument
+from distlint.link.arguments import find_argument
 from distlint.link.project import CallSite, Project
 from distlint.link.walking import below, calls_in, guards_of
 from distlint.model import python as ir

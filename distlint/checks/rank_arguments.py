@@ -12,7 +12,7 @@ from distlint.checks.execution import body_of
 from distlint.checks.rank_values import UNKNOWN
 from distlint.checks.ranks import FIRST, SECOND, Process, RankView
 from distlint.checks.registry import CheckContext, check
-from distlint.link.evaluate import find_argument
+from distlint.link.arguments import find_argument
 from distlint.link.flow import Bind, Env
 from distlint.link.project import CallSite, Project
 from distlint.link.walking import Guard, asks_for_main, below, calls_in, guards_of, statements

@@ -22,7 +22,7 @@ from distlint.checks.rank_values import (
     unary,
 )
 from distlint.link.abstract import Instance, options_of
-from distlint.link.evaluate import find_argument
+from distlint.link.arguments import find_argument
 from distlint.link.flow import Bind, Env, Join, Store
 from distlint.link.modules import ClassRef, External, FunctionRef, GlobalRef
 from distlint.link.walking import guards_of

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from distlint.checks.execution import body_of
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Abstract, Instance, options_of
-from distlint.link.evaluate import find_argument
+from distlint.link.arguments import find_argument
 from distlint.link.modules import FunctionRef
 from distlint.link.project import CallSite, Project
 from distlint.link.walking import below, blocks_of, statements

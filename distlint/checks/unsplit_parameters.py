@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from distlint.checks.registry import CheckContext, check
 from distlint.judge.conditions import compile_condition
 from distlint.link.abstract import Instance, options_of
-from distlint.link.evaluate import find_argument
+from distlint.link.arguments import find_argument
 from distlint.link.project import CallSite, Project
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.wrapped_calls import unwrapped
 from distlint.link.abstract import Instance, options_of
-from distlint.link.evaluate import find_argument
+from distlint.link.arguments import find_argument
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.project import CallSite, Project
 from distlint.link.walking import below, expressions_of, statements

@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Iterator
 from distlint.checks.execution import body_of
 from distlint.checks.registry import CheckContext
 from distlint.link.abstract import Instance, options_of
-from distlint.link.evaluate import Evaluator, find_argument
+from distlint.link.arguments import find_argument
+from distlint.link.evaluate import Evaluator
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.project import CallSite, Project
 from distlint.link.walking import below, calls_in, statements

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from distlint.link.abstract import Instance, node_of, options_of
-from distlint.link.evaluate import find_argument
+from distlint.link.arguments import find_argument
 from distlint.link.project import CallSite
 from distlint.model import python as ir
 from distlint.model.document import node_value

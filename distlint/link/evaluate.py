@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from distlint.link import arithmetic
 from distlint.link.abstract import (
-    NEVER_CALLED,
     NOTHING,
     Abstract,
     Delayed,
@@ -26,18 +25,18 @@ from distlint.link.abstract import (
     lifted,
     node_of,
     options_of,
-    separate,
     several,
 )
-from distlint.link.calls import call_result, given_arguments, is_static
+from distlint.link.arguments import find_argument
+from distlint.link.calls import call_result, given_arguments
 from distlint.link.chains import in_chain
-from distlint.link.changes import in_doubt, placed
+from distlint.link.changes import placed
 from distlint.link.flow import Env
 from distlint.link.modules import ClassRef, External, FunctionRef, GlobalRef, Target
 from distlint.link.objects import attribute, attribute_of, attributes
+from distlint.link.parameters import parameter_value
 from distlint.link.paths import ProjectPath
 from distlint.link.process_arguments import ARGUMENTS
-from distlint.link.stores import changed_names
 from distlint.link.variables import module_variable
 from distlint.model import python as ir
 from distlint.model.document import Entry, Leaf, Mapping, Node, Sequence, node_value
@@ -53,61 +52,13 @@ MAX_DEPTH = 60
 MAX_STEPS = 800
 """Steps per question; a question that needs more is answered *unknown*."""
 
-MAX_CALLERS = 8
-"""A parameter with more callers than this is unknown."""
+_BUILTIN_NAMES = """
+abs all any bool bytes callable dict enumerate eval exec filter float format frozenset getattr hasattr id input
+int isinstance issubclass iter len list map max min next object open ord pow print range repr reversed round set
+setattr slice sorted str sum super tuple type vars zip
+"""
 
-_BUILTINS = frozenset(
-    [
-        "abs",
-        "all",
-        "any",
-        "bool",
-        "bytes",
-        "callable",
-        "dict",
-        "enumerate",
-        "eval",
-        "exec",
-        "filter",
-        "float",
-        "format",
-        "frozenset",
-        "getattr",
-        "hasattr",
-        "id",
-        "input",
-        "int",
-        "isinstance",
-        "issubclass",
-        "iter",
-        "len",
-        "list",
-        "map",
-        "max",
-        "min",
-        "next",
-        "object",
-        "open",
-        "ord",
-        "pow",
-        "print",
-        "range",
-        "repr",
-        "reversed",
-        "round",
-        "set",
-        "setattr",
-        "slice",
-        "sorted",
-        "str",
-        "sum",
-        "super",
-        "tuple",
-        "type",
-        "vars",
-        "zip",
-    ]
-)
+_BUILTINS = frozenset(_BUILTIN_NAMES.split())
 
 Key = tuple[Any, ...]
 
@@ -530,7 +481,7 @@ class Evaluator:
         function = self.project.function(FunctionRef(frame.file, frame.function))
         for position, parameter in enumerate(function.parameters):
             if parameter.name == name:
-                asked = partial(self._parameter, function, parameter, position, frame, span, names)
+                asked = partial(parameter_value, self, function, parameter, position, frame, span, names)
                 if not names:
                     return asked()
                 # A function that hands its parameter on to itself would be asked for the attribute again and again.
@@ -554,68 +505,7 @@ class Evaluator:
         finally:
             self._entered.discard(place)
 
-    # Parameters --------------------------------------------------------------------------------------------------
-
-    def _parameter(
-        self,
-        function: ir.Function,
-        parameter: ir.Parameter,
-        position: int,
-        frame: Frame,
-        span: Span,
-        names: tuple[str, ...],
-    ) -> Abstract:
-        if function.owner >= 0 and position == 0 and not is_static(function):
-            own = frame.instance or self._own(function, frame, span)
-            return attributes(self, own, names, span)
-        if frame.bound:
-            return attributes(self, self._default(parameter, frame, span), names, span)
-        offset = 1 if function.owner >= 0 and not is_static(function) else 0
-        callers = self.project.callers(FunctionRef(frame.file, frame.function))
-        if not callers or len(callers) > MAX_CALLERS:
-            reason = "is called from too many places" if callers else NEVER_CALLED
-            return Leaf(unknown(f"parameter `{parameter.name}`: the function {reason}", span), span)
-        results = []
-        for caller in callers:
-            outer = self.frame(caller.file, caller.site.function)
-            at = position - offset + caller.shift
-            found = self._from_caller(caller.site.call, function, parameter, at, outer, span, names)
-            if found is None:
-                found = attributes(self, self._default(parameter, frame, span), names, span)
-            results.append(found)
-        return separate(results, span)
-
-    def _from_caller(
-        self,
-        call: ir.Call,
-        function: ir.Function,
-        parameter: ir.Parameter,
-        at: int,
-        outer: Frame,
-        span: Span,
-        names: tuple[str, ...],
-    ) -> Abstract | None:
-        """What a caller gives for a parameter; ``None`` if it leaves it to the default."""
-        state = self.state(outer, call.at)
-        if parameter.kind == "var-keyword":
-            taken = {p.name for p in function.parameters}
-            given = given_arguments(self, call, outer, state)
-            entries = [
-                Entry(n, span, node_of(self.force(d), span)) for n, d in given.keywords.items() if n not in taken
-            ]
-            return Mapping(tuple(entries), span, given.open_keywords)
-        if parameter.kind == "var-positional":
-            given = given_arguments(self, call, outer, state)
-            return Sequence(
-                tuple(node_of(self.force(d), span) for d in given.positional[at:]), span, given.open_positional
-            )
-        expr, _ = find_argument(call, parameter.name, at if parameter.kind != "keyword" else None)
-        if expr is not None:
-            return attribute_of(self, expr, names, outer, state, span)
-        found = self.argument(call, parameter.name, at if parameter.kind != "keyword" else None, outer, state)
-        return attributes(self, found, names, span) if found is not None else None
-
-    def _own(self, function: ir.Function, frame: Frame, span: Span) -> Instance | Reference:
+    def own_instance(self, function: ir.Function, frame: Frame, span: Span) -> Instance | Reference:
         """What ``self`` (or ``cls``) is in a method that nobody is known to call."""
         owner = ClassRef(frame.file, function.owner)
         if any(type(d) is ir.Name and d.id == "classmethod" for d in function.decorators):
@@ -628,21 +518,6 @@ class Evaluator:
             found = self._memo[key] = (made, 0)
         assert isinstance(found[0], Instance)  # noqa: S101 - stored just above
         return found[0]
-
-    def _default(self, parameter: ir.Parameter, frame: Frame, span: Span) -> Abstract:
-        if parameter.default is None:
-            if parameter.kind == "var-keyword":
-                return Mapping((), span)
-            if parameter.kind == "var-positional":
-                return Sequence((), span)
-            return Leaf(unknown(f"parameter `{parameter.name}` is not given", span), span)
-        function = self.project.function(FunctionRef(frame.file, frame.function))
-        outer = frame.outer or self.frame(frame.file, function.parent)
-        value = self.evaluate(parameter.default, outer, self.state(outer, parameter.default.at))
-        if isinstance(value, Mapping | Sequence) and parameter.name in changed_names(function.body):
-            # The default is one object for all calls.
-            return in_doubt(value, (), span)
-        return value
 
     # Attributes --------------------------------------------------------------------------------------------------
 
@@ -685,21 +560,3 @@ class Evaluator:
             root = ""
         steps = (part if str(part).startswith(".") else f"[{part}]" for part in instance.part if part != "self")
         return f"{root}()" + "".join(map(str, steps))
-
-
-def find_argument(call: ir.Call, name: str, position: int | None) -> tuple[ir.Expr | None, bool]:
-    """The expression given for a parameter, and whether its absence is certain.
-
-    It is certain where nothing is spread with ``*`` or ``**``.
-    """
-    for keyword in call.keywords:
-        if keyword.name == name:
-            return keyword.value, True
-    spread = any(keyword.name is None for keyword in call.keywords)
-    if position is not None and position >= 0:
-        for index, argument in enumerate(call.args[: position + 1]):
-            if type(argument) is ir.Starred:
-                return None, False
-            if index == position:
-                return argument, True
-    return None, not spread and not any(type(argument) is ir.Starred for argument in call.args)

@@ -182,7 +182,7 @@ class _Search:
             self.found.add(Origin("name", target.name, span))
 
     def _argument(self, ref: FunctionRef, definition: ir.Function, name: str, position: int, depth: int) -> None:
-        from distlint.link.evaluate import find_argument
+        from distlint.link.arguments import find_argument
 
         offset = 1 if definition.owner >= 0 else 0
         callers = self._project.callers(ref)

@@ -95,7 +95,7 @@ def is_parser(evaluator: Evaluator, instance: Instance) -> bool:
 
 def dataclasses_of(evaluator: Evaluator, parser: Instance) -> list[ClassRef | External] | None:
     """The dataclasses that a parser is made from; ``None`` if they can't be told."""
-    from distlint.link.evaluate import find_argument
+    from distlint.link.arguments import find_argument
 
     given, _ = find_argument(parser.call, "dataclass_types", 0)
     if given is None:
@@ -143,7 +143,7 @@ def _commands_of(evaluator: Evaluator, receiver: Abstract) -> frozenset[str] | N
 
 def _note_group(option: Option, evaluator: Evaluator, receiver: Abstract) -> None:
     """Enters the mutually exclusive group that an option is added to."""
-    from distlint.link.evaluate import find_argument
+    from distlint.link.arguments import find_argument
 
     groups = [one for one in options_of(lifted(receiver)) if isinstance(one, Instance)]
     if len(groups) != 1 or method_of(groups[0]) != "add_mutually_exclusive_group":

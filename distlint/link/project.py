@@ -10,11 +10,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from distlint.link.callers import Caller, callers_of
 from distlint.link.evaluate import Evaluator
 from distlint.link.flow import Flow, flow_of
 from distlint.link.modules import ClassRef, FunctionRef, ModuleTable
 from distlint.link.paths import ProjectPath, folders_around, resolve_path
-from distlint.link.starters import STARTERS, started_call
 from distlint.link.stores import (
     OutsideStore,
     changed_attributes,
@@ -43,9 +43,6 @@ if TYPE_CHECKING:
     from distlint.link.inference import Inference
     from distlint.link.parsers import ParserIndex
 
-MAX_CANDIDATES = 40
-"""A method name with more call sites than this is not followed to its callers."""
-
 
 class CallSite(NamedTuple):
     """A call in a file, with the library name of what it calls where that is known."""
@@ -58,17 +55,6 @@ class CallSite(NamedTuple):
     def span(self) -> Span:
         """Where the call stands."""
         return ir.unpack(self.site.call.at, self.file)
-
-
-class Caller(NamedTuple):
-    """A call of a project function.
-
-    ``shift`` is added to a parameter's position to find its argument (1 behind ``partial(f, ...)``).
-    """
-
-    file: str
-    site: ir.Site
-    shift: int = 0
 
 
 _CONFIGURATIONS = (SourceKind.JSON, SourceKind.YAML, SourceKind.TOML)
@@ -359,86 +345,8 @@ class Project:
         """The call sites of a project function, as far as they can be told."""
         if ref not in self._callers:
             self._callers[ref] = ()  # a function whose callers are being looked for has none yet
-            self._callers[ref] = tuple(self._find_callers(ref))
+            self._callers[ref] = tuple(callers_of(self, ref))
         return self._callers[ref]
-
-    def _find_callers(self, ref: FunctionRef) -> Iterator[Caller]:
-        function = self.function(ref)
-        owner = ClassRef(ref.file, function.owner) if function.owner >= 0 else None
-        if owner is not None and function.name == "__init__":
-            name = self.class_(owner).name
-            yield from (
-                Caller(c.file, c.site)
-                for c in self.sites(name)
-                if self.modules.resolve(c.site.call.func, c.file) == owner
-            )
-            yield from self._super_calls(owner)
-        elif owner is not None:
-            yield from self._method_callers(ref, owner, function.name)
-        else:
-            for found in self._named_sites(function.name):
-                if self._refers(found.site.call.func, found, ref):
-                    yield Caller(found.file, found.site)
-            for found in self.sites("partial"):
-                call = found.site.call
-                if call.args and self._refers(call.args[0], found, ref):
-                    yield Caller(found.file, found.site, 1)
-            for name in sorted(STARTERS):
-                for found in self.sites(name):
-                    started = started_call(found.site.call, name)
-                    if started is not None and self._refers(started.func, found, ref):
-                        yield Caller(found.file, ir.Site(started, found.site.function), STARTERS[name])
-
-    def _named_sites(self, name: str) -> Iterator[CallSite]:
-        """Calls under a function's own name, and under names that it is imported as."""
-        names = {name}
-        for file in self.python_files:
-            module = self.facts[file].module
-            names |= {item.alias for item in module.imports if item.name == name} if module is not None else set()
-        for one in sorted(names):
-            yield from self.sites(one)
-
-    def _refers(self, expr: ir.Expr, found: CallSite, ref: FunctionRef) -> bool:
-        """Whether an expression at a call site names a function.
-
-        At module level, or a function nested around the call.
-        """
-        if self.modules.resolve(expr, found.file) == ref:
-            return True
-        if type(expr) is not ir.Name or found.file != ref.file or expr.id != self.function(ref).name:
-            return False
-        around = found.site.function
-        while around >= 0 and around != self.function(ref).parent:
-            around = self.module(found.file).functions[around].parent
-        return around >= 0
-
-    def _super_calls(self, owner: ClassRef) -> Iterator[Caller]:
-        for found in self.sites("__init__"):
-            func = found.site.call.func
-            if type(func) is ir.Attribute and type(func.base) is ir.Call and found.site.function >= 0:
-                around = self.module(found.file).functions[found.site.function]
-                if around.owner >= 0 and any(
-                    self.modules.resolve(base, found.file) == owner
-                    for base in self.module(found.file).classes[around.owner].bases
-                ):
-                    yield Caller(found.file, found.site)
-
-    def _method_callers(self, ref: FunctionRef, owner: ClassRef, name: str) -> Iterator[Caller]:
-        from distlint.link.abstract import Instance, options_of
-
-        sites = self.sites(name)
-        if len(sites) > MAX_CANDIDATES:
-            return
-        evaluator = self.evaluator(None)
-        for found in sites:
-            func = found.site.call.func
-            if type(func) is not ir.Attribute:
-                continue
-            for option in options_of(evaluator.ask(func.base, found.file, found.site.function)):
-                if isinstance(option, Instance) and isinstance(option.callee, ClassRef):
-                    if self.modules.method(option.callee, name) == ref:
-                        yield Caller(found.file, found.site)
-                        break
 
     # Runs --------------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distlint.link.abstract import node_of
-from distlint.link.evaluate import find_argument
+from distlint.link.arguments import find_argument
 from distlint.link.program_environment import program_environment
 from distlint.link.shell_commands import EvaluatedWord
 from distlint.link.shell_values import Chunk, Hole, Text

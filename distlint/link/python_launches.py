@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from distlint.link.evaluate import find_argument
+from distlint.link.arguments import find_argument
 from distlint.link.modules import FunctionRef
 from distlint.link.process_counts import product, quotient
 from distlint.link.process_loops import joins_job, loop_count

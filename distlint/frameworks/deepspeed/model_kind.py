@@ -45,7 +45,7 @@ def pipeline_stages(project: Project, model: Value, run: Run | None) -> Value:
 
 def has_experts(project: Project, engine: CallSite, run: Run | None) -> Value:
     """Whether the model is of a project class that makes an expert layer whenever it is made."""
-    from distlint.link.evaluate import find_argument
+    from distlint.link.arguments import find_argument
 
     layers = list(project.calls_to({EXPERTS}))
     if not layers:

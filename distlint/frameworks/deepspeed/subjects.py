@@ -205,7 +205,7 @@ def _add_call(project: Project, use: Use, settings: dict[str, Setting], names: d
     assert use.call is not None  # noqa: S101 - tested by the caller
     arguments, is_open = argument_settings(project, use.call, INITIALIZE_SIGNATURE, use.run)
     from distlint.frameworks.general import argument_value
-    from distlint.link.evaluate import find_argument
+    from distlint.link.arguments import find_argument
 
     for position, name in enumerate(INITIALIZE_SIGNATURE):
         if name not in CALL_ARGUMENTS:

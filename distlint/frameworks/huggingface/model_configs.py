@@ -84,7 +84,7 @@ def model_of(project: Project, run: Run | None, words: dict[str, Value]) -> Mode
 
 
 def _loaded(project: Project, run: Run) -> list[Value]:
-    from distlint.link.evaluate import find_argument
+    from distlint.link.arguments import find_argument
     from distlint.model import python as ir
 
     closure = project.closure(run.script_file)

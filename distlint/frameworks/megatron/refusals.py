@@ -154,48 +154,15 @@ def _parser(project: Project, launch: Launch, read: CommandSettings, versions: V
     return Parser(table, read.flavour, indexes, pinned, own, copied, program)
 
 
-_USUAL = frozenset(
-    {"torch", "numpy", "megatron", "transformers", "apex", "einops", "tqdm", "wandb", "packaging", "deepspeed"}
-    | {"datasets", "nltk", "yaml", "triton", "transformer_engine", "modelopt", "torchvision", "PIL", "nvtx"}
-    | {
-        "energon_util",
-        "simpy",
-        "webdataset",
-        "scipy",
-        "requests",
-        "soundfile",
-        "jsonlines",
-        "diskcache",
-        "pandas",
-        "psutil",
-    }
-    | {
-        "flask",
-        "flask_restful",
-        "h5py",
-        "matplotlib",
-        "mamba_ssm",
-        "flash_attn",
-        "accelerate",
-        "safetensors",
-        "tiktoken",
-        "regex",
-    }
-    | {
-        "huggingface_hub",
-        "peft",
-        "omegaconf",
-        "hydra",
-        "click",
-        "rich",
-        "pydantic",
-        "setuptools",
-        "pkg_resources",
-        "mlflow",
-        "evaluate",
-    }
-    | {"nvidia_resiliency_ext", "nvdlfw_inspect", "sentencepiece", "tokenizers", "tensorboard", "one_logger"}
-)
+_USUAL_NAMES = """
+accelerate apex click datasets deepspeed diskcache einops energon_util evaluate flash_attn flask flask_restful
+h5py huggingface_hub hydra jsonlines mamba_ssm matplotlib megatron mlflow modelopt nltk numpy nvdlfw_inspect
+nvidia_resiliency_ext nvtx omegaconf one_logger packaging pandas peft PIL pkg_resources psutil pydantic regex
+requests rich safetensors scipy sentencepiece setuptools simpy soundfile tensorboard tiktoken tokenizers torch
+torchvision tqdm transformer_engine transformers triton wandb webdataset yaml
+"""
+
+_USUAL = frozenset(_USUAL_NAMES.split())
 """Packages whose import does not change Megatron's parser, even where nothing of them is used."""
 
 
