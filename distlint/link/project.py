@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distlint.link.callers import Caller, callers_of
 from distlint.link.evaluate import Evaluator
-from distlint.link.flow import Flow, flow_of
+from distlint.link.flow import Flow
+from distlint.link.flow_walk import flow_of
 from distlint.link.modules import ClassRef, FunctionRef, ModuleTable
 from distlint.link.paths import ProjectPath, folders_around, resolve_path
 from distlint.link.stores import (

@@ -1,0 +1,419 @@
+"""Walks a body once and makes its flow: a step for each thing that a name gets, loses or is handed to."""
+
+from __future__ import annotations
+
+from distlint.link.aliases import Aliases
+from distlint.link.flow import BINDS, CHANGES, HANDS, Assume, Bind, Env, Flow, Join, Store, Touched
+from distlint.link.walking import access_path, effects_in, literal_items, name_behind_calls, statements
+from distlint.model import python as ir
+
+MAX_UNROLLED = 120
+"""Statements that a body gains at most by loops over literals, which are walked once per item."""
+
+
+def flow_of(body: tuple[ir.Stmt, ...], module: ir.Module | None = None, *, nested: bool = False) -> Flow:
+    """The flow of a function's or module's body.
+
+    ``module`` names the definitions inside it, ``nested`` says that it is a function's.
+    """
+    flow = Flow(Env(None), None)
+    flow.exit = _Walker(flow, module, nested=nested).block(body, flow.entry)
+    flow.bound -= flow.outer
+    return flow
+
+
+class _Walker:
+    def __init__(self, flow: Flow, module: ir.Module | None, *, nested: bool) -> None:
+        self._flow = flow
+        self._module = module
+        self._nested = nested
+        self._touched: list[Touched] = [flow.assigned]
+        self._breaks: list[list[Env]] = []
+        self._continues: list[list[Env]] = []
+        self._trails: list[list[Env]] = []
+        self._aliases = Aliases()
+        self._marking = True
+        self._unrolled = 0
+
+    # Steps -------------------------------------------------------------------------------------------------------
+
+    def bind(
+        self,
+        state: Env,
+        name: str,
+        expr: ir.Expr | ir.Stmt | None,
+        part: tuple[int | str, ...] = (),
+        at: Env | None = None,
+    ) -> Env:
+        for touched in self._touched:
+            touched.add(name)
+            touched.how.add(name + BINDS)
+        self._flow.bound.add(name)
+        return self._step(Bind(state, name, expr, part, at))
+
+    def store(
+        self, state: Env, name: str, path: tuple[ir.Expr | str, ...], action: str, expr: ir.Expr, at: Env | None = None
+    ) -> Env:
+        """A change of the object behind a name, and of what other names may mean the same object."""
+        at = at or state
+        state = self._store(state, name, path, action, expr, at)
+        if action != "call":
+            for change in self._aliases.changes(name, path, action, expr):
+                state = self._store(state, *change, at)
+        return state
+
+    def _store(
+        self, state: Env, name: str, path: tuple[ir.Expr | str, ...], action: str, expr: ir.Expr, at: Env
+    ) -> Env:
+        first = path[0] if path else None
+        how = HANDS if action == "call" and first is None else first if isinstance(first, str) else CHANGES
+        for touched in self._touched:
+            touched.add(name)
+            touched.how.add(name + how)
+        return self._step(Store(state, name, path, action, expr, at))
+
+    def _step(self, step: Env) -> Env:
+        for trail in self._trails:
+            trail.append(step)
+        return step
+
+    # Statements --------------------------------------------------------------------------------------------------
+
+    def block(self, body: tuple[ir.Stmt, ...], state: Env | None) -> Env | None:
+        for statement in body:
+            if state is None:
+                return None
+            if self._marking:
+                self._flow.mark(statement.at, state)
+            state = self.statement(statement, state)
+        return state
+
+    def statement(self, statement: ir.Stmt, state: Env) -> Env | None:
+        if isinstance(statement, ir.Assign):
+            return self._assign(statement, state)
+        if isinstance(statement, ir.Evaluate):
+            return self._effects(statement.value, state)
+        if isinstance(statement, ir.If):
+            return self._if(statement, state)
+        if isinstance(statement, ir.For | ir.While):
+            return self._loop(statement, state)
+        if isinstance(statement, ir.With):
+            return self._with(statement, state)
+        if isinstance(statement, ir.Try):
+            return self._try(statement.body, statement.handlers, statement.orelse, statement.final, state)
+        if isinstance(statement, ir.Match):
+            return self._match(statement, state)
+        if isinstance(statement, ir.AugAssign):
+            return self._augmented(statement, state)
+        if isinstance(statement, ir.Return):
+            self._flow.returns.append((statement, state))
+            self._flow.left.append(self._effects(statement.value, state) if statement.value is not None else state)
+            return None
+        if isinstance(statement, ir.Jump):
+            return self._jump(statement, state)
+        if isinstance(statement, ir.Define):
+            return self._define(statement, state)
+        return state
+
+    def _define(self, statement: ir.Define, state: Env) -> Env:
+        """A definition at module level is found by its name alone, unless it may be one of several."""
+        if self._module is None or not (self._nested or len(self._touched) > 1):
+            return state
+        if statement.kind == "class":
+            return self.bind(state, self._module.classes[statement.index].name, statement)
+        function = self._module.functions[statement.index]
+        for inner in statements(function.body):
+            if isinstance(inner, ir.Jump) and inner.kind == "nonlocal":
+                # The function may set these whenever somebody calls it.
+                for name in inner.values:
+                    state = self.bind(state, name.id, None, ("?",)) if isinstance(name, ir.Name) else state
+        return self.bind(state, function.name, statement)
+
+    def _assign(self, statement: ir.Assign, state: Env) -> Env:
+        value = statement.value
+        if value is None:
+            return state
+        at = state
+        state = self._effects(value, state)
+        if any(type(part) is ir.Wrapped and part.kind == ":=" for part in effects_in(value)):
+            at = state
+        for target in statement.targets:
+            state = self._target(target, value, (), state, at)
+        return state
+
+    def _target(
+        self, target: ir.Expr, value: ir.Expr, part: tuple[int | str, ...], state: Env, at: Env | None = None
+    ) -> Env:
+        if type(target) is ir.Name:
+            self._aliases.bound(target.id, value, part)
+            return self.bind(state, target.id, value, part, at)
+        if type(target) is ir.ListDisplay:
+            count = len(target.items)
+            rest = next((i for i, item in enumerate(target.items) if type(item) is ir.Starred), count)
+            for index, item in enumerate(target.items):
+                if type(item) is ir.Starred:
+                    state = self._target(item.value, value, (*part, f":{index}:{index - count + 1}"), state, at)
+                else:
+                    state = self._target(item, value, (*part, index if index < rest else index - count), state, at)
+            return state
+        root, path = access_path(target)
+        if root and path:
+            self._aliases.stored(root, value)
+            taken = _part_of(value, part, target.at)
+            return self.store(state, root, path, "set" if taken is not None else "unknown", taken or value, at)
+        behind = name_behind_calls(target)
+        return self.store(state, behind, (), "unknown", value, at) if behind else state
+
+    def _augmented(self, statement: ir.AugAssign, state: Env) -> Env:
+        state = self._effects(statement.value, state)
+        if type(statement.target) is ir.Name:
+            return self.bind(state, statement.target.id, statement, (statement.operator + "=",))
+        root, path = access_path(statement.target)
+        if root and path:
+            # What the place held before is read, so the change is the assignment of an operation.
+            made = ir.Operation((statement.operator,), (statement.target, statement.value), statement.at)
+            return self.store(state, root, path, "set", made)
+        return state
+
+    # Expressions -------------------------------------------------------------------------------------------------
+
+    def _effects(self, value: ir.Expr, state: Env) -> Env:
+        """The names that an expression binds and the objects that it changes, in the order of evaluation."""
+        for part in effects_in(value):
+            if type(part) is ir.Wrapped:
+                if part.kind == ":=" and part.value is not None:
+                    state = self.bind(state, part.target, part.value)
+                elif part.kind.startswith("yield"):
+                    self._flow.has_yield = True
+            elif type(part) is ir.Call:
+                state = self._call(part, state)
+        return state
+
+    def _call(self, call: ir.Call, state: Env) -> Env:
+        func = call.func
+        if type(func) is ir.Name:
+            if func.id in _HARMLESS:
+                return state
+            if func.id == "setattr" and len(call.args) == 3:
+                return self._setattr(call, state)
+        elif type(func) is ir.Attribute and func.name in _MUTATORS:
+            root, path = access_path(func.base)
+            if root:
+                return self.store(state, root, path, func.name, call)
+            behind = name_behind_calls(func.base)
+            if behind:
+                return self.store(state, behind, (), "unknown", call)
+        for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
+            root, path = access_path(argument.value if type(argument) is ir.Starred else argument)
+            if root and len(path) <= 2:
+                state = self.store(state, root, path, "call", call)
+        return state
+
+    def _setattr(self, call: ir.Call, state: Env) -> Env:
+        root, path = access_path(call.args[0])
+        name = call.args[1]
+        if not root:
+            return state
+        if type(name) is ir.Constant and isinstance(name.value, str):
+            return self.store(state, root, (*path, "." + name.value), "set", call.args[2])
+        return self.store(state, root, (*path, ".*"), "set", call.args[2])
+
+    # Branches ----------------------------------------------------------------------------------------------------
+
+    def _arm(self, body: tuple[ir.Stmt, ...], state: Env) -> Env | None:
+        self._aliases.enter()
+        end = self.block(body, state)
+        self._aliases.leave()
+        return end
+
+    def _if(self, statement: ir.If, state: Env) -> Env | None:
+        state = self._effects(statement.test, state)
+        touched = Touched()
+        self._touched.append(touched)
+        taken = self._arm(statement.body, Assume(state, statement.test, True))
+        other = self._arm(statement.orelse, Assume(state, statement.test, False))
+        self._touched.pop()
+        if taken is None or other is None:
+            return taken or other
+        return Join(state, [taken, other], touched, statement.test)
+
+    def _match(self, statement: ir.Match, state: Env) -> Env | None:
+        """The cases as a chain of tests; a pattern that is no plain value may match or not."""
+        state = self._effects(statement.subject, state)
+        tests: list[tuple[ir.Expr | None, tuple[ir.Stmt, ...]]] = []
+        rest: tuple[ir.Stmt, ...] = ()
+        for pattern, guard, body in statement.cases:
+            if type(pattern) is ir.Name and guard is None:
+                rest = body
+                break
+            tests.append((_case_test(statement.subject, pattern, guard), body))
+        touched = Touched()
+        self._touched.append(touched)
+        states: list[Env] = [state]
+        arms: list[Env | None] = []
+        for test, body in tests:
+            arms.append(self._arm(body, Assume(states[-1], test, True) if test is not None else states[-1]))
+            states.append(Assume(states[-1], test, False) if test is not None else states[-1])
+        end = self._arm(rest, states[-1])
+        self._touched.pop()
+        for (test, _), arm, before in reversed(list(zip(tests, arms, states, strict=False))):
+            if arm is None or end is None:
+                end = arm or end
+            else:
+                end = Join(before, [arm, end], touched, test)
+        return end
+
+    def _loop(self, statement: ir.For | ir.While, state: Env) -> Env | None:
+        state = self._effects(statement.iterable if isinstance(statement, ir.For) else statement.test, state)
+        items = literal_items(statement) if isinstance(statement, ir.For) else None
+        touched = Touched()
+        self._touched.append(touched)
+        self._breaks.append([])
+        self._continues.append([])
+        self._aliases.enter()
+        # The loop's head is a join of the way in and the way back; the latter is filled in after the body was walked.
+        head = Join(state, [state], touched)
+        inner: Env = head
+        if isinstance(statement, ir.For):
+            inner = self._target(statement.target, statement.iterable, ("*",), head)
+        else:
+            inner = Assume(head, statement.test, True)
+        end = self.block(statement.body, inner)
+        self._aliases.leave()
+        ends = self._breaks.pop()
+        again = self._continues.pop()
+        head.branches += again if end is None else [end, *again]
+        unrolled = self._unroll(statement, items, state) if items is not None and not ends and not again else None
+        after = self.block(statement.orelse, unrolled or head)
+        self._touched.pop()
+        exits = ends + ([after] if after is not None and not _endless(statement) else [])
+        if not exits:
+            return None
+        return exits[0] if len(exits) == 1 else Join(state, exits, touched)
+
+    def _unroll(self, statement: ir.For | ir.While, items: list[ir.Expr], state: Env) -> Env | None:
+        """The state after a loop over a literal, its body walked once per item.
+
+        ``None`` if that is too much or the body leaves early.
+        """
+        size = len(items) * len(statement.body)
+        if not isinstance(statement, ir.For) or self._unrolled + size > MAX_UNROLLED or not self._marking:
+            return None
+        self._unrolled += size
+        self._marking = False
+        returns = len(self._flow.returns)
+        walked: Env | None = state
+        for item in items:
+            if walked is not None:
+                walked = self.block(statement.body, self._target(statement.target, item, (), walked))
+        self._marking = True
+        del self._flow.returns[returns:], self._flow.left[returns:]
+        return walked
+
+    def _with(self, statement: ir.With, state: Env) -> Env | None:
+        for context, bound in statement.items:
+            state = self._effects(context, state)
+            if bound is not None:
+                state = self._target(bound, context, ("enter",), state)
+        if any(_suppresses(context) for context, _ in statement.items):
+            return self._try(statement.body, ((None, "", ()),), (), (), state)
+        return self.block(statement.body, state)
+
+    def _try(
+        self,
+        body: tuple[ir.Stmt, ...],
+        handlers: tuple[tuple[ir.Expr | None, str, tuple[ir.Stmt, ...]], ...],
+        orelse: tuple[ir.Stmt, ...],
+        final: tuple[ir.Stmt, ...],
+        state: Env,
+    ) -> Env | None:
+        touched = Touched()
+        self._touched.append(touched)
+        trail: list[Env] = []
+        self._trails.append(trail)
+        end = self._arm(body, state)
+        self._trails.pop()
+        # A handler starts after any of the body's steps, or before all of them.
+        middle = Join(state, [state, *trail], touched, anywhere=True) if trail else state
+        ends = []
+        for _, name, handler in handlers:
+            ends.append(self._arm(handler, self.bind(middle, name, None, ("?",)) if name else middle))
+        ends.append(self.block(orelse, end))
+        self._touched.pop()
+        alive = [one for one in ends if one is not None]
+        if not alive:
+            self.block(final, middle)
+            return None
+        joined = alive[0] if len(alive) == 1 else Join(state, alive, touched)
+        return self.block(final, joined)
+
+    def _jump(self, statement: ir.Jump, state: Env) -> Env | None:
+        if statement.kind == "del":
+            for target in statement.values:
+                root, path = access_path(target)
+                if root and path:
+                    state = self.store(state, root, path, "delete", target)
+                elif root:
+                    state = self.bind(state, root, None, ("?",))
+            return state
+        if statement.kind == "break":
+            if self._breaks:
+                self._breaks[-1].append(state)
+            return None
+        if statement.kind == "continue":
+            if self._continues:
+                self._continues[-1].append(state)
+            return None
+        if statement.kind in ("global", "nonlocal"):
+            self._flow.outer.update(name.id for name in statement.values if type(name) is ir.Name)
+        return None if statement.kind == "raise" else state
+
+
+def _case_test(subject: ir.Expr, pattern: ir.Expr | None, guard: ir.Expr | None) -> ir.Expr | None:
+    """The condition of a case as an expression; ``None`` for a pattern that takes the subject apart."""
+    if pattern is None or type(pattern) is ir.Name or guard is not None:
+        return None
+    operator = "in" if type(pattern) is ir.ListDisplay else "is" if _is_singleton(pattern) else "=="
+    return ir.Operation((operator,), (subject, pattern), pattern.at)
+
+
+def _is_singleton(pattern: ir.Expr) -> bool:
+    return type(pattern) is ir.Constant and (pattern.value is None or isinstance(pattern.value, bool))
+
+
+def _endless(statement: ir.For | ir.While) -> bool:
+    test = statement.test if isinstance(statement, ir.While) else None
+    return type(test) is ir.Constant and bool(test.value)
+
+
+def _suppresses(context: ir.Expr) -> bool:
+    """Whether a context manager swallows exceptions, so that its body may be left anywhere."""
+    if type(context) is not ir.Call:
+        return False
+    func = context.func
+    return (func.name if type(func) is ir.Attribute else func.id if type(func) is ir.Name else "") == "suppress"
+
+
+_MUTATOR_NAMES = """
+update setdefault pop clear popitem append extend insert remove sort reverse add discard __setitem__
+"""
+
+_MUTATORS = frozenset(_MUTATOR_NAMES.split())
+
+_HARMLESS_NAMES = """
+print len range int str float bool isinstance issubclass type max min sorted list tuple dict set frozenset
+enumerate zip getattr hasattr any all sum abs repr round open super iter next id map filter format vars callable
+hash reversed ValueError RuntimeError TypeError KeyError Exception AssertionError NotImplementedError
+"""
+
+_HARMLESS = frozenset(_HARMLESS_NAMES.split())
+"""Built-in functions that change nothing of what they are given."""
+
+
+def _part_of(value: ir.Expr, part: tuple[int | str, ...], at: ir.Position) -> ir.Expr | None:
+    """What a target that stands in a tuple gets of the value: ``value[0]``; ``None`` behind a star."""
+    for step in part:
+        if not isinstance(step, int) or step < 0:
+            return None
+        value = ir.Subscript(value, ir.Constant(step, at), at)
+    return value
