@@ -12,9 +12,12 @@ SPEC = FrameworkSpec(
     name="huggingface",
     prefix="HF",
     packages=("transformers", "accelerate", "trl", "peft", "datasets"),
-    modules=("transformers", "accelerate", "trl", "peft"),
+    modules=("transformers", "accelerate", "trl", "peft", "bitsandbytes"),
     literals=(
         b"accelerat",
+        # whatever imports these may use what only some releases have
+        *(b"import transformers", b"from transformers", b"import peft", b"from peft", b"import trl", b"from trl"),
+        b"bitsandbytes",
         b"TrainingArguments",
         b"HfArgumentParser",
         b"HfDeepSpeedConfig",
