@@ -24,6 +24,7 @@ from enum import IntEnum
 from functools import cache
 from typing import TYPE_CHECKING
 
+from distlint.knowledge.distributions import CUDA, TOOLKIT
 from distlint.model.facts import FileFacts
 from distlint.model.pin import Pin
 from distlint.model.record import dataclass
@@ -150,7 +151,7 @@ class Environments:
         return self._resolved[key]
 
     def _resolve(self, package: str, folder: str, script: str) -> _Resolution:
-        from distlint.link.version_sets import PYTHONS, known_versions, possible_versions
+        from distlint.link.version_sets import NO_PACKAGES, PYTHONS, known_versions, possible_versions
 
         if package in self._overrides:
             wanted = Pin(package, self._overrides[package], Span("", 1, 1, 1, 1), "override")
@@ -161,7 +162,7 @@ class Environments:
         chosen = self._choose(package, folder)
         if chosen:
             return self._union(package, folder, chosen)
-        return _Resolution((), known_versions(package) or None, False)
+        return _Resolution((), None if package in NO_PACKAGES else known_versions(package) or None, False)
 
     def _choose(self, package: str, folder: str) -> list[_Source]:
         """The sources that decide on a package; empty if no file says anything about it."""
@@ -200,10 +201,15 @@ class Environments:
         """The minor versions of Python that a folder's files may run with, as far as the project says so."""
         from distlint.link.version_sets import PYTHONS, pythons_allowed
 
-        sources = self._choose("python", folder)
-        asked = [pin.specifier for source in sources for pin in source.pins["python"]]
-        # Several files that each name their own Python are alternatives: only one of them can be believed.
-        return pythons_allowed(asked) if len(asked) == 1 else PYTHONS
+        if "python" in self._overrides:
+            return pythons_allowed([self._overrides["python"]])
+        found: set[str] = set()
+        for source in self._choose("python", folder):
+            pins = source.pins["python"]
+            for joint in [[pin] for pin in pins] if source.alternatives else [pins]:
+                found.update(pythons_allowed("" if pin.dynamic else pin.specifier for pin in joint))
+        # Several files that each name their own Python are alternatives.
+        return tuple(python for python in PYTHONS if python in found) or PYTHONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,6 +388,9 @@ def _joint_pins(package: str, source: _Source) -> list[list[Pin]]:
     from distlint.link.version_sets import PYTHONS, possible_versions, says_something
 
     pins = source.pins[package]
+    if package in (CUDA, TOOLKIT):
+        # Indexes for several versions of CUDA are there to choose from.
+        return [[pin] for pin in [pin for pin in pins if not pin.environment.endswith("#image")] or pins]
     if not source.alternatives:
         return [pins]
     images = [pin for pin in pins if pin.environment.endswith("#image")]

@@ -10,12 +10,16 @@ from packaging.markers import InvalidMarker, Marker
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
+from distlint.knowledge.distributions import CUDA, TOOLKIT, cuda_releases
 from distlint.knowledge.releases import releases
 from distlint.model.pin import Pin
 from distlint.read.pins.urls import package_of_url
 
 PYTHONS = tuple(f"3.{minor}" for minor in range(6, 16))
 """The Python versions that a marker is tried with where the project does not say which it uses."""
+
+NO_PACKAGES = frozenset({"python", CUDA, TOOLKIT})
+"""Names among the pins that an installer brings no release of: without a pin nothing is known of their version."""
 
 _PLATFORMS = (
     ("linux", "Linux", "posix", "x86_64"),
@@ -61,18 +65,25 @@ def matches(version: Version, specifier: str) -> bool | None:
 @cache
 def known_versions(package: str) -> tuple[Version, ...]:
     """The releases of a package, oldest first."""
+    if package == "python":
+        return tuple(Version(text) for text in PYTHONS)
+    if package in (CUDA, TOOLKIT):
+        return tuple(Version(text) for text in cuda_releases())
     return tuple(Version(text) for text in releases(package))
 
 
 def pythons_allowed(specifiers: Iterable[str]) -> tuple[str, ...]:
     """The minor versions of Python of which all specifiers allow some patch release; ``PYTHONS`` if none is left."""
-    wanted = [_specifier_set(text) for text in specifiers if _is_specifier(text)]
-    left = [
+    return _minors([_specifier_set(text) for text in specifiers if _is_specifier(text)]) or PYTHONS
+
+
+def _minors(wanted: Sequence[SpecifierSet]) -> tuple[str, ...]:
+    """The minor versions of Python of which all specifiers allow some patch release."""
+    return tuple(
         minor
         for minor in PYTHONS
         if all(any(one.contains(f"{minor}.{patch}") for patch in (0, 5, 12, 99)) for one in wanted)
-    ]
-    return tuple(left) or PYTHONS
+    )
 
 
 def says_something(pin: Pin) -> bool:
@@ -101,6 +112,8 @@ def _satisfying(package: str, specifier: str) -> frozenset[Version]:
     if not _is_specifier(specifier):
         return frozenset()
     wanted = _specifier_set(specifier)
+    if package == "python" and not _named_versions(specifier):
+        return frozenset(Version(text) for text in _minors([wanted]))
     candidates = {*known_versions(package), *_named_versions(specifier)}
     return frozenset(version for version in candidates if wanted.contains(version, prereleases=True))
 

@@ -88,7 +88,7 @@ def test_an_include_from_the_network_is_left_out():
     ],
 )
 def test_addresses_tell_the_package(line, name):
-    (pin,) = read_requirements(line, "r.txt").pins
+    pin, *_ = read_requirements(line, "r.txt").pins
     assert (pin.name, pin.specifier) == (name, "")
     assert pin.url
     assert not read_requirements(line, "r.txt").errors

@@ -118,6 +118,7 @@ def test_a_lock_of_uv():
     assert [(pin.name, pin.specifier, pin.origin) for pin in reading.pins] == [
         ("flash-attn", "==2.5.6", "lock"),
         ("torch", "==2.1.0+cu121", "lock"),
+        ("cuda", "==12.1.*", "lock"),
     ]
     assert LineIndex(UV).slice(reading.pins[1].span) == 'version = "2.1.0+cu121"'
 

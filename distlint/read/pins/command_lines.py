@@ -6,9 +6,8 @@ import re
 from collections.abc import Sequence
 
 from distlint.model.span import Span
-from distlint.read.pins.conda import conda_requirement
+from distlint.read.pins.conda import add_conda
 from distlint.read.pins.reading import Collector, PinReading
-from distlint.read.pins.requirement import RequirementError
 
 Words = Sequence[tuple[str | None, Span]]
 """The words of one command, quotes removed; ``None`` for a word that is not known."""
@@ -152,7 +151,4 @@ def _read_conda(words: Words, collector: Collector) -> None:
         if text.startswith("-"):
             at += text in _CONDA_VALUES
             continue
-        try:
-            collector.add_parsed(conda_requirement(text), span)
-        except RequirementError as error:
-            collector.error(span, str(error))
+        add_conda(text, span, collector)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from distlint.knowledge.distributions import image_version
 from distlint.model.span import LineIndex
 from distlint.read.pins.command_lines import pins_from_words
 from distlint.read.pins.joined import JoinedText
 from distlint.read.pins.reading import Collector, PinReading
-from distlint.read.pins.requirement import Requirement
 from distlint.read.pins.shell_text import TextWord, split_commands
 
 IMAGE_GROUP = "image"
@@ -69,12 +67,9 @@ def _read_image(instruction: Instruction, variables: dict[str, str], collector: 
     line = instruction.line
     for command in split_commands(line.text[instruction.start :], variables):
         words = [word for word in command if not (word.text or "").startswith("--")]
-        found = image_version(words[0].text) if words and words[0].text else None
-        if found is not None:
-            span = line.span(
-                instruction.start + words[0].start, instruction.start + words[0].end, index, collector.file
-            )
-            collector.add_parsed(Requirement(*found), span, IMAGE_GROUP)
+        if words and words[0].text:
+            start, end = instruction.start + words[0].start, instruction.start + words[0].end
+            collector.add_image(words[0].text, line.span(start, end, index, collector.file), IMAGE_GROUP)
 
 
 def _read_run(instruction: Instruction, variables: dict[str, str], collector: Collector, index: LineIndex) -> None:

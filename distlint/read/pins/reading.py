@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, replace
 
+from distlint.knowledge.distributions import (
+    CUDA,
+    TOOLKIT,
+    cuda_of_build,
+    cuda_specifier,
+    image_packages,
+    image_toolkit,
+    is_built_for_cuda,
+)
 from distlint.model.facts import ReadError
 from distlint.model.pin import Include, Pin
 from distlint.model.record import dataclass
@@ -49,21 +58,47 @@ class Collector:
         self, requirement: Requirement, span: Span, group: str = "", *, optional: bool = False, origin: str = ""
     ) -> None:
         """Adds a requirement that is already taken apart; one without a name (a local path) tells no version."""
-        if requirement.name:
-            self.pins.append(
-                Pin(
-                    name=requirement.name,
-                    specifier=requirement.specifier,
-                    span=span,
-                    origin=origin or self.origin,
-                    environment=environment_name(self.file, group),
-                    marker=requirement.marker,
-                    extras=requirement.extras,
-                    url=requirement.url,
-                    optional=optional,
-                    dynamic=requirement.dynamic,
-                )
-            )
+        if not requirement.name:
+            return
+        pin = Pin(
+            name=requirement.name,
+            specifier=requirement.specifier,
+            span=span,
+            origin=origin or self.origin,
+            environment=environment_name(self.file, group),
+            marker=requirement.marker,
+            extras=requirement.extras,
+            url=requirement.url,
+            optional=optional,
+            dynamic=requirement.dynamic,
+        )
+        self.pins.append(pin)
+        if "cu" in pin.url or "+cu" in pin.specifier:
+            self._add_build(pin)
+
+    def _add_build(self, pin: Pin) -> None:
+        """The CUDA that a wheel was built for is a pin too: ``torch==2.1.0+cu121`` and the address of such a wheel."""
+        from urllib.parse import unquote
+
+        text = unquote(pin.url) if pin.url else pin.specifier
+        version = cuda_of_build(text.rpartition("+")[2].partition("-")[0]) if is_built_for_cuda(pin.name) else ""
+        if version:
+            self.pins.append(replace(pin, name=CUDA, specifier=cuda_specifier(version), extras=(), url=""))
+
+    def add_index(self, address: str, span: Span, group: str = "", *, optional: bool = False) -> None:
+        """Adds the CUDA of the wheels that an index holds, where its address tells (``…/whl/cu121``)."""
+        version = cuda_of_build(address) if "cu" in address else ""
+        if version:
+            self.add_parsed(Requirement(CUDA, cuda_specifier(version)), span, group, optional=optional)
+
+    def add_image(self, image: str, span: Span, group: str) -> bool:
+        """Adds what a container image brings; whether its name tells anything."""
+        found = image_packages(image)
+        for package, specifier in found:
+            self.add_parsed(Requirement(package, specifier), span, group)
+            if package == CUDA and image_toolkit(image):
+                self.add_parsed(Requirement(TOOLKIT, specifier), span, group)
+        return bool(found)
 
     def error(self, span: Span, message: str) -> None:
         """Records something that could not be read."""
@@ -71,6 +106,7 @@ class Collector:
 
     def include(self, path: str, span: Span, *, constraint: bool = False) -> None:
         """Records another file by the path as written; addresses outside the project are left out."""
+        path = path.removeprefix("file:") if not path.startswith("file://") else path
         if path and "://" not in path:
             self.includes.append(Include(path, span, constraint))
 

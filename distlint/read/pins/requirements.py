@@ -14,6 +14,10 @@ _OPTION = re.compile(r"(--?[A-Za-z][A-Za-z0-9-]*)(?:\s*=\s*|\s+)?(.*)", re.DOTAL
 _TRAILING_OPTIONS = re.compile(r"\s-(?:-[a-z]|[a-zA-Z](?=[\s/.]|$))")
 _INCLUDES = {"-r": False, "--requirement": False, "--requirements": False, "-c": True, "--constraint": True}
 _EDITABLE = frozenset({"-e", "--editable"})
+INDEXES = frozenset(
+    {"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--index", "--default-index", "--torch-backend"}
+)
+"""Options that say where wheels come from, which may be a place for one version of CUDA."""
 
 
 def read_requirements(text: str, file: str) -> PinReading:
@@ -85,6 +89,8 @@ def _read_option(text: str, start: int, line: JoinedText, collector: Collector, 
     span = line.span(value_at, value_at + len(value), index, collector.file)
     if flag in _INCLUDES:
         collector.include(value.strip("'\""), span, constraint=_INCLUDES[flag])
+    elif flag in INDEXES:
+        collector.add_index(value, span)
     elif flag in _EDITABLE:
         first, last = requirement_extent(value)
         collector.add(value[first:last], line.span(value_at + first, value_at + last, index, collector.file))
