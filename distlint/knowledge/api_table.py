@@ -1,0 +1,131 @@
+"""The rows of ``api.zip``: members are inflated when a row of theirs is asked for, and a row is found by a search in the bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from distlint.knowledge.archive import Archive
+
+Row = list[list[Any]]
+"""``[first release, last release, value]`` per stretch, by index, both included."""
+
+FORMAT = 1
+
+
+class Table:
+    """The table of all packages. A missing or damaged file, or one of another format, is an empty table."""
+
+    def __init__(self, path: Path) -> None:
+        """Opens nothing yet."""
+        self._path = path
+        self._opened: tuple[Archive, dict[str, Any]] | None = None
+        self._empty = False
+        self._members: dict[str, dict[str, str]] = {}
+        self._content: dict[str, bytes] = {}
+        self._rows: dict[tuple[str, str], Row | None] = {}
+        self._positions: dict[str, dict[str, int]] = {}
+
+    @property
+    def index(self) -> dict[str, Any]:
+        """The document ``index.json``; ``{"packages": {}}`` for an empty table."""
+        if self._opened is None and not self._empty:
+            try:
+                archive = Archive(self._path)
+                index = json.loads(archive.read("index.json"))
+                if index.get("format") != FORMAT:
+                    raise ValueError("written for another version of this program")
+                self._opened = archive, index
+            except (OSError, ValueError, KeyError):
+                self._empty = True
+        return self._opened[1] if self._opened else {"packages": {}}
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The names of the packages, sorted."""
+        return tuple(sorted(self.index["packages"]))
+
+    def package_of(self, top: str) -> str | None:
+        """The package that installs a top-level module."""
+        return next((name for name, entry in self.index["packages"].items() if top in entry["tops"]), None)
+
+    def releases(self, package: str) -> tuple[str, ...]:
+        """The releases of a package, oldest first."""
+        return tuple(self.index["packages"].get(package, {}).get("releases", ()))
+
+    def yanked(self, package: str) -> tuple[str, ...]:
+        """The withdrawn releases of a package."""
+        return tuple(self.index["packages"].get(package, {}).get("yanked", ()))
+
+    def position(self, package: str, version: str) -> int | None:
+        """The index of a release; ``None`` if it was not harvested."""
+        known = self._positions.get(package)
+        if known is None:
+            known = {_plain(release): at for at, release in enumerate(self.releases(package))}
+            self._positions[package] = known
+        return known.get(_plain(version))
+
+    def row(self, package: str, key: str) -> Row | None:
+        """The stretches of a row; ``None`` for one that no release has. ``key`` is ``module`` or ``module:Name``."""
+        at = (package, key)
+        if at not in self._rows:
+            self._rows[at] = self._find(package, key)
+        return self._rows[at]
+
+    def keys(self, package: str, module: str) -> Iterator[str]:
+        """The keys ``module:Name`` of a module, sorted, those of class members too."""
+        content = self._member(package, module)
+        prefix = b'\n["' + module.encode() + b":"
+        start = content.find(prefix)
+        while start >= 0:
+            end = content.find(b'"', start + 3)
+            yield content[start + 3 : end].decode()
+            start = content.find(prefix, end)
+
+    def _find(self, package: str, key: str) -> Row | None:
+        content = self._member(package, key.partition(":")[0])
+        wanted = b'\n["' + key.encode("ascii", "backslashreplace") + b'",'
+        start = content.find(wanted)
+        if start < 0:
+            return None
+        end = content.find(b"\n", start + 1)
+        try:
+            row: Row = json.loads(content[start + 1 : end if end >= 0 else None])[1]
+        except (ValueError, IndexError):
+            return None
+        return row
+
+    def _member(self, package: str, module: str) -> bytes:
+        """The member with the rows of a module: the one with the longest name that the module's begins with."""
+        members = self._members.get(package)
+        if members is None:
+            names = self._opened[0].names if self.index["packages"] and self._opened else ()
+            prefix = f"api/{package}/"
+            members = {
+                name[len(prefix) : -len(".jsonl")]: name
+                for name in names
+                if name.startswith(prefix) and name.endswith(".jsonl")
+            }
+            self._members[package] = members
+        stem = module
+        while stem not in members:
+            stem, dot, _ = stem.rpartition(".")
+            if not dot:
+                return b""
+        name = members[stem]
+        if name not in self._content and self._opened is not None:
+            try:
+                self._content[name] = b"\n" + self._opened[0].read(name)
+            except (OSError, ValueError):
+                self._content[name] = b""
+        return self._content.get(name, b"")
+
+
+def _plain(version: str) -> str:
+    """A version without local part and trailing zeros, so that equal versions are equal texts."""
+    text = version.strip().lstrip("vV").partition("+")[0]
+    while text.endswith(".0"):
+        text = text[:-2]
+    return text

@@ -1,0 +1,224 @@
+"""Follows a dotted name through one release of a package: modules, names, re-exports, class members."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from distlint.knowledge.api_classes import Classes
+from distlint.knowledge.api_nodes import ABSENT, OPAQUE, UNKNOWN, UNSEEN, Node
+from distlint.knowledge.api_symbols import Found, Span, Symbol, merged, value_at
+from distlint.knowledge.api_table import Table
+
+History = Callable[[str, str], tuple[Span, ...]]
+
+_NOTHING = (UNKNOWN.kind, ABSENT.kind, UNSEEN.kind)
+
+_DEEPEST = 16
+"""Re-exports that are followed one after the other before a name counts as bound to something unknown."""
+
+
+class Walker:
+    """One release of a package."""
+
+    def __init__(self, table: Table, package: str, position: int, history: History) -> None:
+        """``history`` tells in which releases a dotted name exists; it is asked only about names that are not found."""
+        self._table, self._package, self._position, self._history = table, package, position, history
+        self._tops = frozenset(table.index["packages"][package]["tops"])
+        self._classes = Classes(self, table)
+        self._entering = 0
+
+    def attribute(self, dotted: str) -> Found:
+        """What a dotted name is by attribute access; see ``Api.find``."""
+        first, *rest = dotted.split(".")
+        node = self.module(first)
+        if node is None:
+            return Found("unknown")
+        path = first
+        for name in rest:
+            path = f"{path}.{name}"
+            step = self.step(node, name)
+            if step.kind in _NOTHING:
+                return self._nothing(step, path)
+            node = step
+        return self._present(node)
+
+    def imported(self, module: str, name: str | None) -> Found:
+        """What an import gets; see ``Api.find_import``."""
+        path = ""
+        for part in module.split("."):
+            parent, path = path, f"{path}.{part}" if path else part
+            if self.module(path) is None:
+                return self._no_module(parent, path)
+        node = self.module(module)
+        if node is None or name is None:
+            return self._present(node) if node else Found("unknown")
+        step = self.step(node, name)
+        return self._nothing(step, f"{module}.{name}") if step.kind in _NOTHING else self._present(step)
+
+    def names(self, module: str) -> tuple[str, ...]:
+        """The names that a module binds."""
+        if self.module(module) is None:
+            return ()
+        start = len(module) + 1
+        own = [key for key in self._table.keys(self._package, module) if "." not in key[start:] and key[-1] != ">"]
+        return tuple(key[start:] for key in own if (value := self.value(key)) is not None and value["k"] != "t")
+
+    def symbol(self, dotted: str) -> Symbol | None:
+        """What a dotted name is; ``None`` if the release lacks it or that is not known. Asks no other release."""
+        node = self.reach_dotted(dotted)
+        return self.described(node) if node else None
+
+    def value(self, key: str) -> dict[str, Any] | None:
+        """What the row of a key says of this release; ``None`` if it says nothing."""
+        row = self._table.row(self._package, key)
+        return value_at(row, self._position) if row else None
+
+    def module(self, name: str) -> Node | None:
+        """The module of a name; ``None`` if this release has none."""
+        value = self.value(name)
+        return None if value is None else Node("module", name, value)
+
+    def step(self, node: Node, name: str) -> Node:
+        """One attribute access: the node it leads to, ``UNKNOWN``, ``ABSENT`` or ``UNSEEN``."""
+        if node.kind == "module":
+            return self._of_module(node, name)
+        if node.kind == "alternatives":
+            steps = [self.step(one, name) for one in node.alternatives]
+            steps.sort(key=lambda step: _NOTHING.index(step.kind) + 1 if step.kind in _NOTHING else 0)
+            return steps[0] if steps else UNKNOWN
+        if node.kind == "class":
+            return self._classes.member(node, name)
+        return UNKNOWN
+
+    def enter(self, key: str, value: dict[str, Any]) -> Node:
+        """The node that a row stands for; re-exports are followed."""
+        kind = value["k"]
+        if kind == "a":
+            return self.reach(value["to"])
+        if kind == "alt":
+            return Node("alternatives", key, value, tuple(self.enter(key, one) for one in value["of"]))
+        return Node({"c": "class", "t": "opaque"}.get(kind, "plain"), key, value)
+
+    def reach(self, target: str) -> Node:
+        """The node of a written reference ``module`` or ``module:Name``, with the semantics of an import."""
+        module, _, path = target.partition(":")
+        if module.partition(".")[0] not in self._tops:
+            return Node("foreign", target.replace(":", "."), {})
+        if self._entering > _DEEPEST:
+            return OPAQUE
+        self._entering += 1
+        try:
+            node = self.module(module)
+            for name in path.split(".") if path else ():
+                if node is None:
+                    break
+                step = self.step(node, name)
+                node = None if step.kind in _NOTHING else step
+        finally:
+            self._entering -= 1
+        return node or Node("opaque", target.replace(":", "."), {})
+
+    def described(self, node: Node) -> Symbol:
+        """A node as users of the table see it."""
+        name = node.key.replace(":", ".")
+        if node.kind == "alternatives":
+            ones = tuple(self.described(one) for one in node.alternatives)
+            same = {one.parameters for one in ones}
+            kinds = {one.kind for one in ones}
+            return Symbol(
+                kinds.pop() if len(kinds) == 1 else "variable",
+                name,
+                same.pop() if len(same) == 1 else None,
+                ones[0].deprecated if all(one.deprecated for one in ones) else "",
+                {
+                    key: text
+                    for key, text in ones[0].deprecated_parameters.items()
+                    if all(key in one.deprecated_parameters for one in ones)
+                },
+                ones,
+            )
+        if node.kind in ("module", "foreign", "opaque"):
+            kind = node.kind if node.kind == "module" else "foreign"
+            return Symbol(kind, name, None, node.value.get("dep", ""), {})
+        return self._classes.symbol(node, name)
+
+    def knows(self, key: str) -> bool:
+        """Whether any release has what a key stands for, as more than a word in its text or a C extension's stub."""
+        row = self._table.row(self._package, key) or ()
+        return any(value.get("k") != "t" and not value.get("stub") for _, _, value in row)
+
+    def moved(self, dotted: str) -> str:
+        """Where a name is in this release; see ``Api.moved``."""
+        parts = dotted.split(".")
+        for end in range(len(parts), 0, -1):
+            rest = ["", *parts[end:]]
+            for split in range(end, 0, -1):
+                key = ".".join(parts[:split])
+                if split < end:
+                    key = f"{key}:{'.'.join(parts[split:end])}"
+                row = self._table.row(self._package, f"{key}>") or ()
+                for first, last, target in row:
+                    found = target + ".".join(rest)
+                    if first <= self._position <= last and found != dotted and self.symbol(found) is not None:
+                        return str(found)
+        return ""
+
+    def _of_module(self, node: Node, name: str) -> Node:
+        module, key = node.key, f"{node.key}:{name}"
+        value = self.value(key)
+        if value is not None:
+            return UNKNOWN if value["k"] == "t" else self.enter(key, value)
+        inner = self.module(f"{module}.{name}")
+        if inner is not None:
+            return inner
+        if node.value.get("hard") or node.value.get("stub"):
+            return UNKNOWN
+        if self.knows(key):
+            return ABSENT
+        if self.knows(f"{module}.{name}"):
+            return UNKNOWN if node.value.get("inner") else ABSENT
+        return UNSEEN
+
+    def _no_module(self, parent: str, path: str) -> Found:
+        above = self.module(parent) if parent else None
+        if above is None or above.value.get("inner") or not self.knows(path):
+            return Found("unknown")
+        row = self._table.row(self._package, path) or ()
+        return Found("absent", path, None, self._releases(merged([(first, last) for first, last, _ in row])))
+
+    def _nothing(self, step: Node, path: str) -> Found:
+        """What to say of a name that is not found: an unseen one is absent where another release has it on another way."""
+        if step is UNKNOWN:
+            return Found("unknown")
+        module, _, name = path.rpartition(".")
+        spans = list(self._history(self._package, path))
+        for key in (f"{module}:{name}", path):
+            row = self._table.row(self._package, key) or ()
+            spans.extend((first, last) for first, last, value in row if value.get("k") != "t")
+        return Found("absent", path, None, self._releases(merged(spans))) if spans else Found("unknown")
+
+    def _releases(self, spans: tuple[Span, ...]) -> tuple[tuple[str, str], ...]:
+        names = self._table.releases(self._package)
+        return tuple((names[first], names[last]) for first, last in spans)
+
+    def _present(self, node: Node) -> Found:
+        return Found("present", "", self.described(node))
+
+    def reach_dotted(self, dotted: str) -> Node | None:
+        """The node of a dotted name by attribute access; ``None`` if this release lacks it or it is not known."""
+        first, *rest = dotted.split(".")
+        node = self.module(first)
+        for name in rest:
+            if node is None:
+                return None
+            node = self.step(node, name)
+            if node.kind in _NOTHING:
+                return None
+        return node
+
+    def other(self, package: str) -> Iterator[Walker]:
+        """The newest release of another package of the table."""
+        count = len(self._table.releases(package))
+        if count:
+            yield Walker(self._table, package, count - 1, self._history)
