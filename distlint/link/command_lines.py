@@ -449,6 +449,15 @@ def _find(table: Mapping[str, OptionSpec], flag: str, spec: LauncherSpec) -> Opt
     return next(iter(found.values())) if len(found) == 1 else None
 
 
+def program_of(layer: Layer, words: Sequence[EvaluatedWord]) -> str:
+    """What a launcher is called by: the name of its command, or of the module that an interpreter runs."""
+    name = _base(words[layer.start]) or ""
+    if not _is_python(name):
+        return name
+    modules = {command[2] for command in layer.spec.commands if command[1:2] == ("-m",)}
+    return next((word.literal for word in words[layer.start : layer.end] if word.literal in modules), name) or name
+
+
 def _base(word: EvaluatedWord) -> str | None:
     """The last component of a program's path; a variable's ``${NAME}`` where it is not known."""
     names = {_last_component(shown(text)) for text in word.texts}

@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from distlint.link.command_lines import CommandLine, CommandReader, Layer, given, is_python
+from distlint.link.command_lines import CommandLine, CommandReader, Layer, given, is_python, program_of
 from distlint.link.process_counts import Counts, count_processes
 from distlint.link.scheduler_header import SUBMITTERS
 from distlint.link.shell import evaluate_carried, evaluate_command, evaluate_script, evaluate_text
@@ -314,6 +314,7 @@ class _Linker:
             appends=() if any(dest in options for dest in spec.appends_unless + perhaps) else spec.appends,
             appends_perhaps=any(dest in options for dest in perhaps) or (layer.open and bool(spec.appends)),
             file=command.script,
+            program=program_of(layer, command.words),
         )
 
     def _counts(

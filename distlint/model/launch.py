@@ -83,6 +83,8 @@ class Launch:
     """Whether it runs on another machine, or in a container of its own."""
     submitted: bool = False
     """Whether a program of the project submits the script that it stands in, with options of its own."""
+    program: str = ""
+    """What the launcher is called by: the name of the command, or of the module that an interpreter runs."""
 
     def option(self, dest: str) -> Value:
         """The value given for a launcher option, or absent."""

@@ -11,7 +11,8 @@ _SWITCHES = (
     "cpu", "multi_gpu", "tpu", "enable_cpu_affinity", "dynamo_use_fullgraph", "dynamo_use_dynamic",
     "dynamo_use_regional_compilation", "use_deepspeed", "use_fsdp", "use_parallelism_config", "use_megatron_lm",
     "same_network", "tpu_cluster", "no_tpu_cluster", "tpu_use_sudo", "downcast_bf16",
-    "fp8_use_autocast_during_eval", "debug", "ipex", "use_xpu", "use_mps_device", "mps",
+    "fp8_use_autocast_during_eval", "debug", "ipex", "use_xpu", "use_mps_device", "mps", "fp16", "ipex_enabled",
+    "use_tp",
 )  # fmt: skip
 
 _VALUED = (
@@ -42,6 +43,7 @@ _VALUED = (
     "parallelism_config_cp_comm_strategy", "parallelism_config_sp_size", "parallelism_config_sp_backend",
     "parallelism_config_sp_seq_length", "parallelism_config_sp_seq_length_is_variable",
     "parallelism_config_sp_attn_implementation", "fsdp_backward_prefetch_policy",
+    "min_num_params", "offload_params", "sharding_strategy", "transformer_layer_cls_to_wrap", "mpirun_ccl", "tp_size",
 )  # fmt: skip
 
 _OPTIONS = (

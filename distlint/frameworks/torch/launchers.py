@@ -1,7 +1,7 @@
 """``torchrun``, and its older form that tells a script its local rank by an option.
 
-Options as in ``torch/distributed/run.py`` and ``torch/distributed/launch.py`` up to torch 2.13; those that a version
-lacks do no harm.
+Options as in ``torch/distributed/run.py`` and ``torch/distributed/launch.py`` up to torch 2.15; which of them a
+release has is in ``knowledge/launcher_options.json.gz``.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ _OPTIONS = (
     OptionSpec("signals-to-handle", ("--signals-to-handle",)),
     OptionSpec("shutdown-timeout", ("--shutdown-timeout",)),
     OptionSpec("virtual-local-rank", ("--virtual-local-rank",), 0),
+    OptionSpec("log-line-prefix-template", ("--log-line-prefix-template",)),
+    OptionSpec("print-completion", ("--print-completion",)),
     OptionSpec("help", ("-h", "--help"), 0),
 )
 
@@ -83,7 +85,7 @@ TORCH_LAUNCH = replace(
     TORCHRUN,
     name="torch.distributed.launch",
     commands=(("python", "-m", "torch.distributed.launch"),),
-    options=(*_OPTIONS, OptionSpec("use-env", ("--use-env",), 0)),
+    options=(*_OPTIONS, OptionSpec("use-env", ("--use-env",), 0), OptionSpec("logdir", ("--logdir",))),
     appends=("--local_rank", "--local-rank"),
     appends_unless=("use-env",),
     appends_when=(("--local_rank", "torch", "<2.0"), ("--local-rank", "torch", ">=2.0")),
