@@ -26,6 +26,8 @@ class CheckContext:
     project: Any
     subjects: Callable[[str], tuple[Subject, ...]]
     """The subjects of a kind by its name; none where the kind is unknown or its framework does not occur."""
+    rules: tuple[Rule, ...] = ()
+    """All rules about frameworks that occur, selected or not: what one of them says, another need not say again."""
 
     @property
     def parameters(self) -> Mapping[str, Any]:

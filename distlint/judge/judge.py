@@ -58,8 +58,9 @@ def judge(
     kinds = tuple(kinds)
     present = frozenset(frameworks) if frameworks is not None else frozenset(kind.framework for kind in kinds)
     policy = Policy(settings, rulebook)
-    rules = [rule for rule in rulebook.for_frameworks(present) if rule.code in policy.enabled]
-    dispatch = _Dispatch(project, kinds)
+    all_rules = tuple(rulebook.for_frameworks(present))
+    rules = [rule for rule in all_rules if rule.code in policy.enabled]
+    dispatch = _Dispatch(project, kinds, all_rules)
     found = [finding for rule in rules if rule.framework != OWN_FRAMEWORK for finding in dispatch.judge(rule)]
     graded = [policy.graded(finding) for finding in merged(found)]
     kept, suppressed = _silence(graded, project.facts, rulebook, policy, rules)
@@ -120,8 +121,9 @@ def _order(finding: Finding) -> tuple[Any, ...]:
 class _Dispatch:
     """Judges one rule after the other, and collects what goes wrong and what stays unknown."""
 
-    def __init__(self, project: Judged, kinds: tuple[SubjectKind, ...]) -> None:
+    def __init__(self, project: Judged, kinds: tuple[SubjectKind, ...], rules: tuple[Rule, ...] = ()) -> None:
         self.errors: list[ProjectError] = []
+        self._rules = rules
         self._project = project
         self._unknown: dict[tuple[Span, str, str], set[str]] = {}
         self._registry = SubjectRegistry(project, kinds, self._kind_failed)
@@ -160,7 +162,7 @@ class _Dispatch:
         function = find_check(rule.check.python)
         if function is None:
             raise LookupError(f"there is no check `{rule.check.python}`")
-        return function(CheckContext(rule, self._project, lambda name: self._registry.subjects_for(name, rule)))
+        return function(CheckContext(rule, self._project, lambda name: self._registry.subjects_for(name, rule), self._rules))
 
     def notes(self) -> Iterator[Note]:
         """Why rules were silent: each value that stayed unknown, with the rules that asked for it."""

@@ -1,0 +1,117 @@
+"""Code against the released APIs: names, arguments, deprecations and defaults in the releases that the pins allow.
+
+What the releases have is in ``knowledge.api``; a rule names the packages that it speaks for and one kind of fault.
+Rows of rules with the check ``api-by-version`` say the same of chosen names in better words, so what they say is left
+to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from distlint.checks.registry import CheckContext, check
+from distlint.checks.released_defaults import changed_defaults
+from distlint.checks.released_faults import Fault, Faults, faults_of
+from distlint.checks.released_rows import CuratedRows
+from distlint.checks.released_words import message_of, replacement_of
+from distlint.model.finding import Finding, Operation, Related, Safety, Severity
+from distlint.model.value import Confidence
+
+if TYPE_CHECKING:
+    from distlint.link.project import Project
+
+MAX_PLACES = 8
+"""Further uses of the same name in a file that are shown with the first."""
+
+_KINDS = {
+    "names": frozenset({"name"}),
+    "arguments": frozenset({"argument", "missing", "crowded"}),
+    "deprecated": frozenset({"deprecated", "deprecated-argument"}),
+}
+
+
+@check("released-api")
+def released_api(context: CheckContext) -> Iterator[Finding]:
+    """Uses of a library that some release that the pins allow does not serve.
+
+    Parameters: ``packages``, ``about`` (``names``, ``arguments``, ``deprecated`` or ``defaults``) and for defaults
+    ``changes``, see ``released_defaults.Change``.
+    """
+    project: Project = context.project
+    faults = faults_of(project)
+    packages = frozenset(context.parameters["packages"])
+    if not packages & faults.used_packages:
+        return
+    about = context.parameters["about"]
+    if about == "defaults":
+        yield from changed_defaults(context, faults)
+        return
+    rows = CuratedRows.of(context.rules)
+    found = [
+        fault
+        for fault in faults.all()
+        if fault.package in packages and fault.kind in _KINDS[about] and not rows.tell(fault)
+    ]
+    for group in _grouped(found):
+        yield _finding(context, faults, group)
+
+
+def _grouped(found: Iterable[Fault]) -> list[list[Fault]]:
+    """The faults of one file that are about one thing, as one."""
+    groups: dict[tuple[str, str, str, str, int], list[Fault]] = {}
+    for fault in found:
+        place = 0 if fault.kind in ("name", "deprecated", "deprecated-argument") else fault.mention.at
+        groups.setdefault((fault.span.file, fault.kind, fault.subject, fault.argument, place), []).append(fault)
+    return list(groups.values())
+
+
+def _finding(context: CheckContext, faults: Faults, group: list[Fault]) -> Finding:
+    fault = group[0]
+    replacement = replacement_of(fault, faults.table)
+    related = _related(group)
+    if fault.allowed.pin is not None:
+        related.append(Related(fault.allowed.pin, f"`{fault.package}` is required here"))
+    severity = context.rule.severity
+    if not fault.candidate.is_newest:
+        severity = min(severity, Severity.WARNING)
+    operations = [operation for one in group for operation in _operations(one, replacement.path)]
+    complete = operations and len(operations) == len([one for one in group if one.mention.kind != "name"])
+    safety = _safety(fault, faults, replacement.path)
+    words = [word for word in (replacement.advice, context.rule.help) if word]
+    return context.finding(
+        message_of(fault, faults.table),
+        fault.span,
+        related=related,
+        confidence=Confidence.CERTAIN if fault.allowed.is_pinned else Confidence.LIKELY,
+        severity=severity,
+        plan=context.plan(*operations, safety=safety) if complete and replacement.is_certain else None,
+        help="; ".join(words),
+        symbol=f"{fault.name}({fault.argument})" if fault.argument else fault.name,
+    )
+
+
+def _related(group: list[Fault]) -> list[Related]:
+    seen = {group[0].span}
+    related = []
+    for other in group[1:]:
+        if other.span not in seen and len(related) < MAX_PLACES:
+            seen.add(other.span)
+            related.append(Related(other.span, f"`{other.argument or other.name}` is used here too"))
+    return related
+
+
+def _operations(fault: Fault, replacement: str) -> Iterator[Operation]:
+    """The import from the new place; nothing for uses that no import statement can mend."""
+    item = fault.mention.item
+    if fault.kind == "name" and replacement and item is not None and item.name and item.name != "*":
+        yield Operation("replace-import", fault.span, {"to": replacement + fault.name[len(fault.subject) :]})
+
+
+def _safety(fault: Fault, faults: Faults, replacement: str) -> Safety | None:
+    """A replacement that some allowed release lacks changes more than it mends."""
+    oldest = fault.allowed.candidates[-1]
+    if replacement and fault.allowed.is_pinned:
+        if any(faults.table.find(replacement, version).state != "present" for version in oldest.stands):
+            return Safety.UNSAFE
+    return None

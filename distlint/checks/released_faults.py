@@ -1,0 +1,396 @@
+"""What is wrong with the mentions of covered libraries in a project, by the table of released APIs.
+
+Found once for a project, whatever rules ask: a rule then takes those of its packages and of its kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from distlint.checks.released_versions import Allowed, AllowedReleases, Candidate
+from distlint.knowledge.api import Api, Found, Symbol, api
+from distlint.link.library_mentions import Mention, Mentions
+from distlint.link.version_guards import Reach
+from distlint.model import python as ir
+from distlint.model.record import dataclass
+
+if TYPE_CHECKING:
+    from distlint.link.project import Project
+    from distlint.model.span import Span
+
+_NO_MODULE = frozenset({"ImportError", "ModuleNotFoundError"})
+_NO_NAME = frozenset({"ImportError"})
+_NO_ATTRIBUTE = frozenset({"AttributeError"})
+_REFUSED = frozenset({"TypeError"})
+_NOTHING_RAISED: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One mention that a release in use does not serve.
+
+    ``kind`` is ``name`` (absent), ``argument`` (not taken), ``missing`` (an argument that has to be given), ``crowded``
+    (too many positional arguments), ``deprecated`` or ``deprecated-argument``. ``subject`` is the absent prefix of
+    ``name``, the callable or the deprecated name; ``argument`` the parameter. ``text`` is a deprecation message.
+    """
+
+    kind: str
+    mention: Mention
+    allowed: Allowed
+    candidate: Candidate
+    name: str
+    subject: str
+    argument: str = ""
+    place: Span | None = None
+    others: tuple[tuple[str, str], ...] = ()
+    text: str = ""
+    since: str = ""
+
+    @property
+    def package(self) -> str:
+        """The package whose release it is about."""
+        return self.allowed.package
+
+    @property
+    def release(self) -> str:
+        """The release of the table that stands for the one in use."""
+        return self.candidate.stands[-1]
+
+    @property
+    def span(self) -> Span:
+        """Where the user should look."""
+        return self.place or self.mention.span
+
+
+_FAULTS: WeakKeyDictionary[Project, Faults] = WeakKeyDictionary()
+
+
+def faults_of(project: Project) -> Faults:
+    """The faults of a project; the same object for all rules."""
+    if project not in _FAULTS:
+        _FAULTS[project] = Faults(project, api())
+    return _FAULTS[project]
+
+
+class Faults:
+    """The mentions of a project, judged release by release."""
+
+    def __init__(self, project: Project, table: Api) -> None:
+        self.project = project
+        self.table = table
+        self.packages = {top: package for package in table.packages for top in table.tops(package)}
+        self.mentions = Mentions(project, frozenset(self.packages))
+        self.releases = AllowedReleases(project, table)
+        self._reaches: dict[str, Reach] = {}
+        self._found: dict[tuple[str, str, str], Found] = {}
+        self._faults: tuple[Fault, ...] | None = None
+
+    def all(self) -> tuple[Fault, ...]:
+        """Every fault, by file and place."""
+        if self._faults is None:
+            self._faults = tuple(fault for file in self._files() for fault in self._in_file(file))
+        return self._faults
+
+    def calls(self) -> Iterator[Mention]:
+        """Every call of something of a covered library."""
+        for file in self._files():
+            yield from (mention for mention in self.mentions.of(file) if mention.kind == "call")
+
+    @cached_property
+    def used_packages(self) -> frozenset[str]:
+        """The packages that some file of the project imports."""
+        tops = {
+            item.module.partition(".")[0]
+            for file in self.project.python_files
+            for item in self.project.module(file).imports
+            if not item.level
+        }
+        return frozenset(self.packages[top] for top in tops if top in self.packages)
+
+    def _files(self) -> Iterator[str]:
+        """The files that can mention a library: those that import it, or import from one that does."""
+        if not self.used_packages:
+            return
+        importing = {file for file in self.project.python_files if self._imports_library(file)}
+        for file in self.project.python_files:
+            if file in importing or any(source in importing for source in self.project.imports(file)):
+                yield file
+
+    def _imports_library(self, file: str) -> bool:
+        imports = self.project.module(file).imports
+        return any(not item.level and item.module.partition(".")[0] in self.packages for item in imports)
+
+    def _in_file(self, file: str) -> Iterator[Fault]:
+        for mention in self.mentions.of(file):
+            package = self.packages[mention.name.partition(".")[0]]
+            allowed = self.releases.of(package, file)
+            if not allowed.candidates:
+                continue
+            if mention.kind == "call":
+                yield from self._call(mention, allowed)
+            elif len(mention.meanings) == 1:
+                yield from self._name(mention, allowed)
+                yield from self._deprecated_name(mention, allowed)
+
+    # Releases ----------------------------------------------------------------------------------------------------
+
+    def reached(self, mention: Mention, package: str, version: str, errors: frozenset[str]) -> bool:
+        """Whether a release surely gets to a place, and a failure there is not caught."""
+        if package not in self._reaches:
+            self._reaches[package] = Reach(self.project, package)
+        return self._reaches[package].reached(mention.file, mention.at, version, errors) is True
+
+    def find(self, mention: Mention, version: str, name: str = "") -> Found:
+        """What the table says of a mention, or of another name at its place, in a release."""
+        name = name or mention.name
+        module = mention.module if mention.kind == "import" and name == mention.name else ""
+        key = (name, module, version)
+        if key not in self._found:
+            if not module:
+                self._found[key] = self.table.find(name, version)
+            elif name == module:
+                self._found[key] = self.table.find_import(module, None, version)
+            else:
+                self._found[key] = self.table.find_import(module, name[len(module) + 1 :], version)
+        return self._found[key]
+
+    def first(
+        self, mention: Mention, allowed: Allowed, lacks: Callable[[str], Any], errors: Callable[[Any], frozenset[str]]
+    ) -> tuple[Candidate, Any] | None:
+        """The newest allowed release for which ``lacks`` says what is wrong and which reaches the place.
+
+        Most names are in both the newest and the oldest release that is allowed, and so in all.
+        """
+        if not any(self._wrong(candidate, lacks) for candidate in allowed.ends):
+            return None
+        for candidate in allowed.candidates:
+            wrong = self._wrong(candidate, lacks)
+            if wrong and self.reached(mention, allowed.package, candidate.version, errors(wrong)):
+                return candidate, wrong
+        return None
+
+    def _wrong(self, candidate: Candidate, lacks: Callable[[str], Any]) -> Any:
+        found = [lacks(version) for version in candidate.stands]
+        return found[-1] if all(found) else None
+
+    # Names -------------------------------------------------------------------------------------------------------
+
+    def _name(self, mention: Mention, allowed: Allowed) -> Iterator[Fault]:
+        def lacks(version: str) -> Found | None:
+            found = self.find(mention, version)
+            return found if found.state == "absent" else None
+
+        def errors(found: Found) -> frozenset[str]:
+            if mention.kind != "import":
+                return _NO_ATTRIBUTE
+            is_module = mention.module == found.missing or mention.module.startswith(found.missing + ".")
+            return _NO_MODULE if is_module else _NO_NAME
+
+        if mention.meanings[0].star and not self._is_exported(mention, allowed):
+            return
+        first = self.first(mention, allowed, lacks, errors)
+        if first is not None:
+            candidate, found = first
+            yield Fault(
+                "name", mention, allowed, candidate, mention.name, found.missing, others=found.others
+            )
+
+    def _is_exported(self, mention: Mention, allowed: Allowed) -> bool:
+        """Whether a name that may come by ``from module import *`` is known of that module at all."""
+        return bool(self.table.history(mention.name))
+
+    def _deprecated_name(self, mention: Mention, allowed: Allowed) -> Iterator[Fault]:
+        newest = allowed.candidates[0]
+        if not newest.is_newest:
+            return
+        symbols = [self.find(mention, version).symbol for version in newest.stands]
+        if not all(symbol is not None and symbol.deprecated for symbol in symbols):
+            return
+        if not self.reached(mention, allowed.package, newest.version, _NOTHING_RAISED):
+            return
+        symbol = symbols[-1]
+        assert symbol is not None  # noqa: S101 - tested above
+        since = self.table.deprecated_since(mention.name, newest.stands[-1])
+        yield Fault(
+            "deprecated", mention, allowed, newest, mention.name, mention.name, text=symbol.deprecated, since=since
+        )
+
+    # Calls -------------------------------------------------------------------------------------------------------
+
+    def callee(self, mention: Mention, version: str) -> Symbol | None:
+        """The function or class that a call reaches in a release, where that is one thing.
+
+        Of alternatives (an import in a ``try`` and in its handler) those count that the release has.
+        """
+        found = [self.find(mention, version, meaning.name) for meaning in mention.meanings]
+        if any(one.state == "unknown" for one in found):
+            return None
+        present = [one.symbol for one in found if one.state == "present"]
+        return present[0] if len(present) == 1 else None
+
+    def _call(self, mention: Mention, allowed: Allowed) -> Iterator[Fault]:
+        assert mention.call is not None  # noqa: S101 - a call has one
+        given = self._keywords(mention)
+        for keyword, place in given.items():
+            yield from self._keyword(mention, allowed, keyword, place)
+        if any(self._looks_wrong(mention, candidate, given) for candidate in allowed.ends):
+            yield from self._arity(mention, allowed, given)
+
+    def _keywords(self, mention: Mention) -> dict[str, Span]:
+        """The keywords that a call surely gives, with their places."""
+        call = mention.call
+        assert call is not None  # noqa: S101 - a call has one
+        given = {
+            keyword.name: ir.unpack(keyword.at, mention.file)
+            for keyword in call.keywords
+            if keyword.name is not None and keyword.name not in mention.own_fields
+        }
+        if any(keyword.name is None for keyword in call.keywords):
+            known = self.project.evaluator(None).keywords(call, mention.file, mention.function)
+            for entry in known.entries:
+                if entry.certain and isinstance(entry.key, str) and entry.key not in mention.own_fields:
+                    given.setdefault(entry.key, entry.key_span)
+        return given
+
+    def _keyword(self, mention: Mention, allowed: Allowed, keyword: str, place: Span) -> Iterator[Fault]:
+        def lacks(version: str) -> Symbol | None:
+            symbol = self.callee(mention, version)
+            return symbol if symbol is not None and symbol.accepts(keyword) is False else None
+
+        first = self.first(mention, allowed, lacks, lambda _: _REFUSED)
+        if first is not None:
+            candidate, symbol = first
+            name = self._name_in(mention, candidate.stands[-1])
+            others = self.table.history(name, keyword)
+            if others:
+                yield Fault("argument", mention, allowed, candidate, name, symbol.name, keyword, place, others)
+            return
+        newest = allowed.candidates[0]
+        if not newest.is_newest:
+            return
+        symbols = [self.callee(mention, version) for version in newest.stands]
+        texts = [symbol.deprecated_parameters.get(keyword, "") if symbol is not None else "" for symbol in symbols]
+        if all(texts) and self.reached(mention, allowed.package, newest.version, _NOTHING_RAISED):
+            name = self._name_in(mention, newest.stands[-1])
+            since = self.table.deprecated_since(name, newest.stands[-1], keyword)
+            yield Fault(
+                "deprecated-argument", mention, allowed, newest, name, name, keyword, place, text=texts[-1], since=since
+            )
+
+    def _name_in(self, mention: Mention, version: str) -> str:
+        """The name of the callee among the alternatives."""
+        for meaning in mention.meanings:
+            if self.find(mention, version, meaning.name).state == "present":
+                return meaning.name
+        return mention.name
+
+    # Number of arguments -----------------------------------------------------------------------------------------
+
+    def _looks_wrong(self, mention: Mention, candidate: Candidate, given: dict[str, Span]) -> bool:
+        return any(self._surplus(mention, version) or self._wanting(mention, version, given) for version in candidate.stands)
+
+    def _positional(self, mention: Mention, version: str) -> int | None:
+        """How many arguments a call gives by position; ``None`` where ``*`` may bring more or fewer."""
+        call = mention.call
+        assert call is not None  # noqa: S101 - a call has one
+        if mention.loose or any(type(argument) is ir.Starred for argument in call.args):
+            return None
+        if not mention.member and not mention.skip and self._is_member(mention, version):
+            return None
+        return len(call.args) - mention.skip + mention.shift
+
+    def _is_member(self, mention: Mention, version: str) -> bool:
+        """Whether a function is reached through its class, so that its object may be among the arguments."""
+        symbol = self.find(mention, version, mention.name.rpartition(".")[0]).symbol
+        return symbol is not None and symbol.kind == "class"
+
+    def _surplus(self, mention: Mention, version: str) -> bool:
+        """Whether a release takes fewer arguments by position than are given."""
+        count = self._positional(mention, version)
+        most = _most_positional(self.callee(mention, version))
+        return count is not None and most is not None and count > most
+
+    def _wanting(self, mention: Mention, version: str, given: dict[str, Span]) -> str:
+        """The first parameter that a release wants and the call does not give, or ``""``."""
+        count = self._positional(mention, version)
+        call = mention.call
+        symbol = self.callee(mention, version)
+        if not mention.whole or count is None or call is None or symbol is None:
+            return ""
+        if any(keyword.name is None for keyword in call.keywords):
+            return ""
+        wanted = [_wanted(one, count, given) for one in symbol.alternatives or (symbol,)]
+        return wanted[0] if all(wanted) else ""
+
+    def _arity(self, mention: Mention, allowed: Allowed, given: dict[str, Span]) -> Iterator[Fault]:
+        crowded = self.first(
+            mention, allowed, lambda version: self._surplus(mention, version), lambda _: _REFUSED
+        )
+        if crowded is not None:
+            name = self._name_in(mention, crowded[0].stands[-1])
+            others = self._releases_where(mention, name, lambda version: not self._surplus(mention, version))
+            if others:
+                yield Fault("crowded", mention, allowed, crowded[0], name, name, others=others)
+        missing = self.first(
+            mention, allowed, lambda version: self._wanting(mention, version, given), lambda _: _REFUSED
+        )
+        if missing is not None:
+            candidate, wanted = missing
+            name = self._name_in(mention, candidate.stands[-1])
+            others = self._releases_where(mention, name, lambda version: not self._wanting(mention, version, given))
+            if others:
+                yield Fault("missing", mention, allowed, candidate, name, name, wanted, others=others)
+
+    def _releases_where(
+        self, mention: Mention, name: str, holds: Callable[[str], bool]
+    ) -> tuple[tuple[str, str], ...]:
+        """The stretches of releases that take the call as it is: only then is it a matter of versions."""
+        package = self.packages[name.partition(".")[0]]
+        stretches: list[tuple[str, str]] = []
+        open_since = last = ""
+        for version in self.table.releases(package):
+            symbol = self.table.find(name, version).symbol
+            fits = symbol is not None and symbol.parameters is not None and holds(version)
+            if fits:
+                open_since, last = open_since or version, version
+            elif open_since:
+                stretches.append((open_since, last))
+                open_since = ""
+        if open_since:
+            stretches.append((open_since, last))
+        return tuple(stretches)
+
+
+def _most_positional(symbol: Symbol | None) -> int | None:
+    """The largest number of positional arguments that any definition takes; ``None`` if that is not known."""
+    if symbol is None:
+        return None
+    counts = []
+    for one in symbol.alternatives or (symbol,):
+        if one.parameters is None or any(parameter.kind == "var-positional" for parameter in one.parameters):
+            return None
+        counts.append(sum(parameter.kind in ("positional", "normal") for parameter in one.parameters))
+    return max(counts)
+
+
+def _wanted(symbol: Symbol, count: int, given: dict[str, Span]) -> str:
+    if symbol.parameters is None:
+        return ""
+    position = 0
+    for parameter in symbol.parameters:
+        if parameter.kind in ("positional", "normal"):
+            position += 1
+            if position <= count:
+                continue
+        if parameter.kind in ("var-positional", "var-keyword") or parameter.default is not None:
+            continue
+        if parameter.name not in given:
+            return parameter.name
+    return ""
+
+
+

@@ -1,0 +1,57 @@
+"""What curated rules say of names by release, so that the table of released APIs does not say it again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from distlint.checks.api_by_version import Entry
+from distlint.link.library_uses import is_below
+from distlint.model.record import dataclass
+
+if TYPE_CHECKING:
+    from distlint.checks.released_faults import Fault
+    from distlint.model.rule import Rule
+
+_CURATED = "api-by-version"
+
+
+@dataclass(frozen=True, slots=True)
+class CuratedRows:
+    """The rows of all rules that list names of a library by release, selected or not."""
+
+    names: tuple[Entry, ...]
+    keywords: tuple[Entry, ...]
+
+    @classmethod
+    def of(cls, rules: Iterable[Rule]) -> CuratedRows:
+        """The rows of a rulebook."""
+        rows = [
+            Entry.parse(row)
+            for rule in rules
+            if rule.check.python == _CURATED
+            for row in rule.check.parameters["symbols"]
+        ]
+        return cls(
+            tuple(row for row in rows if not row.keywords), tuple(row for row in rows if row.keywords)
+        )
+
+    def tell(self, fault: Fault) -> bool:
+        """Whether a curated rule says of the same release what the fault says."""
+        version = fault.candidate.version
+        if fault.kind == "name":
+            return any(
+                is_below(fault.name, name) and row.lacks(version) for row in self.names for name in row.names
+            )
+        if fault.kind in ("argument", "missing"):
+            return any(
+                fault.argument in row.keywords
+                and _is_same(fault, row)
+                and (row.lacks(version) or row.required)
+                for row in self.keywords
+            )
+        return False
+
+
+def _is_same(fault: Fault, row: Entry) -> bool:
+    return any(name.replace("()", "") in (fault.name, fault.subject) for name in row.names)

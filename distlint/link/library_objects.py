@@ -1,0 +1,166 @@
+"""Objects of library classes, and project classes that derive from one: what their attributes and methods are of.
+
+Only what is sure counts: an object that one call made, a class with a single base outside of the project.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from distlint.link.library_scopes import LibraryScopes, Meaning, bodies_of
+from distlint.link.modules import ClassRef, FunctionRef
+from distlint.link.walking import statements
+from distlint.model import python as ir
+
+if TYPE_CHECKING:
+    from distlint.link.project import Project
+
+_PLAIN_BASES = frozenset({"object", "abc.ABC", "typing.Generic", "typing.Protocol"})
+_OPEN_METHODS = frozenset({"__getattr__", "__getattribute__", "__new__"})
+
+
+class Derived(NamedTuple):
+    """A project class with its only base outside of the project, and its own classes up to there."""
+
+    owner: ClassRef
+    base: tuple[Meaning, ...]
+    own: tuple[ClassRef, ...]
+
+
+class LibraryObjects:
+    """Answers for a project; they are remembered."""
+
+    def __init__(self, project: Project, scopes: LibraryScopes) -> None:
+        self.project = project
+        self.scopes = scopes
+        self._derived: dict[ClassRef, Derived | None] = {}
+
+    # Classes -----------------------------------------------------------------------------------------------------
+
+    def derived(self, owner: ClassRef) -> Derived | None:
+        """How a class derives from a library's; ``None`` where it does not, or not from one known class alone."""
+        if owner not in self._derived:
+            self._derived[owner] = self._find_base(owner)
+        return self._derived[owner]
+
+    def _find_base(self, owner: ClassRef) -> Derived | None:
+        own = self.project.modules.ancestry(owner)
+        outside: dict[tuple[Meaning, ...], None] = {}
+        for one in own:
+            definition = self.project.class_(one)
+            if definition.keywords:
+                return None
+            for base in definition.bases:
+                target = self.project.modules.resolve(base, one.file)
+                if isinstance(target, ClassRef):
+                    continue
+                plain = base.base if type(base) is ir.Subscript else base
+                if self._is_plain(plain, one.file):
+                    continue
+                meanings = self.scopes.meanings(plain, one.file, definition.parent)
+                if not meanings:
+                    return None
+                outside[meanings] = None
+        if len(outside) != 1:
+            return None
+        return Derived(owner, next(iter(outside)), own)
+
+    def _is_plain(self, base: ir.Expr, file: str) -> bool:
+        if type(base) is ir.Name and base.id == "object":
+            return True
+        return self.project.modules.dotted(base, file) in _PLAIN_BASES
+
+    def defines(self, derived: Derived, name: str, *, above: bool = False) -> bool:
+        """Whether one of the project's own classes defines a method or attribute; ``above`` leaves the first out."""
+        for one in derived.own[1:] if above else derived.own:
+            module = self.project.module(one.file)
+            if any(function.owner == one.index and function.name == name for function in module.functions):
+                return True
+            if name in self.fields(one):
+                return True
+        return False
+
+    def fields(self, owner: ClassRef) -> frozenset[str]:
+        """The names that a class's body binds by assignment or annotation."""
+        return frozenset(
+            target.id
+            for statement in statements(self.project.class_(owner).body)
+            if type(statement) is ir.Assign
+            for target in statement.targets
+            if type(target) is ir.Name
+        )
+
+    def all_fields(self, derived: Derived) -> frozenset[str]:
+        """The same for all of the project's own classes up to the library's."""
+        return frozenset(name for one in derived.own for name in self.fields(one))
+
+    def is_open(self, derived: Derived) -> bool:
+        """Whether attributes of the class's objects, or how they are made, are not to be seen."""
+        return any(self.defines(derived, name) for name in _OPEN_METHODS)
+
+    def enclosing(self, file: str, function: int) -> Derived | None:
+        """For a method (or a function inside one): how its class derives."""
+        module = self.project.module(file)
+        while function >= 0:
+            if module.functions[function].owner >= 0:
+                return self.derived(ClassRef(file, module.functions[function].owner))
+            function = module.functions[function].parent
+        return None
+
+    def own_name(self, file: str, function: int) -> str:
+        """What the method around a place calls its object (``self``); ``""`` for static and class methods."""
+        module = self.project.module(file)
+        while function >= 0:
+            one = module.functions[function]
+            if one.owner >= 0:
+                names = {expr.id for expr in one.decorators if type(expr) is ir.Name}
+                plain = one.parameters and not names & {"staticmethod", "classmethod"}
+                return one.parameters[0].name if plain else ""
+            function = one.parent
+        return ""
+
+    def initializer(self, derived: Derived) -> FunctionRef | None:
+        """The ``__init__`` that the project's own classes define."""
+        return self.project.modules.method(derived.owner, "__init__")
+
+    # Objects -----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def holders(self) -> frozenset[str]:
+        """The last names of variables and attributes that somewhere hold an object of a covered library's class."""
+        found = set()
+        for file in self.project.python_files:
+            module = self.project.module(file)
+            if not any(item.module.partition(".")[0] in self.scopes.tops or item.level for item in module.imports):
+                continue
+            for function, body in bodies_of(module):
+                for statement in statements(body):
+                    found.update(self._held(statement, file, function))
+        return frozenset(found)
+
+    def _held(self, statement: ir.Stmt, file: str, function: int) -> Iterator[str]:
+        pairs: list[tuple[ir.Expr, ir.Expr]] = []
+        if type(statement) is ir.Assign and statement.value is not None:
+            pairs = [(target, statement.value) for target in statement.targets]
+        elif type(statement) is ir.With:
+            pairs = [(bound, context) for context, bound in statement.items if bound is not None]
+        for target, value in pairs:
+            if type(value) is ir.Call:
+                name = target.id if type(target) is ir.Name else target.name if type(target) is ir.Attribute else ""
+                if name and self.scopes.meanings(value.func, file, function):
+                    yield name
+
+    def made_by(self, expr: ir.Expr, file: str, function: int) -> tuple[Meaning, ...]:
+        """The library class or function whose call surely made an object; ``()`` where that is not known."""
+        last = expr.id if type(expr) is ir.Name else expr.name if type(expr) is ir.Attribute else ""
+        if last not in self.holders:
+            return ()
+        from distlint.link.abstract import Instance
+        from distlint.link.modules import External
+
+        made = self.project.evaluator(None).ask(expr, file, function)
+        if not isinstance(made, Instance) or made.part or not isinstance(made.callee, External):
+            return ()
+        return self.scopes.meanings(made.call.func, made.frame.file, made.frame.function)
