@@ -59,9 +59,10 @@ def released_api(context: CheckContext) -> Iterator[Finding]:
 
 def _grouped(found: Iterable[Fault]) -> list[list[Fault]]:
     """The faults of one file that are about one thing, as one."""
-    groups: dict[tuple[str, str, str, str, int], list[Fault]] = {}
+    groups: dict[tuple[object, ...], list[Fault]] = {}
     for fault in found:
-        place = 0 if fault.kind in ("name", "deprecated", "deprecated-argument") else fault.mention.at
+        # An argument is wrong where it stands; what is absent or deprecated is so in the whole file.
+        place = None if fault.kind in ("name", "deprecated", "deprecated-argument") else fault.span[1:3]
         groups.setdefault((fault.span.file, fault.kind, fault.subject, fault.argument, place), []).append(fault)
     return list(groups.values())
 
@@ -93,7 +94,7 @@ def _finding(context: CheckContext, faults: Faults, group: list[Fault]) -> Findi
 
 def _related(group: list[Fault]) -> list[Related]:
     seen = {group[0].span}
-    related = []
+    related: list[Related] = []
     for other in group[1:]:
         if other.span not in seen and len(related) < MAX_PLACES:
             seen.add(other.span)

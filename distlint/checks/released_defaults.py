@@ -38,7 +38,7 @@ class Change:
     @classmethod
     def parse(cls, row: Mapping[str, Any]) -> Change:
         """The change that a row states. Raises ``TypeError`` for fields that don't exist."""
-        fields = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+        fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
         return cls(**fields)
 
 

@@ -6,7 +6,6 @@ Found once for a project, whatever rules ask: a rule then takes those of its pac
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -92,7 +91,8 @@ class Faults:
     def all(self) -> tuple[Fault, ...]:
         """Every fault, by file and place."""
         if self._faults is None:
-            self._faults = tuple(fault for file in self._files() for fault in self._in_file(file))
+            found = (fault for file in self._files() for fault in self._in_file(file))
+            self._faults = tuple(fault for fault in found if not self.mentions.scopes.is_replaced(fault.name))
         return self._faults
 
     def calls(self) -> Iterator[Mention]:
@@ -195,9 +195,7 @@ class Faults:
         first = self.first(mention, allowed, lacks, errors)
         if first is not None:
             candidate, found = first
-            yield Fault(
-                "name", mention, allowed, candidate, mention.name, found.missing, others=found.others
-            )
+            yield Fault("name", mention, allowed, candidate, mention.name, found.missing, others=found.others)
 
     def _is_exported(self, mention: Mention, allowed: Allowed) -> bool:
         """Whether a name that may come by ``from module import *`` is known of that module at all."""
@@ -249,12 +247,20 @@ class Faults:
             for keyword in call.keywords
             if keyword.name is not None and keyword.name not in mention.own_fields
         }
-        if any(keyword.name is None for keyword in call.keywords):
+        spread = [keyword.value for keyword in call.keywords if keyword.name is None]
+        if spread and not any(self._is_handed_through(mention, expr) for expr in spread):
             known = self.project.evaluator(None).keywords(call, mention.file, mention.function)
             for entry in known.entries:
                 if entry.certain and isinstance(entry.key, str) and entry.key not in mention.own_fields:
                     given.setdefault(entry.key, entry.key_span)
         return given
+
+    def _is_handed_through(self, mention: Mention, expr: ir.Expr) -> bool:
+        """Whether ``**expr`` are the keywords of the function around: they are wrong where its caller gives them."""
+        if mention.function < 0 or type(expr) is not ir.Name:
+            return False
+        around = self.project.module(mention.file).functions[mention.function]
+        return any(one.kind == "var-keyword" and one.name == expr.id for one in around.parameters)
 
     def _keyword(self, mention: Mention, allowed: Allowed, keyword: str, place: Span) -> Iterator[Fault]:
         def lacks(version: str) -> Symbol | None:
@@ -291,7 +297,9 @@ class Faults:
     # Number of arguments -----------------------------------------------------------------------------------------
 
     def _looks_wrong(self, mention: Mention, candidate: Candidate, given: dict[str, Span]) -> bool:
-        return any(self._surplus(mention, version) or self._wanting(mention, version, given) for version in candidate.stands)
+        return any(
+            self._surplus(mention, version) or self._wanting(mention, version, given) for version in candidate.stands
+        )
 
     def _positional(self, mention: Mention, version: str) -> int | None:
         """How many arguments a call gives by position; ``None`` where ``*`` may bring more or fewer."""
@@ -327,9 +335,7 @@ class Faults:
         return wanted[0] if all(wanted) else ""
 
     def _arity(self, mention: Mention, allowed: Allowed, given: dict[str, Span]) -> Iterator[Fault]:
-        crowded = self.first(
-            mention, allowed, lambda version: self._surplus(mention, version), lambda _: _REFUSED
-        )
+        crowded = self.first(mention, allowed, lambda version: self._surplus(mention, version), lambda _: _REFUSED)
         if crowded is not None:
             name = self._name_in(mention, crowded[0].stands[-1])
             others = self._releases_where(mention, name, lambda version: not self._surplus(mention, version))
@@ -345,9 +351,7 @@ class Faults:
             if others:
                 yield Fault("missing", mention, allowed, candidate, name, name, wanted, others=others)
 
-    def _releases_where(
-        self, mention: Mention, name: str, holds: Callable[[str], bool]
-    ) -> tuple[tuple[str, str], ...]:
+    def _releases_where(self, mention: Mention, name: str, holds: Callable[[str], bool]) -> tuple[tuple[str, str], ...]:
         """The stretches of releases that take the call as it is: only then is it a matter of versions."""
         package = self.packages[name.partition(".")[0]]
         stretches: list[tuple[str, str]] = []
@@ -391,6 +395,3 @@ def _wanted(symbol: Symbol, count: int, given: dict[str, Span]) -> str:
         if parameter.name not in given:
             return parameter.name
     return ""
-
-
-

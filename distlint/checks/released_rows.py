@@ -32,22 +32,16 @@ class CuratedRows:
             if rule.check.python == _CURATED
             for row in rule.check.parameters["symbols"]
         ]
-        return cls(
-            tuple(row for row in rows if not row.keywords), tuple(row for row in rows if row.keywords)
-        )
+        return cls(tuple(row for row in rows if not row.keywords), tuple(row for row in rows if row.keywords))
 
     def tell(self, fault: Fault) -> bool:
         """Whether a curated rule says of the same release what the fault says."""
         version = fault.candidate.version
         if fault.kind == "name":
-            return any(
-                is_below(fault.name, name) and row.lacks(version) for row in self.names for name in row.names
-            )
+            return any(is_below(fault.name, name) and row.lacks(version) for row in self.names for name in row.names)
         if fault.kind in ("argument", "missing"):
             return any(
-                fault.argument in row.keywords
-                and _is_same(fault, row)
-                and (row.lacks(version) or row.required)
+                fault.argument in row.keywords and _is_same(fault, row) and (row.lacks(version) or row.required)
                 for row in self.keywords
             )
         return False

@@ -162,7 +162,9 @@ class _Dispatch:
         function = find_check(rule.check.python)
         if function is None:
             raise LookupError(f"there is no check `{rule.check.python}`")
-        return function(CheckContext(rule, self._project, lambda name: self._registry.subjects_for(name, rule), self._rules))
+        return function(
+            CheckContext(rule, self._project, lambda name: self._registry.subjects_for(name, rule), self._rules)
+        )
 
     def notes(self) -> Iterator[Note]:
         """Why rules were silent: each value that stayed unknown, with the rules that asked for it."""

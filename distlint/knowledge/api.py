@@ -45,6 +45,10 @@ class Api:
         """The package that installs a top-level module; ``None`` if the table has none."""
         return self._table.package_of(top_module)
 
+    def tops(self, package: str) -> tuple[str, ...]:
+        """The top-level modules that a package installs; ``()`` for an unknown package."""
+        return self._table.tops(package)
+
     def releases(self, package: str) -> tuple[str, ...]:
         """The releases that were harvested, oldest first, withdrawn ones too; ``()`` for an unknown package."""
         return self._table.releases(package)

@@ -51,6 +51,10 @@ class Table:
         """The package that installs a top-level module."""
         return next((name for name, entry in self.index["packages"].items() if top in entry["tops"]), None)
 
+    def tops(self, package: str) -> tuple[str, ...]:
+        """The top-level modules of a package."""
+        return tuple(self.index["packages"].get(package, {}).get("tops", ()))
+
     def releases(self, package: str) -> tuple[str, ...]:
         """The releases of a package, oldest first."""
         return tuple(self.index["packages"].get(package, {}).get("releases", ()))

@@ -344,4 +344,3 @@ def _names_in(target: ir.Expr) -> Iterator[str]:
         if type(part) is ir.Name:
             yield part.id
         stack.extend(children(part))
-

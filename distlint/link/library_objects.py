@@ -130,7 +130,7 @@ class LibraryObjects:
     @cached_property
     def holders(self) -> frozenset[str]:
         """The last names of variables and attributes that somewhere hold an object of a covered library's class."""
-        found = set()
+        found: set[str] = set()
         for file in self.project.python_files:
             module = self.project.module(file)
             if not any(item.module.partition(".")[0] in self.scopes.tops or item.level for item in module.imports):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.link.modules import MAX_HOPS
@@ -56,7 +57,6 @@ class LibraryScopes:
         self.tops = tops
         self._scopes: dict[tuple[str, int], Scope] = {}
         self._own: dict[tuple[str, str], bool] = {}
-        self._replaced: frozenset[str] | None = None
 
     # Modules -----------------------------------------------------------------------------------------------------
 
@@ -70,19 +70,15 @@ class LibraryScopes:
             parts = dotted.split(".")
             prefixes = [".".join(parts[: count + 1]) for count in range(len(parts))]
             self._own[key] = any(self.project.modules.find(prefix, file) is not None for prefix in prefixes)
-        return not self._own[key] and not any(
-            dotted == name or dotted.startswith(name + ".") for name in self.replaced
-        )
+        return not self._own[key]
 
-    @property
-    def replaced(self) -> frozenset[str]:
-        """Modules and names of libraries that the program puts in place itself (``sys.modules[...] =``, ``lib.x =``)."""
-        if self._replaced is None:
-            self._replaced = frozenset()
-            self._replaced = frozenset(
-                name for file in self.project.python_files for name in self._replacements(file)
-            )
-        return self._replaced
+    def is_replaced(self, dotted: str) -> bool:
+        """Whether the program puts the name, or what it is in, in place itself (``sys.modules[...] =``, ``lib.x =``)."""
+        return any(dotted == name or dotted.startswith(name + ".") for name in self._replaced)
+
+    @cached_property
+    def _replaced(self) -> frozenset[str]:
+        return frozenset(name for file in self.project.python_files for name in self._replacements(file))
 
     def _replacements(self, file: str) -> Iterator[str]:
         module = self.project.module(file)
@@ -313,9 +309,7 @@ def _collect(body: tuple[ir.Stmt, ...], module: ir.Module, scope: Scope) -> None
                     scope.bindings.setdefault(target.id, []).append(_Value(statement.value))
                 elif statement.value is not None:
                     _bind_all(target, scope)
-        elif type(statement) is ir.AugAssign:
-            _bind_all(statement.target, scope)
-        elif type(statement) is ir.For:
+        elif type(statement) is ir.AugAssign or type(statement) is ir.For:
             _bind_all(statement.target, scope)
         elif type(statement) is ir.With:
             for _, bound in statement.items:
