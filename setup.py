@@ -36,7 +36,7 @@ class BuildWithRules(build_py):
 
     @staticmethod
     def _rule_files() -> list[Path]:
-        return sorted(RULES.rglob("*.toml"))
+        return sorted([*RULES.rglob("*.toml"), *RULES.glob("advisories/*/*.json")])
 
 
 setup(cmdclass={"build_py": BuildWithRules})

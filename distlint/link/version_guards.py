@@ -59,13 +59,13 @@ class Reach:
         self._tests = VersionTests(project, package)
         self._known: dict[tuple[str, ir.Position, str], bool | None] = {}
 
-    def reached(self, file: str, at: ir.Position, version: str, errors: frozenset[str]) -> bool | None:
+    def reached(self, file: str, at: ir.Position, version: str, errors: frozenset[str] | None) -> bool | None:
         """Whether a release gets to a place and a failure there is not caught.
 
         ``None`` where a test on the way can't be evaluated. ``errors`` are the names of the exceptions that the
-        failure may raise.
+        failure may raise; ``None`` for one that raises nothing.
         """
-        if self._is_caught(file, at, errors):
+        if errors is not None and self._is_caught(file, at, errors):
             return False
         return self._reached(file, at, version, 0)
 
