@@ -6,16 +6,17 @@ name (``link.version_guards``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from distlint.checks.registry import CheckContext, check
 from distlint.link.arguments import find_argument
-from distlint.link.library_uses import Use, calls_of, is_below, uses_of
-from distlint.link.modules import ClassRef
+from distlint.link.library_mentions import Mention
+from distlint.link.library_uses import Use, is_below
 from distlint.link.parsers import parsers_of
+from distlint.link.project import CallSite
 from distlint.link.version_guards import Reach
 from distlint.model import python as ir
 from distlint.model.document import Mapping as Tree
@@ -26,7 +27,7 @@ from distlint.model.value import Confidence
 
 if TYPE_CHECKING:
     from distlint.link.environments import VersionView
-    from distlint.link.project import CallSite, Project
+    from distlint.link.project import Project
 
 MAX_PLACES = 8
 """Further uses of the same name in a file that are shown with the first."""
@@ -183,7 +184,7 @@ class _Judge:
 
     def _symbols(self, entries: list[Entry]) -> Iterator[Finding]:
         groups: dict[tuple[str, int], list[tuple[Use, Fault]]] = {}
-        for use in uses_of(self.project, {name for entry in entries for name in entry.names}):
+        for use in self._uses({name for entry in entries for name in entry.names}):
             number = _most_specific(entries, use.name)
             fault = self.fault(entries[number], use, _errors(use))
             if fault is not None:
@@ -191,6 +192,15 @@ class _Judge:
                 groups.setdefault((use.file, group), []).append((use, fault))
         for (_, number), found in groups.items():
             yield self._symbol(entries[number], found)
+
+    def _uses(self, names: Collection[str]) -> Iterator[Use]:
+        for mention in self.project.library_mentions.all():
+            if mention.kind == "call" or len(mention.meanings) != 1:
+                continue
+            root = mention.meanings[0].root
+            # What is reached through an import of the name itself counts by that import.
+            if any(is_below(mention.name, name) and not (root and is_below(root, name)) for name in names):
+                yield Use(mention.name, mention.file, mention.function, mention.at, mention.item)
 
     def _symbol(self, entry: Entry, found: list[tuple[Use, Fault]]) -> Finding:
         use, fault = found[0]
@@ -203,14 +213,18 @@ class _Judge:
     # Arguments ---------------------------------------------------------------------------------------------------
 
     def _calls(self, entry: Entry) -> Iterator[Finding]:
-        for found in calls_of(self.project, entry.names, derived=entry.derived):
+        names = {name.replace("()", "") for name in entry.names}
+        for mention in self.project.library_mentions.all():
+            if mention.call is None or len(mention.meanings) != 1 or mention.name not in names:
+                continue
+            found = CallSite(mention.file, ir.Site(mention.call, mention.function), mention.name)
             use = Use(found.name, found.file, found.site.function, found.site.call.at)
-            given = dict(self._given(entry, found))
+            given = {key: at for key, at in self._given(entry, found, mention) if key not in mention.own_fields}
             if given:
                 fault = self.fault(entry, use, frozenset({"TypeError"}))
                 if fault is not None:
                     yield self._refused(entry, found, fault, given)
-            if entry.required and not given and self._surely_missing(entry, found):
+            if entry.required and not given and mention.whole and self._surely_missing(entry, found):
                 fault = self.fault(entry, use, frozenset({"TypeError"}), given=False)
                 if fault is not None:
                     place = f"{entry.package} {fault.version}{fault.where}"
@@ -230,14 +244,17 @@ class _Judge:
             [operation for change in changes for operation in change] if all(changes) else [],
         )
 
-    def _given(self, entry: Entry, found: CallSite) -> Iterator[tuple[str, Span]]:
-        if any(self._is_own_field(found, keyword) for keyword in entry.keywords):
-            return
+    def _given(self, entry: Entry, found: CallSite, mention: Mention) -> Iterator[tuple[str, Span]]:
         arguments = self.project.evaluator(None).keywords(found.site.call, found.file, found.site.function)
         for written in arguments.entries:
             if written.key in entry.keywords and written.certain:
                 yield str(written.key), written.key_span
-        if entry.position is not None and not any(entry.keywords[0] == written.key for written in arguments.entries):
+        if (
+            entry.position is not None
+            and not mention.skip
+            and not mention.loose
+            and not any(entry.keywords[0] == written.key for written in arguments.entries)
+        ):
             expr, _ = find_argument(found.site.call, entry.keywords[0], entry.position)
             if expr is not None and (entry.required or not entry.mapping):
                 value = self.project.evaluator(None).ask(expr, found.file, found.site.function)
@@ -247,22 +264,6 @@ class _Judge:
     def _surely_missing(self, entry: Entry, found: CallSite) -> bool:
         expr, certain = find_argument(found.site.call, entry.keywords[0], entry.position)
         return expr is None and certain
-
-    def _is_own_field(self, found: CallSite, keyword: str) -> bool:
-        """Whether a derived class has a field of that name itself."""
-        target = self.project.modules.resolve(found.site.call.func, found.file)
-        seen: set[ClassRef] = set()
-        while isinstance(target, ClassRef) and target not in seen:
-            seen.add(target)
-            definition = self.project.class_(target)
-            for statement in definition.body:
-                if type(statement) is ir.Assign and any(
-                    type(t) is ir.Name and t.id == keyword for t in statement.targets
-                ):
-                    return True
-            parents = [self.project.modules.resolve(base, target.file) for base in definition.bases]
-            target = next((parent for parent in parents if isinstance(parent, ClassRef)), None)
-        return False
 
     def _is_own_option(self, parsed: Span, keyword: str) -> bool:
         """Whether a class of the project gives the parser that is made there an option of that name."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from distlint.checks.released_versions import Allowed, AllowedReleases, Candidate
 from distlint.knowledge.api import Api, Found, Symbol, api
-from distlint.link.library_mentions import Mention, Mentions
+from distlint.link.library_mentions import Mention
+from distlint.link.library_uses import is_below
 from distlint.link.version_guards import Reach
 from distlint.model import python as ir
 from distlint.model.record import dataclass
@@ -65,14 +65,12 @@ class Fault:
         return self.place or self.mention.span
 
 
-_FAULTS: WeakKeyDictionary[Project, Faults] = WeakKeyDictionary()
-
-
 def faults_of(project: Project) -> Faults:
     """The faults of a project; the same object for all rules."""
-    if project not in _FAULTS:
-        _FAULTS[project] = Faults(project, api())
-    return _FAULTS[project]
+    if Faults not in project.kept:
+        project.kept[Faults] = Faults(project, api())
+    found: Faults = project.kept[Faults]
+    return found
 
 
 class Faults:
@@ -82,7 +80,7 @@ class Faults:
         self.project = project
         self.table = table
         self.packages = {top: package for package in table.packages for top in table.tops(package)}
-        self.mentions = Mentions(project, frozenset(self.packages))
+        self.mentions = project.library_mentions
         self.releases = AllowedReleases(project, table)
         self._reaches: dict[str, Reach] = {}
         self._found: dict[tuple[str, str, str], Found] = {}
@@ -91,14 +89,13 @@ class Faults:
     def all(self) -> tuple[Fault, ...]:
         """Every fault, by file and place."""
         if self._faults is None:
-            found = (fault for file in self._files() for fault in self._in_file(file))
+            found = (fault for mention in self.mentions.all() for fault in self._of(mention))
             self._faults = tuple(fault for fault in found if not self.mentions.scopes.is_replaced(fault.name))
         return self._faults
 
     def calls(self) -> Iterator[Mention]:
         """Every call of something of a covered library."""
-        for file in self._files():
-            yield from (mention for mention in self.mentions.of(file) if mention.kind == "call")
+        yield from (mention for mention in self.mentions.all() if mention.kind == "call")
 
     @cached_property
     def used_packages(self) -> frozenset[str]:
@@ -111,30 +108,16 @@ class Faults:
         }
         return frozenset(self.packages[top] for top in tops if top in self.packages)
 
-    def _files(self) -> Iterator[str]:
-        """The files that can mention a library: those that import it, or import from one that does."""
-        if not self.used_packages:
+    def _of(self, mention: Mention) -> Iterator[Fault]:
+        package = self.packages.get(mention.name.partition(".")[0])
+        allowed = self.releases.of(package, mention.file) if package else None
+        if allowed is None or not allowed.candidates:
             return
-        importing = {file for file in self.project.python_files if self._imports_library(file)}
-        for file in self.project.python_files:
-            if file in importing or any(source in importing for source in self.project.imports(file)):
-                yield file
-
-    def _imports_library(self, file: str) -> bool:
-        imports = self.project.module(file).imports
-        return any(not item.level and item.module.partition(".")[0] in self.packages for item in imports)
-
-    def _in_file(self, file: str) -> Iterator[Fault]:
-        for mention in self.mentions.of(file):
-            package = self.packages[mention.name.partition(".")[0]]
-            allowed = self.releases.of(package, file)
-            if not allowed.candidates:
-                continue
-            if mention.kind == "call":
-                yield from self._call(mention, allowed)
-            elif len(mention.meanings) == 1:
-                yield from self._name(mention, allowed)
-                yield from self._deprecated_name(mention, allowed)
+        if mention.kind == "call":
+            yield from self._call(mention, allowed)
+        elif len(mention.meanings) == 1:
+            yield from self._name(mention, allowed)
+            yield from self._deprecated_name(mention, allowed)
 
     # Releases ----------------------------------------------------------------------------------------------------
 
@@ -182,7 +165,9 @@ class Faults:
     def _name(self, mention: Mention, allowed: Allowed) -> Iterator[Fault]:
         def lacks(version: str) -> Found | None:
             found = self.find(mention, version)
-            return found if found.state == "absent" else None
+            # Where the import fails already, it is to blame.
+            by_import = mention.kind == "name" and is_below(mention.meanings[0].root, found.missing)
+            return found if found.state == "absent" and not by_import else None
 
         def errors(found: Found) -> frozenset[str]:
             if mention.kind != "import":

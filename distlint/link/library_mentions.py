@@ -7,6 +7,7 @@ the meanings, and of a call how its arguments are shifted.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.link.library_objects import Derived, LibraryObjects
@@ -68,6 +69,28 @@ class Mentions:
         self.scopes = LibraryScopes(project, tops)
         self.objects = LibraryObjects(project, self.scopes)
         self._by_file: dict[str, tuple[Mention, ...]] = {}
+
+    def all(self) -> Iterator[Mention]:
+        """Every mention of the project, by file and place."""
+        for file in self.files:
+            yield from self.of(file)
+
+    @cached_property
+    def files(self) -> tuple[str, ...]:
+        """The files that can mention a library: those that import it, or import from one that does."""
+        importing = {file for file in self.project.python_files if self._imports_library(file)}
+        return tuple(
+            file
+            for file in self.project.python_files
+            if file in importing or (importing and not importing.isdisjoint(self.project.imports(file)))
+        )
+
+    def _imports_library(self, file: str) -> bool:
+        module = self.project.module(file)
+        tops = self.scopes.tops
+        if any(not item.level and item.module.partition(".")[0] in tops for item in module.imports):
+            return True
+        return "import_module" in module.calls
 
     def of(self, file: str) -> tuple[Mention, ...]:
         """The mentions in a file, in the order of the text."""
@@ -220,7 +243,9 @@ class _FileWalk:
         meanings = self._meanings(func, function)
         if meanings:
             self.found.append(_call_mention(meanings, call, self.file, function))
-            self.found.append(Mention("name", meanings, self.file, func.at, function))
+            # A name that an import binds is judged there.
+            if type(func) is not ir.Name or meanings[0].star:
+                self.found.append(Mention("name", meanings, self.file, func.at, function))
             return rest
         if call.args and self.project.modules.dotted(func, self.file) in _PARTIALS:
             inner = self._meanings(call.args[0], function)

@@ -36,6 +36,8 @@ class Meaning(NamedTuple):
     file: str
     at: ir.Position
     star: bool = False
+    root: str = ""
+    """What the import binds: where that is missing already, the import is to blame for the rest."""
 
 
 class Scope:
@@ -183,14 +185,15 @@ class LibraryScopes:
         if not item.name:
             whole = item.module if item.alias != item.module.partition(".")[0] else item.alias
             if self.is_library(item.module, file):
-                return (Meaning(whole, file, item.at),)
+                return (Meaning(whole, file, item.at, root=whole),)
             return ()
         source = self.project.modules.find(item.module, file, item.level)
         if source is not None:
             return self._exported(source, item.name, file, hops)
         if item.level or not self.is_library(f"{item.module}.{item.name}", file):
             return ()
-        return (Meaning(f"{item.module}.{item.name}", file, item.at),)
+        full = f"{item.module}.{item.name}"
+        return (Meaning(full, file, item.at, root=full),)
 
     def _exported(self, source: str, name: str, importer: str, hops: int) -> tuple[Meaning, ...]:
         if source == importer or self.project.modules.module(source) is None:
@@ -262,7 +265,7 @@ class LibraryScopes:
             return ()
         module = imported_module(self.project, call, file)
         if module and self.is_library(module, file):
-            return (Meaning(module, file, call.at),)
+            return (Meaning(module, file, call.at, root=module),)
         return ()
 
 

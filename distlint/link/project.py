@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from distlint.link.environments import Environments
     from distlint.link.inference import Inference
+    from distlint.link.library_mentions import Mentions
     from distlint.link.parsers import ParserIndex
 
 
@@ -114,6 +115,8 @@ class Project:
         self._sites: dict[str, tuple[CallSite, ...]] = {}
         self._closures: dict[str, frozenset[str]] = {}
         self._evaluators: dict[Run | None, Evaluator] = {}
+        self.kept: dict[type, Any] = {}
+        """What checks worked out for the whole project, by the class of it."""
 
     # Files -------------------------------------------------------------------------------------------------------
 
@@ -132,6 +135,16 @@ class Project:
         from distlint.link.parsers import ParserIndex
 
         return ParserIndex(self)
+
+    @cached_property
+    def library_mentions(self) -> Mentions:
+        """Where the project names something of the libraries that framework descriptions name, or that have a table."""
+        from distlint.knowledge.api import api
+        from distlint.link.library_mentions import Mentions
+
+        table = api()
+        tops = {module.partition(".")[0] for spec in self.specs for module in spec.modules}
+        return Mentions(self, frozenset(tops.union(*(table.tops(package) for package in table.packages))))
 
     @cached_property
     def inference(self) -> Inference:
