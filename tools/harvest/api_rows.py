@@ -1,0 +1,85 @@
+"""The rows of a package over its releases: those in the table are kept, the others are read."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from multiprocessing import get_context
+
+from intervals import Spans, as_json, joined, moved_to
+from linking import Linker
+from packages import Package
+from packaging.version import Version
+from reading import FileFacts
+from sources import LocalRelease, SourceFile, files_of, read_all
+
+_work: tuple[Package, list[list[SourceFile]], dict[str, FileFacts]] | None = None
+"""What the workers share with the process that forks them."""
+
+
+def extended(
+    package: Package,
+    old: Mapping[str, Spans],
+    known: Sequence[str],
+    available: Sequence[LocalRelease],
+    workers: int,
+) -> tuple[dict[str, Spans], list[str]]:
+    """The rows of the known releases and of the available ones, and the list of all these releases, oldest first."""
+    fresh = [one for one in available if one.version not in set(known)]
+    versions = sorted({*known, *(one.version for one in fresh)}, key=Version)
+    rows = moved_to(old, known, versions)
+    if fresh:
+        at = {version: position for position, version in enumerate(versions)}
+        read = _read(package, fresh, workers)
+        rows = joined(rows, *(_placed(part, [at[one.version] for one in fresh]) for part in read))
+    return rows, versions
+
+
+def _placed(rows: Mapping[str, Spans], position: Sequence[int]) -> dict[str, Spans]:
+    """Rows over the fresh releases, renumbered for the list of all."""
+    names = [str(one) for one in range(len(position))]
+    target = [""] * (max(position) + 1)
+    for name, at in zip(names, position):
+        target[at] = name
+    padded = [name or f"-{at}" for at, name in enumerate(target)]
+    return moved_to(rows, names, padded)
+
+
+def _read(package: Package, releases: Sequence[LocalRelease], workers: int) -> list[dict[str, Spans]]:
+    global _work
+    start = time.monotonic()
+    files = [files_of(package, release) for release in releases]
+    facts = read_all([one for part in files for one in part], workers)
+    middle = time.monotonic()
+    _work = package, files, facts
+    size = max(1, min(12, -(-len(releases) // max(workers, 1))))
+    chunks = [range(at, min(at + size, len(releases))) for at in range(0, len(releases), size)]
+    if workers > 1 and len(chunks) > 1:
+        with get_context("fork").Pool(workers) as pool:
+            out = pool.map(_linked, chunks, chunksize=1)
+    else:
+        out = [_linked(chunk) for chunk in chunks]
+    _work = None
+    print(
+        f"{package.name}: {len(releases)} releases, {len(facts)} different files read in {middle - start:.0f} s, "
+        f"linked in {time.monotonic() - middle:.0f} s",
+        file=sys.stderr,
+    )
+    return out
+
+
+def _linked(chunk: range) -> dict[str, Spans]:
+    if _work is None:
+        raise RuntimeError("nothing to link")
+    package, files, facts = _work
+    out: dict[str, Spans] = {}
+    for position in chunk:
+        for key, value in Linker(package, files[position], facts).rows().items():
+            text = as_json(value)
+            spans = out.setdefault(key, [])
+            if spans and spans[-1][1] == position - 1 and spans[-1][2] == text:
+                spans[-1] = (spans[-1][0], position, text)
+            else:
+                spans.append((position, position, text))
+    return out
