@@ -112,9 +112,24 @@ class _Analysis:
             self._settings.world_size,
             self._settings.gpu_memory,
             self._settings.gpus_per_node,
+            self._installed(),
         )
         self._progress("judging", 0, 1)
         return self._judge(project) if self._request.judged else self._unjudged(project)
+
+    def _installed(self) -> dict[str, str]:
+        """The packages of the environment that the settings name; raises ``SettingsError`` if it is none."""
+        path = self._settings.installed
+        if path is None:
+            return {}
+        from distlint.read.installed import NoEnvironmentError, read_installed
+        from distlint.settings import SettingsError
+
+        try:
+            return read_installed(path)
+        except NoEnvironmentError as error:
+            where = self._settings.origin("installed")
+            raise SettingsError("--installed" if where in ("", "command line") else where, str(error)) from None
 
     def _unjudged(self, project: Project) -> Report:
         """The linked project without any findings."""

@@ -59,7 +59,8 @@ class Settings:
 
     ``root`` is the project's root (see ``load_settings``), ``file`` the settings file that was used. ``layers`` are the
     selections of the file and of the command line. ``severity`` and ``per_file_ignores`` go by selector. ``pins`` are
-    requirements that override those of the project. ``exclude`` holds patterns of files that are not read.
+    requirements that override those of the project; so does what is installed in the environment ``installed``.
+    ``exclude`` holds patterns of files that are not read.
     ``no_ignores`` shows what comments and tables silence.
     """
 
@@ -70,6 +71,7 @@ class Settings:
     per_file_ignores: tuple[tuple[FilePattern, tuple[str, ...]], ...] = ()
     ignores: tuple[IgnoreEntry, ...] = ()
     pins: Mapping[str, str] = field(default_factory=dict)
+    installed: Path | None = None
     world_size: int | None = None
     gpus_per_node: int | None = None
     gpu_memory: int | None = None

@@ -94,7 +94,9 @@ def _requirements(value: Any) -> str:
     item = ""
     try:
         for item in value:
-            Requirement(item)
+            requirement = Requirement(item)
+            if requirement.url or requirement.marker:
+                return f"`{item}` has to be a name and versions only, such as `torch==2.4`"
     except InvalidRequirement:
         return f"`{item}` is no requirement such as `torch==2.4`"
     return ""
@@ -127,6 +129,7 @@ OPTIONS: dict[str, Option] = {
     "per-file-ignores": Option(_table(_texts), {}, "rules that are off in files that fit a pattern"),
     "frameworks": Option(_table(_specifier), {}, "versions of packages, instead of what the project pins"),
     "pin": Option(_requirements, [], "versions of packages as requirements"),
+    "installed": Option(_text, "", "interpreter or folder of an environment whose packages count instead of the pins"),
     "world-size": Option(_count, None, "number of processes, where no launch line tells it"),
     "gpus-per-node": Option(_count, None, "number of devices of a node"),
     "gpu-memory": Option(_memory, None, "memory of each device (`80GB`), where no launch names the device"),
@@ -196,18 +199,23 @@ def assemble(
     patterns: dict[str, str] = {}
     ignores: list[IgnoreEntry] = []
     folders: list[Path] = []
+    installed: Path | None = None
     for source in _bases_first(files):
         _merge(values, origins, source.values, source.places)
         patterns |= dict.fromkeys(_patterns(source.values), source.folder)
         ignores += _ignore_entries(source.values.get("ignore", []), source.folder, source.places)
         if "rules" in source.values:
             folders = [_inside(source.path.parent, folder, root, source.places) for folder in source.values["rules"]]
+        if "installed" in source.values:
+            installed = _environment(source.path.parent, source.values["installed"])
     layers = [_layer(values)]
     command = _command_values(assignments, overrides)
     _merge(values, origins, command, dict.fromkeys(_names(command), COMMAND_LINE))
     ignores += _ignore_entries(command.get("ignore", []), "", {})
     if "rules" in command:
         folders = [Path(folder).resolve() for folder in command["rules"]]
+    if "installed" in command:
+        installed = _environment(Path.cwd(), command["installed"])
     return Settings(
         root=root,
         file=file,
@@ -219,6 +227,7 @@ def assemble(
         ),
         ignores=tuple(ignores),
         pins=_pins(values),
+        installed=installed,
         world_size=values.get("world-size"),
         gpus_per_node=values.get("gpus-per-node"),
         gpu_memory=_bytes(values.get("gpu-memory")),
@@ -303,6 +312,11 @@ def _pins(values: Mapping[str, Any]) -> dict[str, str]:
             requirement = Requirement(item)
             pins[requirement.name] = str(requirement.specifier)
     return {re.sub(r"[-_.]+", "-", name).lower(): specifier for name, specifier in pins.items()}
+
+
+def _environment(folder: Path, written: str) -> Path | None:
+    """The environment that is named, from the folder of the settings file or the working directory."""
+    return folder / Path(written).expanduser() if written else None
 
 
 def _inside(folder: Path, written: str, root: Path, places: Mapping[str, str]) -> Path:

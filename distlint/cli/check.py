@@ -43,6 +43,11 @@ _CONFIDENCES = ("certain", "likely", "possible")
 )
 @click.option("--gpu-memory", metavar="SIZE", help="Memory of each device, such as 80GB, where no launch names it.")
 @click.option("--pin", multiple=True, metavar="REQUIREMENT", help="A version to assume, such as 'torch==2.4'.")
+@click.option(
+    "--installed",
+    metavar="PYTHON",
+    help="Take versions from the environment of this interpreter or folder, not the pins.",
+)
 @click.option("--min-confidence", type=Word(_CONFIDENCES), help="Leave out findings that are less sure.")
 @click.option("--fail-on", type=Word(_SEVERITIES), help="Exit with 1 from this severity on.  [default: warning]")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if something was found.")

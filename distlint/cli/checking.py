@@ -45,6 +45,7 @@ class Options(NamedTuple):
     gpus_per_node: int | None
     gpu_memory: str | None
     pin: tuple[str, ...]
+    installed: str | None
     min_confidence: str | None
     fail_on: str | None
     exit_zero: bool

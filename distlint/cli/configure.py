@@ -30,6 +30,7 @@ def chosen_settings(options: Options, start: Path) -> Settings:
         "gpus-per-node": options.gpus_per_node,
         "gpu-memory": options.gpu_memory,
         "pin": options.pin,
+        "installed": options.installed,
         "min-confidence": options.min_confidence,
         "fail-on": options.fail_on,
     }

@@ -122,6 +122,11 @@ def cuda_of_conda(name: str) -> str:
     return TOOLKIT if name in _table()["cuda"]["toolkits"] else ""
 
 
+def cuda_of_runtime(package: str) -> bool:
+    """Whether a package is CUDA itself as a wheel: its version is that of CUDA."""
+    return package in _table()["cuda"]["runtimes"]
+
+
 def cuda_of_build(text: str) -> str:
     """The version of CUDA in a build's name (``cu121``, ``cuda118``, ``cuda12.1``); ``""`` if there is none.
 

@@ -9,22 +9,25 @@ something about it. There, the first of these that does decides:
 3. extras, development groups, and requirements files with another name (``requirements-dev.txt``);
 4. a constraints file alone.
 
-Dockerfiles and commands in shell scripts count only where no other file up to the root does. Files of the same rank
-are alternatives: any of their versions is possible. Constraints narrow the pins of their folder. A script's own block
-(PEP 723) goes before all that, for that script; ``--pin`` goes before everything.
+Dockerfiles and commands in shell scripts, workflows and services count only where no other file up to the root does.
+But a script that is started by such commands (and by no others) runs with what they install, with the image that they
+run in and with the requirements files that they name, as far as these say something about the package.
+
+Files of the same rank are alternatives: any of their versions is possible. Constraints narrow the pins of their folder.
+A script's own block (PEP 723) goes before all that, for that script. What is installed in an environment that the user
+names goes before every file, and ``--pin`` before everything.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
-from enum import IntEnum
 from functools import cache
 from typing import TYPE_CHECKING
 
-from distlint.knowledge.distributions import CUDA, TOOLKIT
+from distlint.link.pin_sources import PinSource, Rank, commands_of, joint_pins, sources_of, telling, upwards
 from distlint.model.facts import FileFacts
 from distlint.model.pin import Pin
 from distlint.model.record import dataclass
@@ -32,54 +35,6 @@ from distlint.model.span import Span
 
 if TYPE_CHECKING:
     from packaging.version import Version
-
-_MAX_INCLUDES = 50
-_PINS_FOLDERS = frozenset({"requirements", "requirement", "reqs", "constraints", "environments", "envs", "conda"})
-_BUILD_FOLDERS = frozenset(
-    {
-        "docker",
-        "dockerfiles",
-        "dockerfile",
-        "containers",
-        "container",
-        ".devcontainer",
-        ".github",
-        "ci",
-        ".ci",
-        "scripts",
-    }
-)
-_MAIN_WORDS = "base|main|common|core|install|runtime|prod|production|default|framework"
-_MAIN_REQUIREMENTS = re.compile(rf"(?:requirements?)?[-_.]?(?:{_MAIN_WORDS})?\.(?:txt|in)")
-_MAIN_CONDA = re.compile(r"(?:conda[-_]?)?env(?:ironment)?s?\.ya?ml")
-_COMMANDS = ("dockerfile", "shell")
-
-
-class _Rank(IntEnum):
-    LOCK = 1
-    MAIN = 2
-    SIDE = 3
-    CONSTRAINTS = 4
-    COMMANDS = 5
-
-
-@dataclass(slots=True)
-class _Source:
-    """One set of pins that are installed together, by package.
-
-    ``alternatives`` says that the pins of one package exclude each other instead (lock files, conditional additions,
-    commands that run one after the other).
-    """
-
-    rank: _Rank
-    file: str
-    alternatives: bool = False
-    pins: dict[str, list[Pin]] = field(default_factory=dict)
-    constraints: list[Pin] = field(default_factory=list)
-
-    def add(self, pins: Iterable[Pin]) -> None:
-        for pin in pins:
-            self.pins.setdefault(pin.name, []).append(pin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,21 +52,33 @@ class _Resolution:
 class Environments:
     """All pins of a project, by the folder that they hold for. Make one with ``build``."""
 
-    _sources: dict[str, list[_Source]]
+    _sources: dict[str, list[PinSource]]
     _scripts: dict[str, list[Pin]]
     _overrides: dict[str, str]
+    _installed: Mapping[str, str] = field(default_factory=dict)
+    _commands: dict[str, PinSource] = field(default_factory=dict)
+    _launched: Callable[[], Iterable[tuple[str, str]]] = field(default=tuple)
+    _starters: dict[str, tuple[str, ...]] | None = None
     _resolved: dict[tuple[str, str], _Resolution] = field(default_factory=dict)
     _views: dict[tuple[str, str], VersionView] = field(default_factory=dict)
 
     @classmethod
-    def build(cls, files: Mapping[str, FileFacts], overrides: Mapping[str, str]) -> Environments:
+    def build(
+        cls,
+        files: Mapping[str, FileFacts],
+        overrides: Mapping[str, str],
+        installed: Mapping[str, str] | None = None,
+        launched: Callable[[], Iterable[tuple[str, str]]] = tuple,
+    ) -> Environments:
         """Collects the pins of all files.
 
         ``overrides`` maps packages to a version or a specifier (``{"torch": "==2.4"}``). Raises ``ValueError`` for
-        one that is neither.
+        one that is neither. ``installed`` maps packages to the versions that an environment has. ``launched`` gives
+        the scripts that commands start, with the file of the commands; it is asked only where commands install something.
         """
-        sources: dict[str, list[_Source]] = {}
+        sources: dict[str, list[PinSource]] = {}
         scripts: dict[str, list[Pin]] = {}
+        commands: dict[str, PinSource] = {}
         for path in sorted(files):
             facts = files[path]
             if not facts.pins and not facts.includes:
@@ -119,16 +86,40 @@ class Environments:
             own = [pin for pin in facts.pins if pin.origin == "script"]
             if own:
                 scripts[path] = own
-            for source in _sources_of(facts, files):
-                sources.setdefault(_home(source), []).append(source)
-        return cls(sources, scripts, {_normalised(name): _as_specifier(text) for name, text in overrides.items()})
+            for source in sources_of(facts, files):
+                sources.setdefault(source.home, []).append(source)
+            if (installs := commands_of(facts, files)) is not None:
+                commands[path] = installs
+        wanted = {_normalised(name): _as_specifier(text) for name, text in overrides.items()}
+        return cls(sources, scripts, wanted, installed or {}, commands, launched)
 
     def for_file(self, path: str) -> VersionView:
         """What the pins allow for one file of the project (its path relative to the root)."""
-        key = (posixpath.dirname(path), path if path in self._scripts else "")
+        own = path in self._scripts or (bool(self._commands) and bool(self.starters(path)))
+        key = (posixpath.dirname(path), path if own else "")
         if key not in self._views:
             self._views[key] = VersionView(self, *key)
         return self._views[key]
+
+    def starters(self, path: str) -> tuple[str, ...]:
+        """The files with commands of which some install something and all that there are start a script.
+
+        A file with such commands is its own. ``()`` for a script that is also started by commands elsewhere.
+        """
+        if path in self._commands:
+            return (path,)
+        if self._starters is None:
+            found: dict[str, set[str]] = {}
+            for script, file in self._launched():
+                found.setdefault(script, set()).add(file)
+            self._starters = {
+                script: tuple(sorted(files)) for script, files in found.items() if files <= self._commands.keys()
+            }
+        return self._starters.get(path, ())
+
+    def is_installed(self, package: str) -> bool:
+        """Whether the version is that of the environment that the user named."""
+        return package in self._installed and package not in self._overrides
 
     def views(self) -> Iterator[VersionView]:
         """One view for each folder that has pins of its own, and for each script that has."""
@@ -139,8 +130,10 @@ class Environments:
 
     def mentioned(self, folder: str, script: str) -> frozenset[str]:
         """The packages that the pins of a folder (not of those above it), or of a script, name."""
-        if script:
+        if script in self._scripts:
             return frozenset(pin.name for pin in self._scripts[script])
+        if script:
+            return frozenset(name for file in self.starters(script) for name in self._commands[file].pins)
         return frozenset(name for source in self._sources.get(folder, ()) for name in source.pins)
 
     def resolve(self, package: str, folder: str, script: str) -> _Resolution:
@@ -156,55 +149,65 @@ class Environments:
         if package in self._overrides:
             wanted = Pin(package, self._overrides[package], Span("", 1, 1, 1, 1), "override")
             return _Resolution((), _ordered(possible_versions(package, [wanted], PYTHONS)), True)
-        own = [pin for pin in self._scripts.get(script, ()) if pin.name == package]
-        if own:
-            return self._union(package, folder, [_Source(_Rank.MAIN, script, pins={package: own})])
-        chosen = self._choose(package, folder)
+        if package in self._installed:
+            wanted = Pin(package, f"=={self._installed[package]}", Span("", 1, 1, 1, 1), "installed")
+            return _Resolution((), _ordered(possible_versions(package, [wanted], PYTHONS)), True)
+        chosen = self._choose(package, folder, script)
         if chosen:
-            return self._union(package, folder, chosen)
+            return self._union(package, folder, script, chosen)
         return _Resolution((), None if package in NO_PACKAGES else known_versions(package) or None, False)
 
-    def _choose(self, package: str, folder: str) -> list[_Source]:
+    def _choose(self, package: str, folder: str, script: str) -> list[PinSource]:
         """The sources that decide on a package; empty if no file says anything about it."""
-        for ranks in ((_Rank.LOCK, _Rank.MAIN, _Rank.SIDE, _Rank.CONSTRAINTS), (_Rank.COMMANDS,)):
-            for place in _upwards(folder):
+        from distlint.link.version_sets import says_something
+
+        own = [pin for pin in self._scripts.get(script, ()) if pin.name == package]
+        if own:
+            return [PinSource(Rank.MAIN, script, pins={package: own})]
+        starting = [self._commands[file] for file in self.starters(script)] if script and self._commands else []
+        if starting and all(any(says_something(pin) for pin in source.pins.get(package, ())) for source in starting):
+            return starting
+        for ranks in ((Rank.LOCK, Rank.MAIN, Rank.SIDE, Rank.CONSTRAINTS), (Rank.COMMANDS,)):
+            for place in upwards(folder):
                 mentioning = [source for source in self._sources.get(place, ()) if package in source.pins]
                 for rank in ranks:
                     if found := [source for source in mentioning if source.rank is rank]:
-                        return _telling(package, found)
+                        return telling(package, found)
         return []
 
-    def _union(self, package: str, folder: str, sources: list[_Source]) -> _Resolution:
+    def _union(self, package: str, folder: str, script: str, sources: list[PinSource]) -> _Resolution:
         """All versions that one of the sources allows."""
         from distlint.link.version_sets import PYTHONS, possible_versions, says_something
 
-        pythons = PYTHONS if package == "python" else self.pythons(folder)
+        pythons = PYTHONS if package == "python" else self.pythons(folder, script)
         versions: set[Version] | None = set()
         for source in sources:
             constraints = self._constraints(package, source)
-            for pins in _joint_pins(package, source):
+            for pins in joint_pins(package, source):
                 possible = possible_versions(package, [*pins, *constraints], pythons)
                 versions = None if possible is None or versions is None else versions | possible
         pins = [pin for source in sources for pin in source.pins[package]]
         pins.sort(key=lambda pin: not says_something(pin))
         return _Resolution(tuple(pins), _ordered(versions), any(says_something(pin) for pin in pins))
 
-    def _constraints(self, package: str, source: _Source) -> list[Pin]:
+    def _constraints(self, package: str, source: PinSource) -> list[Pin]:
         found = [pin for pin in source.constraints if pin.name == package]
-        if source.rank in (_Rank.MAIN, _Rank.SIDE):
-            for other in self._sources.get(_home(source), ()):
-                if other.rank is _Rank.CONSTRAINTS:
+        if source.rank in (Rank.MAIN, Rank.SIDE):
+            for other in self._sources.get(source.home, ()):
+                if other.rank is Rank.CONSTRAINTS:
                     found += other.pins.get(package, [])
         return found
 
-    def pythons(self, folder: str) -> tuple[str, ...]:
+    def pythons(self, folder: str, script: str = "") -> tuple[str, ...]:
         """The minor versions of Python that a folder's files may run with, as far as the project says so."""
         from distlint.link.version_sets import PYTHONS, pythons_allowed
 
         if "python" in self._overrides:
             return pythons_allowed([self._overrides["python"]])
+        if "python" in self._installed:
+            return pythons_allowed([f"=={'.'.join(self._installed['python'].split('.')[:2])}.*"])
         found: set[str] = set()
-        for source in self._choose("python", folder):
+        for source in self._choose("python", folder, script):
             pins = source.pins["python"]
             for joint in [[pin] for pin in pins] if source.alternatives else [pins]:
                 found.update(pythons_allowed("" if pin.dynamic else pin.specifier for pin in joint))
@@ -260,11 +263,15 @@ class VersionView:
 
     def pythons(self) -> tuple[str, ...]:
         """The minor versions of Python (``3.11``) that the project may run with, as far as it says so."""
-        return self.environments.pythons(self.folder)
+        return self.environments.pythons(self.folder, self.script)
 
     def is_pinned(self, package: str) -> bool:
         """Whether a pin that applies, or an override, says something about the version."""
         return self._resolution(package).pinned
+
+    def is_installed(self, package: str) -> bool:
+        """Whether the version is read from an environment that the user named, not from the project."""
+        return self.environments.is_installed(_normalised(package))
 
     def pins(self, package: str) -> tuple[Pin, ...]:
         """The pins that apply, those first that restrict the version; ``()`` where there is none or an override."""
@@ -289,118 +296,6 @@ class VersionView:
                 kept = tuple(version for version in found.versions or (cap,) if version <= cap)
                 return replace(found, versions=kept, answers={}) if kept else found
         return found
-
-
-def _sources_of(facts: FileFacts, files: Mapping[str, FileFacts]) -> Iterator[_Source]:
-    """The sets of pins in one file: one for each group; conditional additions each on their own."""
-    main = _Source(_main_rank(facts), facts.path, alternatives=_is_sequence(facts))
-    groups: dict[str, _Source] = {}
-    constraints = _Source(_Rank.CONSTRAINTS, facts.path)
-    for pin in facts.pins:
-        group = pin.environment.partition("#")[2]
-        if pin.origin == "script" or group == "build":
-            continue
-        if pin.origin == "constraints":
-            constraints.add([pin])
-        elif main.rank is _Rank.COMMANDS or (not group and not pin.optional):
-            main.add([pin])
-        else:
-            side = groups.setdefault(
-                group, _Source(_Rank.SIDE, facts.path, alternatives=not group or main.alternatives)
-            )
-            side.add([pin])
-    if main.rank is not _Rank.COMMANDS:
-        _include(facts, files, main, {facts.path}, False)
-    yield from (source for source in (main, *groups.values(), constraints) if source.pins)
-
-
-def _include(
-    facts: FileFacts, files: Mapping[str, FileFacts], source: _Source, seen: set[str], constraint: bool
-) -> None:
-    """Adds the pins of the files that a file includes, and of those that they include."""
-    for include in facts.includes:
-        path = _inside_project(facts.path, include.path)
-        included = files.get(path) if path is not None else None
-        if included is None or path in seen or len(seen) > _MAX_INCLUDES:
-            continue
-        seen.add(included.path)
-        narrows = constraint or include.constraint
-        if narrows:
-            source.constraints += included.pins
-        else:
-            source.add(pin for pin in included.pins if not pin.environment.partition("#")[2])
-        _include(included, files, source, seen, narrows)
-
-
-def _inside_project(file: str, written: str) -> str | None:
-    path = posixpath.normpath(posixpath.join(posixpath.dirname(file), written))
-    return None if path.startswith(("../", "/")) or path == ".." else path
-
-
-def _main_rank(facts: FileFacts) -> _Rank:
-    """The rank of what a file installs always."""
-    origins = {pin.origin for pin in facts.pins} or {"requirements"}
-    name = posixpath.basename(facts.path).lower()
-    if "lock" in origins:
-        return _Rank.LOCK
-    if origins <= set(_COMMANDS):
-        return _Rank.COMMANDS
-    if "requirements" in origins and not _MAIN_REQUIREMENTS.fullmatch(name) and name.endswith((".txt", ".in")):
-        return _Rank.SIDE
-    if "conda" in origins and not _MAIN_CONDA.fullmatch(name):
-        return _Rank.SIDE
-    return _Rank.MAIN
-
-
-def _is_sequence(facts: FileFacts) -> bool:
-    return any(pin.origin in ("lock", *_COMMANDS) for pin in facts.pins)
-
-
-def _home(source: _Source) -> str:
-    """The folder that a source holds for: its own, or the one above a folder that only keeps pins or build files."""
-    folder = posixpath.dirname(source.file)
-    parts = folder.split("/")
-    for position, part in enumerate(parts):
-        if part.lower() in _BUILD_FOLDERS:
-            return "/".join(parts[:position])
-    return "/".join(parts[:-1]) if parts[-1].lower() in _PINS_FOLDERS else folder
-
-
-def _upwards(folder: str) -> Iterator[str]:
-    while folder:
-        yield folder
-        folder = posixpath.dirname(folder)
-    yield ""
-
-
-def _telling(package: str, sources: list[_Source]) -> list[_Source]:
-    """Of sources of one rank, those that say most: exact pins before ranges, ranges before bare names."""
-    from distlint.link.version_sets import is_exact, says_something
-
-    for test in (is_exact, says_something):
-        if telling := [source for source in sources if any(test(pin) for pin in source.pins[package])]:
-            return telling
-    return sources
-
-
-def _joint_pins(package: str, source: _Source) -> list[list[Pin]]:
-    """The pins of a package that hold at once: all together, or one by one where they are alternatives."""
-    from distlint.link.version_sets import PYTHONS, possible_versions, says_something
-
-    pins = source.pins[package]
-    if package in (CUDA, TOOLKIT):
-        # Indexes for several versions of CUDA are there to choose from.
-        return [[pin] for pin in [pin for pin in pins if not pin.environment.endswith("#image")] or pins]
-    if not source.alternatives:
-        return [pins]
-    images = [pin for pin in pins if pin.environment.endswith("#image")]
-    installed = [pin for pin in pins if pin not in images and says_something(pin)]
-    if not installed:
-        return [[pin] for pin in images or pins]
-    # pip leaves what the image brings where it satisfies the requirement.
-    kept = [[pin, image] for pin in installed for image in images if possible_versions(package, [pin, image], PYTHONS)]
-    replaced = [[pin] for pin in installed if not any(pin is pair[0] for pair in kept)]
-    return kept + replaced
 
 
 def _ordered(versions: Iterable[Version] | None) -> tuple[Version, ...] | None:

@@ -86,6 +86,7 @@ class Project:
         world_size: int | None = None,
         gpu_memory: int | None = None,
         gpus_per_node: int | None = None,
+        installed: Mapping[str, str] | None = None,
     ) -> None:
         self.facts = dict(facts)
         self.paths = paths
@@ -96,6 +97,7 @@ class Project:
         self.notes: list[Note] = []
         self.loads: dict[tuple[str, str], Load] = {}
         self._pins = pins or {}
+        self._installed = installed or {}
         self._more: dict[str, FileFacts | None] = {}
         self._read_more = read_more
         self.text_of = text_of
@@ -169,7 +171,12 @@ class Project:
         """What the pins allow, per file."""
         from distlint.link.environments import Environments
 
-        return Environments.build(self.facts, self._pins)
+        return Environments.build(
+            self.facts,
+            self._pins,
+            self._installed,
+            lambda: ((launch.script_file, launch.file) for launch in self.launch_index.launches if launch.script_file),
+        )
 
     @cached_property
     def launch_index(self) -> LaunchIndex:

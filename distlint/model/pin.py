@@ -12,7 +12,8 @@ class Pin:
 
     ``name`` is normalised as PEP 503 says (``flash-attn``; conda's ``pytorch`` is ``torch``). ``specifier`` is a PEP 440 specifier
     set in text, ``""`` for any version; conda and Poetry spellings are translated. ``origin`` says where it was written:
-    ``lock``, ``requirements``, ``constraints``, ``pyproject``, ``setup``, ``conda``, ``pipfile``, ``dockerfile``, ``shell``, ``script``.
+    ``lock``, ``requirements``, ``constraints``, ``overrides``, ``pyproject``, ``setup``, ``conda``, ``pipfile``, ``dockerfile``, ``shell``
+    (also commands in workflows, services and recipes), ``script``, ``session`` (an environment that tests run in), ``python-version``.
     ``environment`` keeps several environments of one project apart: the folder, plus the group or extra where there is one.
     ``span`` is the requirement itself, without comment. ``dynamic`` says that the version is decided where we can't see (a variable
     that nobody sets, alternatives that PEP 440 can't spell): nothing may be concluded from ``specifier``.
@@ -32,8 +33,12 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Include:
-    """A requirements file that names another one (``-r``, ``-c``): the path as written."""
+    """A requirements file that names another one (``-r``, ``-c``): the path as written.
+
+    ``environment`` is that of the pins beside it, as in ``Pin``.
+    """
 
     path: str
     span: Span
     constraint: bool = False
+    environment: str = ""

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from distlint.model.facts import FileFacts, ReadError
 from distlint.model.pin import Include, Pin
-from distlint.model.shell import Carried
+from distlint.model.shell import Carried, ShellFacts
 from distlint.model.source import DecodingError, Source, SourceKind, decode
 from distlint.model.span import whole_line
 from distlint.read.python import PythonInterests
 
+INSTALLERS = ("install", " add ", "uv run", "uvx", "env create", "env update", "--container-image", "docker run")
+"""One of these stands in every text whose commands install something or start a container."""
+_ENVIRONMENT_WORDS = ("image", "container", "python-version", "python_version", "docker")
+"""What stands in a YAML file that says what jobs run in."""
 _COMMAND_KEYS = ("run:", "script:", "command:", "args:", "commands:", "entrypoint:", "cmd:", "bash:")
 """What stands in a YAML file that runs commands."""
 
@@ -86,6 +90,11 @@ def _yaml(path: str, text: str, _: PythonInterests) -> FileFacts:
 
         conda = read_conda(text, path, reading.documents)
         pins, includes, errors = conda.pins, conda.includes, (*errors, *conda.errors)
+    if any(word in text for word in (*_ENVIRONMENT_WORDS, *INSTALLERS)):
+        from distlint.read.pins import read_yaml_installs
+
+        installs = read_yaml_installs(reading.documents, text, path)
+        pins, includes = (*pins, *installs.pins), (*includes, *installs.includes)
     carried: tuple[Carried, ...] = ()
     if any(word in text for word in _COMMAND_KEYS):
         from distlint.read.yaml_commands import read_yaml_commands
@@ -126,7 +135,20 @@ def _shell(path: str, text: str, _: PythonInterests) -> FileFacts:
     from distlint.read.shell import read_shell
 
     shell, errors = read_shell(text, path)
-    return FileFacts(path, SourceKind.SHELL, shell=shell, errors=errors)
+    pins, includes = _installed(shell, text, path)
+    return FileFacts(path, SourceKind.SHELL, shell=shell, errors=errors, pins=pins, includes=includes)
+
+
+def _installed(
+    shell: ShellFacts | None, text: str, path: str, group: str = ""
+) -> tuple[tuple[Pin, ...], tuple[Include, ...]]:
+    """What the commands of a script install; what is no requirement there is no error, as it may be a variable's."""
+    if shell is None or not any(word in text for word in INSTALLERS):
+        return (), ()
+    from distlint.read.pins import pins_of_statements
+
+    reading = pins_of_statements(shell.statements, "shell", path, group=group)
+    return reading.pins, reading.includes
 
 
 def _requirements(path: str, text: str, _: PythonInterests) -> FileFacts:
@@ -169,7 +191,13 @@ def _dockerfile(path: str, text: str, _: PythonInterests) -> FileFacts:
 def _makefile(path: str, text: str, _: PythonInterests) -> FileFacts:
     from distlint.read.makefile import read_makefile
 
-    return FileFacts(path, SourceKind.MAKEFILE, carried=read_makefile(text, path))
+    carried = read_makefile(text, path)
+    pins: tuple[Pin, ...] = ()
+    includes: tuple[Include, ...] = ()
+    for number, recipe in enumerate(carried):
+        found, named = _installed(recipe.facts, text, path, f"recipe{number}")
+        pins, includes = (*pins, *found), (*includes, *named)
+    return FileFacts(path, SourceKind.MAKEFILE, carried=carried, pins=pins, includes=includes)
 
 
 def _hostfile(path: str, text: str, _: PythonInterests) -> FileFacts:

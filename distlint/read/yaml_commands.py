@@ -98,7 +98,7 @@ class _Reader:
         for name, values in around.choices:
             span = values[0].span
             words = tuple(self._word(value) for value in values)
-            body = (For(_variable(name), words, body, span),)
+            body = (For(variable_of(name), words, body, span),)
         return Carried(ShellFacts(body), "job", around.directory, around.cluster, on_host)
 
     # What is around
@@ -235,7 +235,7 @@ class _Reader:
         pieces = scalar_text(self._index, node.span)
         if not pieces.size or pieces.size > MAX_SCRIPT:
             return ()
-        return pieced_script(_with_variables(pieces, self._index, doubled=self._doubled), self._file).statements
+        return pieced_script(with_variables(pieces, self._index, doubled=self._doubled), self._file).statements
 
     def _word(self, node: Node | None, named: str = "") -> Word:
         """A value of the file as a word: templates and references are variables."""
@@ -248,7 +248,7 @@ class _Reader:
         for match in re.finditer(f"{_TEMPLATE.pattern}|{_KUBERNETES.pattern}", text):
             name = match[1] or match[2] or match[3]
             parts.append(Literal(text[at : match.start()], True, 0, 0))
-            parts.append(Expansion(_variable(name) if match[3] is None else name, quoted=True, span=span))
+            parts.append(Expansion(variable_of(name) if match[3] is None else name, quoted=True, span=span))
             at = match.end()
         if not parts:
             if _ANY_TEMPLATE.search(text) or (named and re.fullmatch(rf"\$\{{?{named}\}}?", text)):
@@ -258,7 +258,7 @@ class _Reader:
         return parts_word(parts, span)
 
 
-def _with_variables(pieces: PiecedText, index: LineIndex, *, doubled: bool) -> PiecedText:
+def with_variables(pieces: PiecedText, index: LineIndex, *, doubled: bool) -> PiecedText:
     """The text with ``${{ env.NAME }}`` and its like as variables of the shell, and with single dollars."""
     text = pieces.text
     if "${{" not in text and "$[[" not in text and not (doubled and "$$" in text):
@@ -281,13 +281,13 @@ def _with_variables(pieces: PiecedText, index: LineIndex, *, doubled: bool) -> P
             at = match.end()
             continue
         name = match[1] or match[2]
-        result.add(f"${{{_variable(name) if name else 'TEMPLATE'}}}", pieces.offset(match.start()), exact=False)
+        result.add(f"${{{variable_of(name) if name else 'TEMPLATE'}}}", pieces.offset(match.start()), exact=False)
         at = match.end()
     keep(at, len(text))
     return result
 
 
-def _variable(name: str) -> str:
+def variable_of(name: str) -> str:
     """The variable of the shell that stands for an expression: that of the environment where it is one."""
     scope, _, rest = name.partition(".")
     if scope in ("env", "envs") and _NAME.match(rest):

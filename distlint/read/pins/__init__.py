@@ -21,10 +21,13 @@ if TYPE_CHECKING:
     from distlint.read.pins.requirements import read_requirements
     from distlint.read.pins.setup_cfg import read_setup_cfg
     from distlint.read.pins.setup_py import read_setup_py
+    from distlint.read.pins.shell_installs import pins_of_statements
+    from distlint.read.pins.yaml_installs import read_yaml_installs
 
 __all__ = [
     "PinReading",
     "pins_from_words",
+    "pins_of_statements",
     "read_conda",
     "read_dockerfile",
     "read_inline_metadata",
@@ -34,11 +37,14 @@ __all__ = [
     "read_requirements",
     "read_setup_cfg",
     "read_setup_py",
+    "read_yaml_installs",
 ]
 
 _MODULES = {
     "PinReading": "reading",
     "pins_from_words": "command_lines",
+    "pins_of_statements": "shell_installs",
+    "read_yaml_installs": "yaml_installs",
     "read_conda": "conda",
     "read_dockerfile": "dockerfile",
     "read_inline_metadata": "inline_metadata",

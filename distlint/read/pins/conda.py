@@ -143,11 +143,11 @@ def _read_item(item: Node, collector: Collector, index: LineIndex) -> None:
                 _read_pip_line(line.value.only, inner_span(line, index), collector)
 
 
-def add_conda(text: str, span: Span, collector: Collector, group: str = "") -> None:
+def add_conda(text: str, span: Span, collector: Collector, group: str = "", *, optional: bool = False) -> None:
     """Adds what one specification asks for; an error is recorded."""
     try:
         for requirement in conda_requirements(text):
-            collector.add_parsed(requirement, span, group, optional=bool(group))
+            collector.add_parsed(requirement, span, group, optional=optional)
     except RequirementError as error:
         collector.error(span, str(error))
 

@@ -8,6 +8,7 @@ from distlint.knowledge.distributions import (
     CUDA,
     TOOLKIT,
     cuda_of_build,
+    cuda_of_runtime,
     cuda_specifier,
     image_packages,
     image_toolkit,
@@ -27,6 +28,22 @@ class PinReading:
     pins: tuple[Pin, ...] = ()
     includes: tuple[Include, ...] = ()
     errors: tuple[ReadError, ...] = ()
+
+
+INDEX_VARIABLES = frozenset(
+    {
+        "PIP_INDEX_URL",
+        "PIP_EXTRA_INDEX_URL",
+        "PIP_FIND_LINKS",
+        "UV_INDEX",
+        "UV_INDEX_URL",
+        "UV_DEFAULT_INDEX",
+        "UV_EXTRA_INDEX_URL",
+        "UV_FIND_LINKS",
+        "UV_TORCH_BACKEND",
+    }
+)
+"""Variables of the environment from which installers take where wheels come from."""
 
 
 def environment_name(file: str, group: str = "") -> str:
@@ -75,6 +92,8 @@ class Collector:
         self.pins.append(pin)
         if "cu" in pin.url or "+cu" in pin.specifier:
             self._add_build(pin)
+        elif pin.name.startswith("nvidia-cuda") and pin.specifier.startswith("==") and cuda_of_runtime(pin.name):
+            self.pins.append(replace(pin, name=CUDA, specifier=cuda_specifier(pin.specifier[2:]), extras=()))
 
     def _add_build(self, pin: Pin) -> None:
         """The CUDA that a wheel was built for is a pin too: ``torch==2.1.0+cu121`` and the address of such a wheel."""
@@ -104,11 +123,17 @@ class Collector:
         """Records something that could not be read."""
         self.errors.append(ReadError(span, message))
 
-    def include(self, path: str, span: Span, *, constraint: bool = False) -> None:
+    def include(self, path: str, span: Span, group: str = "", *, constraint: bool = False) -> None:
         """Records another file by the path as written; addresses outside the project are left out."""
         path = path.removeprefix("file:") if not path.startswith("file://") else path
         if path and "://" not in path:
-            self.includes.append(Include(path, span, constraint))
+            self.includes.append(Include(path, span, constraint, environment_name(self.file, group)))
+
+    def take(self, reading: PinReading) -> None:
+        """Adds what was read elsewhere."""
+        self.pins += reading.pins
+        self.includes += reading.includes
+        self.errors += reading.errors
 
     def reading(self) -> PinReading:
         """What was gathered."""
