@@ -8,14 +8,46 @@ from collections.abc import Mapping, Sequence
 from multiprocessing import get_context
 
 from intervals import Spans, as_json, joined, moved_to
+from kinds import Task
 from linking import Linker
-from packages import Package
+from moves import moves_of, without_moves
+from packages import Package, package_named
 from packaging.version import Version
 from reading import FileFacts
-from sources import LocalRelease, SourceFile, files_of, read_all
+from report import as_text, changes
+from sources import LocalRelease, SourceFile, files_of, read_all, releases_in
+from table import members_of, rows_of
 
 _work: tuple[Package, list[list[SourceFile]], dict[str, FileFacts]] | None = None
 """What the workers share with the process that forks them."""
+
+
+def make(task: Task) -> dict[str, bytes]:
+    """The members of the kind ``api``; the index is told of the releases that they speak of."""
+    made = {name: content for name, content in task.members.items() if name.startswith("api/")}
+    for name in task.wanted:
+        package, available = package_named(name), releases_in(task.folder, name)
+        entry = {} if task.from_scratch else task.index.get(name, {})
+        known = list(entry.get("releases", ()))
+        yanked = {*entry.get("yanked", ()), *(one.version for one in available if one.yanked)}
+        fresh = {one.version for one in available} - set(known)
+        if not fresh:
+            continue
+        old = without_moves(rows_of(name, made)) if known else {}
+        rows, versions = extended(package, old, known, available, task.workers)
+        rows.update(moves_of(rows, len(versions)))
+        made = {member: content for member, content in made.items() if not member.startswith(f"api/{name}/")}
+        made.update(members_of(name, rows))
+        task.index[name] = {
+            "releases": versions,
+            "yanked": [one for one in versions if one in yanked],
+            "tops": list(package.tops),
+            "names": sum(":" in key and not key.endswith(">") for key in rows),
+        }
+        for position, version in enumerate(versions):
+            if known and version in fresh and position:
+                task.note(as_text(name, version, changes(rows, position)))
+    return made
 
 
 def extended(

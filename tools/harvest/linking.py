@@ -231,8 +231,6 @@ class Linker:
         """The module, qualified name and definition that a target stands for; ``None`` if it is not in the package."""
         module, _, path = target.partition(":")
         head, _, rest = path.partition(".")
-        while module and head and module not in self.modules and False:
-            break
         if depth > _DEEPEST or not head:
             return None
         while rest and head not in self._names_for(module) and f"{module}.{head}" in self.modules:
@@ -281,7 +279,10 @@ class Linker:
                 return {"k": "v"}
             top = target.partition(":")[0].partition(".")[0]
             if top in self._package.tops:
-                return {"k": "v"} if target == f"{module}:{name}" else {"k": "a", "to": target}
+                if target == f"{module}:{name}":  # ``from . import submodule``
+                    inner = f"{module}.{name}"
+                    return {"k": "a", "to": inner} if inner in self.modules else {"k": "v"}
+                return {"k": "a", "to": target}
             if kind == "m" and definition["n"] is None:
                 return None
             return {"k": "a", "to": target} if top in COVERED_TOPS else {"k": "v"}

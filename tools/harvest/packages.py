@@ -18,6 +18,8 @@ class Package:
     tops: tuple[str, ...]
     names_only: str = r"(?!)"
     skipped: str = r"(?!)"
+    since: str = "0"
+    """The first release that is read."""
     sources: tuple[str, ...] = field(default=("",))
     """Folders of a release that may hold the top-level modules; the first that has one counts."""
 
@@ -35,7 +37,8 @@ _NAMES = r".*"
 PACKAGES: tuple[Package, ...] = (
     Package(
         "torch",
-        ("torch", "functorch"),
+        since="1.6.0",
+        tops=("torch", "functorch"),
         names_only=(
             r"functorch|torch\.(_C|_?ao|_decomp|_dispatch|_dynamo|_export|_functorch|_guards|_higher_order_ops|_inductor|_lazy"
             r"|_logging|_meta_registrations|_numpy|_ops|_prims\w*|_refs|_strobelight|_subclasses|contrib|export|fx|jit|masked|onnx"
@@ -49,7 +52,8 @@ PACKAGES: tuple[Package, ...] = (
     ),
     Package(
         "deepspeed",
-        ("deepspeed",),
+        since="0.3.1",
+        tops=("deepspeed",),
         names_only=r"deepspeed\.(model_implementations|inference\.v2\.model_implementations|inference\.v2\.kernels)(\.|$)",
     ),
     Package(
@@ -65,7 +69,8 @@ PACKAGES: tuple[Package, ...] = (
     Package("accelerate", ("accelerate",)),
     Package(
         "transformers",
-        ("transformers",),
+        since="4.0.0",
+        tops=("transformers",),
         names_only=r"transformers\.(models|pipelines|data|convert\w*|commands|agents|tools|kernels|onnx|sagemaker|benchmark|cli)(\.|$)",
         skipped=r"transformers\.models\.\w+\.(convert_|tokenization_utils_|load_tf)",
     ),
@@ -73,7 +78,10 @@ PACKAGES: tuple[Package, ...] = (
     Package("trl", ("trl",)),
     Package("lightning", ("lightning",), names_only=r"lightning\.(app|data|store|pytorch\.(demos|tuner)|__)(\.|$)"),
     Package(
-        "pytorch-lightning", ("pytorch_lightning",), names_only=r"pytorch_lightning\.(demos|lite|_graveyard)(\.|$)"
+        "pytorch-lightning",
+        since="1.5.0",
+        tops=("pytorch_lightning",),
+        names_only=r"pytorch_lightning\.(demos|lite|_graveyard)(\.|$)",
     ),
     Package("bitsandbytes", ("bitsandbytes",)),
     Package("flash-attn", ("flash_attn",), names_only=r"flash_attn\.(ops\.triton|cute)(\.|$)"),
