@@ -18,6 +18,7 @@ from distlint.frameworks.general import argument_settings
 from distlint.judge.advisories import Advisory, UseOf, advisories_of, affected_packages
 from distlint.judge.declared import judge_declared
 from distlint.judge.rulebook import rules_folder
+from distlint.judge.versions import satisfies
 from distlint.link.library_uses import calls_of, uses_of
 from distlint.link.version_guards import Reach
 from distlint.model import python as ir
@@ -103,10 +104,12 @@ class _Judge:
         for use in advisory.uses:
             if use.beside and not self._occurs(use.beside):
                 continue
+            most = Confidence.parse(use.confidence)
             for place in self._places(use):
                 version = self._fault(advisory, place)
                 if version:
-                    groups.setdefault((place.span.file, version), []).append(place)
+                    held = replace(place, confidence=min(place.confidence, most))
+                    groups.setdefault((place.span.file, version), []).append(held)
         for (_, version), places in groups.items():
             yield self._finding(advisory, version, sorted(places, key=lambda place: place.span))
 
@@ -117,7 +120,7 @@ class _Judge:
         from packaging.version import Version
 
         versions = place.versions
-        if not all(versions.test(package, wanted) for package, wanted in advisory.requires.items()):
+        if not all(satisfies(versions, package, wanted) for package, wanted in advisory.requires.items()):
             return ""
         allowed = versions.allowed(self.package)
         if not versions.is_pinned(self.package):

@@ -16,6 +16,7 @@ from typing import Any
 
 from distlint.judge.errors import RuleFileError
 from distlint.model.record import dataclass
+from distlint.model.value import Confidence
 
 FOLDER = "advisories"
 MAX_LENGTH = 64 * 1024
@@ -44,7 +45,7 @@ _TOP = frozenset(
     }
 )
 _OWN = frozenset({"symptom", "effect", "workaround", "uses", "with"})
-_USE = frozenset({"subject", "calls", "signature", "derived", "names", "when", "at", "beside"})
+_USE = frozenset({"subject", "calls", "signature", "derived", "names", "when", "at", "beside", "confidence"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,7 @@ class UseOf:
     as ``pkg.Class().method``), whose arguments a condition may ask for by name, or ``names`` (imports and dotted
     expressions). ``signature`` names the positional parameters of the calls, ``derived`` includes the project's own
     subclasses, ``at`` says where to point. ``beside`` are calls or names one of which has to occur in the project too.
+    ``confidence`` is how sure it is that the use brings the defect about (``likely``, ``possible``).
     """
 
     subject: str = ""
@@ -65,6 +67,7 @@ class UseOf:
     when: str = ""
     at: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
+    confidence: str = "certain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +208,7 @@ def _use(row: Mapping[str, Any]) -> UseOf:
         compile_condition(row["when"])
     elif "subject" in row:
         raise ValueError("a use of a subject needs a condition")
+    Confidence.parse(row.get("confidence", "certain"))
     fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
     return UseOf(**fields)
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import tomli
 from packaging.version import Version
 
 from distlint.checks.registry import CheckContext, find_check
@@ -18,8 +19,12 @@ from distlint.judge.rulebook import Rulebook, rules_folder
 from distlint.knowledge.releases import releases
 from distlint.model.finding import Finding, Severity
 from tests.conftest import MakeProject
-from tests.judge.advisory_cases import CASES, Files
 
+Files = dict[str, str]
+
+CASES: dict[str, dict[str, Files]] = tomli.loads(
+    (Path(__file__).parents[1] / "data" / "advisories.toml").read_text(encoding="utf-8")
+)
 ADVISORIES = {one.id: one for one in all_advisories(rules_folder())}
 RULES = [rule for rule in Rulebook.load(cache=False).all() if rule.check.python == "advisories"]
 FILES = sorted((rules_folder() / "advisories").glob("*/*.json"))
@@ -113,7 +118,7 @@ def test_conditions_name_settings_that_exist(advisory: Advisory) -> None:
 
 
 def test_every_advisory_has_a_case() -> None:
-    assert {f"DLA-2026-{number:04}" for number in CASES} == set(ADVISORIES)
+    assert set(CASES) == set(ADVISORIES)
 
 
 def test_the_folder_names_the_packages() -> None:
@@ -125,7 +130,7 @@ def test_the_folder_names_the_packages() -> None:
 
 @every_advisory
 def test_code_that_uses_the_feature_is_told(make_project: MakeProject, advisory: Advisory) -> None:
-    uses, _ = CASES[int(advisory.id[-4:])]
+    uses = CASES[advisory.id]["uses"]
     for version in {affected(advisory)[0], affected(advisory)[-1]}:
         found = [one for one in told(make_project, uses, pins_of(advisory, version)) if one.symbol == advisory.id]
         assert found, version
@@ -135,14 +140,14 @@ def test_code_that_uses_the_feature_is_told(make_project: MakeProject, advisory:
 
 @every_advisory
 def test_code_that_does_not_use_it_is_not_told(make_project: MakeProject, advisory: Advisory) -> None:
-    _, avoids = CASES[int(advisory.id[-4:])]
+    avoids = CASES[advisory.id]["avoids"]
     for version in {affected(advisory)[0], affected(advisory)[-1]}:
         assert advisory.id not in ids(told(make_project, avoids, pins_of(advisory, version)))
 
 
 @every_advisory
 def test_a_release_without_the_defect_is_not_told(make_project: MakeProject, advisory: Advisory) -> None:
-    uses, _ = CASES[int(advisory.id[-4:])]
+    uses = CASES[advisory.id]["uses"]
     has = affected(advisory)
     known = releases(advisory.package)
     beside = [*known[: known.index(has[0])][-1:], *known[known.index(has[-1]) + 1 :][:1]]
@@ -154,7 +159,7 @@ def test_a_release_without_the_defect_is_not_told(make_project: MakeProject, adv
 
 
 def test_an_older_release_that_the_pins_allow_is_a_note(make_project: MakeProject) -> None:
-    (found,) = [one for one in told(make_project, CASES[16][0], "deepspeed>=0.17,<0.18.9\n")]
+    (found,) = told(make_project, CASES["DLA-2026-0016"]["uses"], "deepspeed>=0.17,<0.18.9\n")
     assert found.severity is Severity.NOTE
     assert found.plan is None
     assert "deepspeed 0.18.3, which the pins allow: " in found.message
