@@ -96,7 +96,7 @@ class _Judge:
 
     @cached_property
     def reach(self) -> Reach:
-        return Reach(self.project, self.package)
+        return self.project.reach(self.package)
 
     def findings(self, advisory: Advisory) -> Iterator[Finding]:
         """One finding for each file that uses the feature with a release that has the defect."""

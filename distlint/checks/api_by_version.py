@@ -7,7 +7,6 @@ name (``link.version_guards``).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,6 @@ from distlint.link.library_mentions import Mention
 from distlint.link.library_uses import Use, is_below
 from distlint.link.parsers import parsers_of
 from distlint.link.project import CallSite
-from distlint.link.version_guards import Reach
 from distlint.model import python as ir
 from distlint.model.document import Mapping as Tree
 from distlint.model.finding import Finding, Operation, Related, Safety, Severity
@@ -28,6 +26,7 @@ from distlint.model.value import Confidence
 if TYPE_CHECKING:
     from distlint.link.environments import VersionView
     from distlint.link.project import Project
+    from distlint.link.version_guards import Reach
 
 MAX_PLACES = 8
 """Further uses of the same name in a file that are shown with the first."""
@@ -115,7 +114,6 @@ def api_by_version(context: CheckContext) -> Iterator[Finding]:
 class _Judge:
     context: CheckContext
     entries: list[Entry]
-    _reaches: dict[str, Reach] = field(default_factory=dict)
 
     @cached_property
     def project(self) -> Project:
@@ -147,9 +145,7 @@ class _Judge:
         return None
 
     def _reach(self, entry: Entry) -> Reach:
-        if entry.package not in self._reaches:
-            self._reaches[entry.package] = Reach(self.project, entry.package)
-        return self._reaches[entry.package]
+        return self.project.reach(entry.package)
 
     def finding(
         self, entry: Entry, fault: Fault, message: str, span: Span, related: list[Related], operations: list[Operation]

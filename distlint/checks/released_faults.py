@@ -13,7 +13,6 @@ from distlint.checks.released_versions import Allowed, AllowedReleases, Candidat
 from distlint.knowledge.api import Api, Found, Symbol, api
 from distlint.link.library_mentions import Mention
 from distlint.link.library_uses import is_below
-from distlint.link.version_guards import Reach
 from distlint.model import python as ir
 from distlint.model.record import dataclass
 
@@ -82,7 +81,6 @@ class Faults:
         self.packages = {top: package for package in table.packages for top in table.tops(package)}
         self.mentions = project.library_mentions
         self.releases = AllowedReleases(project, table)
-        self._reaches: dict[str, Reach] = {}
         self._found: dict[tuple[str, str, str], Found] = {}
         self._faults: tuple[Fault, ...] | None = None
 
@@ -123,9 +121,7 @@ class Faults:
 
     def reached(self, mention: Mention, package: str, version: str, errors: frozenset[str]) -> bool:
         """Whether a release surely gets to a place, and a failure there is not caught."""
-        if package not in self._reaches:
-            self._reaches[package] = Reach(self.project, package)
-        return self._reaches[package].reached(mention.file, mention.at, version, errors) is True
+        return self.project.reach(package).reached(mention.file, mention.at, version, errors) is True
 
     def find(self, mention: Mention, version: str, name: str = "") -> Found:
         """What the table says of a mention, or of another name at its place, in a release."""

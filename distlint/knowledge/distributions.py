@@ -95,6 +95,29 @@ def _with_dots(package: str, digits: str) -> str:
     return f"{digits[0]}.{digits[1:-1]}.{digits[-1]}"
 
 
+def version_objects_since(package: str) -> str:
+    """The first release whose ``__version__`` compares as a version with texts and tuples; ``""`` if it is a text."""
+    return str(_table()["version_objects"].get(package, ""))
+
+
+def has_local_builds(package: str) -> bool:
+    """Whether wheels of a release differ in the local part of their version (``2.1.0+cu121``)."""
+    return package in _table()["local_builds"]
+
+
+@cache
+def spoken_names(package: str) -> tuple[str, ...]:
+    """What programs call a package in the names of their helpers and flags (``HAS_BNB``), its own name first."""
+    own = package.replace("-", "_")
+    return (own, *_table()["called"].get(package, ()))
+
+
+@cache
+def other_subjects() -> frozenset[str]:
+    """What else programs ask for by such names: devices, tools, and libraries whose releases we don't know."""
+    return frozenset(_table()["others"])
+
+
 def exactly(version: str) -> str:
     """The specifier for a version that is named: ``2.1`` may be any 2.1, ``2.1.0`` is that one."""
     return f"=={version}" if version.count(".") > 1 else f"=={version}.*"

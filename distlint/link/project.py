@@ -44,6 +44,10 @@ if TYPE_CHECKING:
     from distlint.link.inference import Inference
     from distlint.link.library_mentions import Mentions
     from distlint.link.parsers import ParserIndex
+    from distlint.link.reachers import Reachers
+    from distlint.link.version_bindings import Binding
+    from distlint.link.version_guards import Reach
+    from distlint.link.version_paths import Condition
 
 
 class CallSite(NamedTuple):
@@ -119,6 +123,9 @@ class Project:
         self._evaluators: dict[Run | None, Evaluator] = {}
         self.kept: dict[type, Any] = {}
         """What checks worked out for the whole project, by the class of it."""
+        self._reaches: dict[str, Reach] = {}
+        self.bindings: dict[tuple[str, int], Mapping[str, Sequence[Binding]]] = {}
+        self.stopping: dict[str, list[Condition]] = {}
 
     # Files -------------------------------------------------------------------------------------------------------
 
@@ -381,6 +388,21 @@ class Project:
             if first:
                 self.parsers.prepare(self.evaluator(None))
         return self._evaluators[run]
+
+    def reach(self, package: str) -> Reach:
+        """For which releases of a package places are reached; ``package`` is the normalised distribution name."""
+        if package not in self._reaches:
+            from distlint.link.version_guards import Reach
+
+            self._reaches[package] = Reach(self, package)
+        return self._reaches[package]
+
+    @cached_property
+    def reachers(self) -> Reachers:
+        """From where functions and modules are reached."""
+        from distlint.link.reachers import Reachers
+
+        return Reachers(self)
 
     def closure(self, file: str) -> frozenset[str]:
         """The project files that a script imports, directly or not, itself included."""

@@ -6,13 +6,20 @@ where they can be; where they can't, the place is *guarded* and nothing may be s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
+from distlint.link.callers import MAX_CANDIDATES
+from distlint.link.caught import is_caught
 from distlint.link.library_uses import function_around
 from distlint.link.modules import FunctionRef
-from distlint.link.version_tests import PROBE, VersionTests
-from distlint.link.walking import blocks_of, guards_of
+from distlint.link.reachers import Reachers, stopping_conditions
+from distlint.link.skipped_tests import Skips
+from distlint.link.version_paths import Condition, Test, conditions_to, last_name
+from distlint.link.version_tests import VersionTests
+from distlint.link.version_values import OTHER, PROBE
+from distlint.link.walking import below
 from distlint.model import python as ir
 
 if TYPE_CHECKING:
@@ -21,208 +28,269 @@ if TYPE_CHECKING:
 MAX_LEVELS = 2
 """Callers of callers are asked, not more."""
 
-_CATCH_ALL = frozenset({"Exception", "BaseException"})
-_KNOWN_EXCEPTIONS = frozenset(
-    {
-        "ArithmeticError",
-        "AssertionError",
-        "AttributeError",
-        "ConnectionError",
-        "EOFError",
-        "FileNotFoundError",
-        "IOError",
-        "ImportError",
-        "IndexError",
-        "KeyError",
-        "KeyboardInterrupt",
-        "LookupError",
-        "ModuleNotFoundError",
-        "NameError",
-        "OSError",
-        "PermissionError",
-        "RuntimeError",
-        "StopIteration",
-        "TimeoutError",
-        "TypeError",
-        "UnicodeDecodeError",
-        "ValueError",
-        "ZeroDivisionError",
-    }
-)
+_RUNNERS = frozenset({"main", "train", "run", "cli", "app", "launch", "worker", "main_worker", "run_training", "_main"})
+"""Functions that are the program: what is caught around their calls ends it all the same."""
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+class Place(NamedTuple):
+    """A place in a file and the function whose body runs it (-1: the module's, and classes' at module level)."""
+
+    file: str
+    at: ir.Position
+    function: int
 
 
 class Reach:
-    """Answers for one package; make one per project and package, answers are remembered."""
+    """Answers for one package; make one per project and package (``project.reach``), answers are remembered."""
 
     def __init__(self, project: Project, package: str) -> None:
         self._project = project
         self._tests = VersionTests(project, package)
-        self._known: dict[tuple[str, ir.Position, str], bool | None] = {}
+        self._reachers = Reachers.of(project)
+        self._skips = Skips(project, self._tests)
+        self._always: dict[object, bool | None] = {}
+        self._known: dict[tuple[str, object], bool | None] = {}
+        self._active: set[tuple[str, object]] = set()
+        self._circles = 0
+        self._caught: dict[tuple[str, int, frozenset[str]], bool] = {}
+        self._conditions: dict[Place, list[tuple[Condition, int]]] = {}
 
     def reached(self, file: str, at: ir.Position, version: str, errors: frozenset[str] | None) -> bool | None:
         """Whether a release gets to a place and a failure there is not caught.
 
-        ``None`` where a test on the way can't be evaluated. ``errors`` are the names of the exceptions that the
-        failure may raise; ``None`` for one that raises nothing.
+        ``None`` where a test on the way can't be evaluated. ``errors`` are the names of the exceptions under which
+        the failure can be caught (besides ``Exception``): ``ImportError`` for a missing name, and
+        ``ModuleNotFoundError`` too for a missing module; ``None`` for a failure that raises nothing.
         """
-        if errors is not None and self._is_caught(file, at, errors):
-            return False
-        return self._reached(file, at, version, 0)
+        certain, unknown = self.reached_versions(file, at, (version,), errors)
+        return True if certain else None if unknown else False
 
-    def _reached(self, file: str, at: ir.Position, version: str, level: int) -> bool | None:
-        key = (file, at, version)
+    def reached_versions(
+        self, file: str, at: ir.Position, versions: Collection[str], errors: frozenset[str] | None
+    ) -> tuple[frozenset[str], frozenset[str]]:
+        """Which of several releases get to a place where a failure is not caught: (surely, perhaps).
+
+        Much cheaper than asking for one after the other: most places depend on no version.
+        """
+        function = function_around(self._project.module(file), at)
+        place = Place(file, at, function)
+        if errors is not None and self._is_caught(place, errors, 0):
+            return frozenset(), frozenset()
+        certain: list[str] = []
+        unknown: list[str] = []
+        for version in versions:
+            answer = self._reached(place, version, 0)
+            if place in self._always:
+                every = frozenset(versions)
+                return (every if answer else frozenset(), every if answer is None else frozenset())
+            if answer is not False:
+                (certain if answer else unknown).append(version)
+        return frozenset(certain), frozenset(unknown)
+
+    # Ways to a place ---------------------------------------------------------------------------------------------
+
+    def _reached(self, place: Place, version: str, level: int) -> bool | None:
+        return self._remembered(place, version, lambda: self._way_to(place, version, level))
+
+    def _remembered(self, node: object, version: str, compute: object) -> bool | None:
+        """A computed answer: kept for all releases where it depends on none, and not kept within a circle."""
+        if node in self._always:
+            return self._always[node]
+        key = (version, node)
         if key in self._known:
+            self._tests.touched += 1
             return self._known[key]
-        self._known[key] = True  # a function that is reached through itself is reached some other way too
-        here = self._within(file, at, version)
-        if here is True and level < MAX_LEVELS:
-            outside = self._through_callers(file, at, version, level)
-            here = outside if outside is not True else self._through_importers(file, version, level)
-        self._known[key] = here
-        return here
+        if key in self._active:
+            self._circles += 1
+            return False  # what is reached only through itself is not reached
+        self._active.add(key)
+        touched, circles = self._tests.touched, self._circles
+        answer: bool | None = compute()  # type: ignore[operator]
+        self._active.discard(key)
+        if self._circles == circles or not self._active:
+            if self._tests.touched == touched:
+                self._always[node] = answer
+            else:
+                self._known[key] = answer
+        return answer
 
-    def _within(self, file: str, at: ir.Position, version: str) -> bool | None:
-        """By the tests of the file itself, from the innermost body outwards."""
-        module = self._project.module(file)
-        for body, place, function in _bodies_around(module, at):
-            for guard in guards_of(body, place) or ():
-                if guard.kind in ("except", "match"):
-                    return None
-                if guard.test is None or guard.kind == "for":
-                    continue
-                value = self._tests.value(guard.test, file, function, version)
-                if value is PROBE:
-                    return None
-                if self._tests.is_known(value) and bool(value) is not guard.holds:
-                    return False
-            if _is_behind_try(body, place):
-                return None
-        if any(self._tests.mentions_version(decorator) for decorator in _decorators_around(module, at)):
-            return None
-        return True
+    def _way_to(self, place: Place, version: str, level: int) -> bool | None:
+        here = self._within(place, version)
+        if here is False:
+            return False
+        outside = self._outside(place.file, place.function, version, level)
+        return False if outside is False else None if None in (here, outside) else True
 
-    def _through_callers(self, file: str, at: ir.Position, version: str, level: int) -> bool | None:
-        module = self._project.module(file)
-        function = function_around(module, at)
+    def _within(self, place: Place, version: str) -> bool | None:
+        """By the conditions of the body that the place is in."""
+        answer: bool | None = True
+        for condition, function in self._conditions_to(place):
+            holds = self._tests.answer(condition, place.file, function, version)
+            if holds is False:
+                return False
+            if holds is PROBE or (holds is OTHER and self._asks_for_it(condition, place)):
+                answer = None
+        return answer
+
+    def _conditions_to(self, place: Place) -> list[tuple[Condition, int]]:
+        """The conditions on the way, each with the function that poses it; class bodies run where they stand."""
+        if place not in self._conditions:
+            module = self._project.module(place.file)
+            found = []
+            at = place.at
+            for owner in reversed(module.classes):
+                if owner.parent == place.function and owner.at != at and ir.encloses(owner.at, at):
+                    if place.function < 0 or ir.encloses(module.functions[place.function].at, owner.at):
+                        found += [(condition, place.function) for condition in conditions_to(owner.body, at)]
+                        at = owner.at
+            body = module.functions[place.function].body if place.function >= 0 else module.body
+            found += [(condition, place.function) for condition in conditions_to(body, at)]
+            self._conditions[place] = found
+        return self._conditions[place]
+
+    def _asks_for_it(self, condition: Condition, place: Place) -> bool:
+        """Whether a test asks for something by name that is used at the place: ``hasattr(model, "x")``."""
+        if type(condition) is not Test:
+            return False
+        parts = list(below(condition.expr))
+        if not any(last_name(part) in ("hasattr", "getattr", "signature") for part in parts if type(part) is ir.Call):
+            return False
+        named = {part.value for part in parts if type(part) is ir.Constant and isinstance(part.value, str)}
+        if not named:
+            return False
+        span = ir.unpack(place.at, place.file)
+        lines = self._project.text_of(place.file).splitlines()[span.line - 1 : span.end_line]
+        return not named.isdisjoint(_WORD.findall("\n".join(lines)))
+
+    # Around the body ---------------------------------------------------------------------------------------------
+
+    def _outside(self, file: str, function: int, version: str, level: int) -> bool | None:
         if function < 0:
+            return self._remembered((file, -1), version, lambda: self._module_reached(file, version, level))
+        return self._remembered(
+            (file, function), version, lambda: self._function_reached(file, function, version, level)
+        )
+
+    def _function_reached(self, file: str, function: int, version: str, level: int) -> bool | None:
+        definition = self._project.module(file).functions[function]
+        answers = [self._reached(Place(file, definition.at, definition.parent), version, level)]
+        if answers[0] is not False:
+            answers.append(self._skips.runs(file, function, version))
+            answers.append(self._goes_on(file, version))
+        if False not in answers and level < MAX_LEVELS:
+            answers.append(self._called(FunctionRef(file, function), version, level))
+        return False if False in answers else None if None in answers else True
+
+    def _called(self, ref: FunctionRef, version: str, level: int) -> bool | None:
+        name = self._project.function(ref).name
+        if name.startswith("__") and name.endswith("__") and name != "__init__":
             return True
-        callers = self._project.callers(FunctionRef(file, function))
-        answers = [self._reached(c.file, c.site.call.at, version, level + 1) for c in callers]
-        return _any(answers)
-
-    def _through_importers(self, file: str, version: str, level: int) -> bool | None:
-        if self._project.module(file).is_script:
+        named = self._reachers.sites_of(ref)
+        if not named or len(named) > MAX_CANDIDATES:
+            return True if named else self._referred(ref, version, level)
+        # Only where one of the calls by this name is in doubt it matters which of them mean this function.
+        doubtful = [site for site in named if self._call_reached(site.file, site.site, version, level) is not True]
+        if not doubtful:
             return True
-        return _any([self._reached(path, item.at, version, level + 1) for path, item in self._importers(file)])
+        own = {(caller.file, caller.site.call.at) for caller in self._project.callers(ref)}
+        sure = [site for site in named if site not in doubtful and (site.file, site.site.call.at) in own]
+        if sure:
+            return True
+        answers = [
+            self._call_reached(caller.file, caller.site, version, level) for caller in self._project.callers(ref)
+        ]
+        if True not in answers:
+            answers.append(self._referred(ref, version, level) if self._reachers.references_to(ref) else False)
+        return _any(answers) if own else True
 
-    def _importers(self, file: str) -> Iterator[tuple[str, ir.Import]]:
-        modules = self._project.modules
-        stem = file.removesuffix(".py").removesuffix("/__init__").rpartition("/")[2]
-        for path in self._project.python_files:
-            for item in self._project.module(path).imports:
-                if stem in (item.name, item.module.rpartition(".")[2]):
-                    inner = f"{item.module}.{item.name}".strip(".")
-                    if file in (modules.find(item.module, path, item.level), modules.find(inner, path, item.level)):
-                        yield path, item
+    def _call_reached(self, file: str, site: ir.Site, version: str, level: int) -> bool | None:
+        return self._reached(Place(file, site.call.at, site.function), version, level + 1)
 
-    def _is_caught(self, file: str, at: ir.Position, errors: frozenset[str]) -> bool:
-        module = self._project.module(file)
-        return any(_catches(body, place, errors) for body, place, _ in _bodies_around(module, at))
+    def _referred(self, ref: FunctionRef, version: str, level: int) -> bool | None:
+        """Whether a place is reached that takes the function as a value; one that nobody names is called from outside."""
+        places = self._reachers.references_to(ref)
+        if not places:
+            return True
+        return _any([self._reached(Place(file, at, function), version, level + 1) for file, at, function in places])
+
+    def _module_reached(self, file: str, version: str, level: int) -> bool | None:
+        stopped = self._goes_on(file, version)
+        if stopped is not True or level >= MAX_LEVELS or self._project.module(file).is_script:
+            return stopped
+        places = self._reachers.imports_of(file)
+        return _any(
+            [self._reached(Place(path, at, function), version, level + 1) for path, at, function in places] or [True]
+        )
+
+    def _goes_on(self, file: str, version: str) -> bool | None:
+        """Whether no module that this one needs ends the program: a package's ``__init__.py`` may refuse a release."""
+        return self._remembered((file, "goes on"), version, lambda: self._none_stops(file, version))
+
+    def _none_stops(self, file: str, version: str) -> bool | None:
+        answer: bool | None = True
+        for needed in self._reachers.needed_by(file):
+            for condition in stopping_conditions(self._project, needed):
+                holds = self._tests.answer(condition, needed, -1, version)
+                if holds is False:
+                    return False
+                if holds is PROBE:
+                    answer = None
+        return answer
+
+    # Failures ----------------------------------------------------------------------------------------------------
+
+    def _is_caught(self, place: Place, errors: frozenset[str], level: int) -> bool:
+        module = self._project.module(place.file)
+        at = place.at
+        for owner in reversed(module.classes):
+            if owner.parent == place.function and owner.at != at and ir.encloses(owner.at, at):
+                if is_caught(self._project, place.file, owner.body, at, errors):
+                    return True
+                at = owner.at
+        body = module.functions[place.function].body if place.function >= 0 else module.body
+        if is_caught(self._project, place.file, body, at, errors):
+            return True
+        return level < MAX_LEVELS and self._is_caught_outside(place.file, place.function, errors, level)
+
+    def _is_caught_outside(self, file: str, function: int, errors: frozenset[str], level: int) -> bool:
+        key = (file, function, errors)
+        if key not in self._caught:
+            self._caught[key] = False
+            self._caught[key] = self._all_catch(file, function, errors, level)
+        return self._caught[key]
+
+    def _all_catch(self, file: str, function: int, errors: frozenset[str], level: int) -> bool:
+        if function < 0:
+            if self._project.module(file).is_script:
+                return False
+            places = [Place(path, at, around) for path, at, around in self._reachers.imports_of(file)]
+        else:
+            ref = FunctionRef(file, function)
+            named = self._reachers.sites_of(ref)
+            if not named or len(named) > MAX_CANDIDATES or self._project.function(ref).name in _RUNNERS:
+                return False
+            catching = {
+                (site.file, site.site.call.at)
+                for site in named
+                if self._is_caught(Place(site.file, site.site.call.at, site.site.function), errors, level + 1)
+            }
+            if not catching:
+                return False
+            own = [(caller.file, caller.site.call.at) for caller in self._project.callers(ref)]
+            return bool(own) and catching.issuperset(own)
+        return bool(places) and all(self._is_caught(place, errors, level + 1) for place in places)
 
 
-def _any(answers: list[bool | None]) -> bool | None:
-    if not answers or True in answers:
+def _any(answers: Sequence[bool | None]) -> bool | None:
+    if True in answers:
         return True
     return None if None in answers else False
 
 
-def _functions_around(module: ir.Module, at: ir.Position) -> Iterator[int]:
-    function = function_around(module, at)
+def functions_around(module: ir.Module, function: int) -> Iterator[int]:
+    """A function and those around it, inner ones first."""
     while function >= 0:
         yield function
         function = module.functions[function].parent
-
-
-def _decorators_around(module: ir.Module, at: ir.Position) -> Iterator[ir.Expr]:
-    """The decorators of the functions and classes around a place: test suites skip what a release lacks."""
-    for function in _functions_around(module, at):
-        yield from module.functions[function].decorators
-        if module.functions[function].owner >= 0:
-            yield from module.classes[module.functions[function].owner].decorators
-
-
-def _bodies_around(module: ir.Module, at: ir.Position) -> Iterator[tuple[tuple[ir.Stmt, ...], ir.Position, int]]:
-    """The bodies that hold a place, inner ones first: (body, the place or the definition that holds it, function)."""
-    place = at
-    for function in _functions_around(module, at):
-        definition = module.functions[function]
-        yield definition.body, place, function
-        place = definition.at
-        if definition.owner >= 0:
-            owner = module.classes[definition.owner]
-            yield owner.body, place, owner.parent
-            place = owner.at
-    if place == at:
-        for owner in module.classes:
-            if ir.encloses(owner.at, at) and owner.parent < 0:
-                yield owner.body, place, -1
-                place = owner.at
-    yield module.body, place, -1
-
-
-def _holds(statement: ir.Stmt, at: ir.Position) -> bool:
-    return ir.encloses(statement.at, at)
-
-
-def _around(body: Sequence[ir.Stmt], at: ir.Position) -> Iterator[tuple[ir.Stmt, Sequence[ir.Stmt]]]:
-    """The compound statements of a body around a place, outer ones first, each with the block that it is in."""
-    while True:
-        statement = next((one for one in body if _holds(one, at)), None)
-        if statement is None:
-            return
-        block = next((block for block in blocks_of(statement) if any(_holds(one, at) for one in block)), None)
-        if block is None:
-            return
-        yield statement, block
-        body = block
-
-
-def _catches(body: Sequence[ir.Stmt], at: ir.Position, errors: frozenset[str]) -> bool:
-    for statement, block in _around(body, at):
-        if type(statement) is ir.Try and block is statement.body:
-            caught = any(_handles(kind, errors) and not _gives_up(body) for kind, _, body in statement.handlers)
-        elif type(statement) is ir.With:
-            caught = any(_last_name(context) in ("suppress", "raises") for context, _ in statement.items)
-        else:
-            caught = False
-        if caught:
-            return True
-    return False
-
-
-def _is_behind_try(body: Sequence[ir.Stmt], at: ir.Position) -> bool:
-    """Whether the place stands in the ``else`` of a ``try``, so that what was tried has worked."""
-    return any(type(statement) is ir.Try and block is statement.orelse for statement, block in _around(body, at))
-
-
-def _handles(caught: ir.Expr | None, errors: frozenset[str]) -> bool:
-    if caught is None:
-        return True
-    names = [_last_name(item) for item in caught.items] if type(caught) is ir.ListDisplay else [_last_name(caught)]
-    # A name that we don't know may stand for any exception.
-    return any(name in errors or name in _CATCH_ALL or name not in _KNOWN_EXCEPTIONS for name in names)
-
-
-def _gives_up(handler: Sequence[ir.Stmt]) -> bool:
-    last = handler[-1] if handler else None
-    if type(last) is ir.Jump:
-        return last.kind == "raise"
-    return (
-        type(last) is ir.Evaluate and type(last.value) is ir.Call and _last_name(last.value.func) in ("exit", "_exit")
-    )
-
-
-def _last_name(expr: ir.Expr) -> str:
-    if type(expr) is ir.Call:
-        expr = expr.func
-    return expr.name if type(expr) is ir.Attribute else expr.id if type(expr) is ir.Name else ""

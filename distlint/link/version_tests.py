@@ -1,340 +1,306 @@
-"""Tests of a package's version, evaluated for one release."""
+"""Whether a condition on the way to a place holds for a release of a package.
+
+Answers are ``True``, ``False``, ``PROBE`` (it asks for a version or a feature, and can't be decided) or ``OTHER`` (it
+is about something else). A program that supports several releases asks in many ways; what they compute with is in
+``version_evaluation``.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from distlint.knowledge.distributions import has_local_builds, version_objects_since
+from distlint.knowledge.releases import releases
+from distlint.link.caught import exceptions_of, handles
 from distlint.link.library_uses import written_name
-from distlint.link.modules import FunctionRef, GlobalRef
-from distlint.link.walking import below, blocks_of, expressions_of, statements
+from distlint.link.version_evaluation import Evaluation, Scope, Variant
+from distlint.link.version_features import Features, distribution_of
+from distlint.link.version_names import NameReader
+from distlint.link.version_paths import Case, Condition, Handler, Refuses, Test, Unless, Worked, last_name
+from distlint.link.version_values import OTHER, PROBE, combined, compared, is_known, joined, parsed
+from distlint.link.walking import below, blocks_of, expressions_of
 from distlint.model import python as ir
 
 if TYPE_CHECKING:
-    from packaging.version import Version
-
     from distlint.link.project import Project
 
+MAX_FILES = 4
+"""Imports of project modules inside a ``try`` are followed so far."""
 
-class _Unknown:
-    """A value that can't be computed. ``PROBE`` asks for a version or a feature, ``OTHER`` is about something else."""
-
-    def __bool__(self) -> bool:
-        raise TypeError("unknown values have no truth")
-
-
-PROBE = _Unknown()
-OTHER = _Unknown()
-
-MAX_DEPTH = 12
-
-_PROBING_CALLS = frozenset(
-    {"hasattr", "find_spec", "signature", "getfullargspec", "getattr", "get_distribution", "find_loader"}
-)
-_PROBING_NAMES = re.compile(
-    r"version|availab|support|compat|installed|legacy|greater|less_than|^has_|_has_|TYPE_CHECKING|_(?:ge|gt|le|lt)_|(?:\D\d+_\d+)",
-    re.IGNORECASE,
-)
-_PARSERS = frozenset({"parse", "Version", "LooseVersion", "StrictVersion", "parse_version", "TorchVersion"})
-_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
-    "==": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-    "in": lambda a, b: a in b,
-    "not in": lambda a, b: a not in b,
-}
-_METHODS = frozenset(
-    {"split", "startswith", "replace", "strip", "join", "partition", "rpartition", "removesuffix", "index"}
-)
+_MISSING = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "TypeError"})
+_FLAGS = (ir.Import, ir.Define, ir.Jump)
 
 
 class VersionTests:
-    """Evaluates expressions for a release of one package; ``package`` names the distribution and its top module."""
+    """Evaluates conditions for releases of one package; ``package`` is the distribution's name."""
 
     def __init__(self, project: Project, package: str) -> None:
-        self._project = project
-        self._package = package
-        self._module = package.replace("-", "_")
-        word = re.escape(self._module)
-        self._asking = re.compile(rf"_?is_{word}_version")
-        self._asking_least = re.compile(rf"_?is_{word}_(?:greater_or_equal|ge)(?:_than)?(?:_(\d+(?:_\d+)*))?")
+        self.project = project
+        self.package = package
+        self.features = Features(package)
+        self.names = NameReader(package)
+        self.touched = 0
+        """Grows whenever an answer depends on the release: what leaves it as it is holds for all of them."""
+        self._always: dict[Any, Any] = {}
+        self._known: dict[Any, Any] = {}
+        self._variants: dict[str, tuple[Variant, ...]] = {}
+        since = version_objects_since(package)
+        self._objects_since = parsed(since) if since else None
 
-    @staticmethod
-    def is_known(value: Any) -> bool:
-        """Whether a value was computed."""
-        return value is not PROBE and value is not OTHER
+    def has_version_object(self, version: str) -> bool:
+        """Whether ``__version__`` of a release compares as a version."""
+        return self._objects_since is not None and parsed(version) >= self._objects_since
 
-    @staticmethod
-    def mentions_version(expr: ir.Expr) -> bool:
-        """Whether a decorator asks for a version or a feature, or skips, as far as its own words tell."""
-        return any(_is_probe(part) or _last_name(part).startswith(("skip", "require")) for part in below(expr))
-
-    def value(self, expr: ir.Expr, file: str, function: int, version: str) -> Any:
-        """The value of an expression with a release; ``PROBE`` or ``OTHER`` where it can't be computed."""
-        return _Evaluation(self, version).value(expr, file, function, 0)
-
-    def asks(self, name: str) -> tuple[str, str] | None:
-        """For the last name of a helper: (operator, version) that it stands for, each ``""`` where arguments say it."""
-        if self._asking.fullmatch(name):
-            return "", ""
-        least = self._asking_least.fullmatch(name)
-        return (">=", (least.group(1) or "").replace("_", ".")) if least is not None else None
-
-
-class _Evaluation:
-    def __init__(self, tests: VersionTests, version: str) -> None:
-        self._tests = tests
-        self._project = tests._project
-        self._version = version
-        self._active: set[tuple[str, str]] = set()
-
-    def value(self, expr: ir.Expr, file: str, function: int, depth: int) -> Any:
-        if depth > MAX_DEPTH:
-            return OTHER
-        kind = type(expr)
-        if kind is ir.Constant:
-            return expr.value  # type: ignore[union-attr]
-        if kind is ir.Name or kind is ir.Attribute:
-            return self._named(expr, file, function, depth)
-        if kind is ir.Call:
-            return self._call(expr, file, function, depth)  # type: ignore[arg-type]
-        if kind is ir.Operation:
-            return self._operation(expr, file, function, depth)  # type: ignore[arg-type]
-        if kind is ir.Subscript:
-            return self._subscript(expr, file, function, depth)  # type: ignore[arg-type]
-        if kind is ir.ListDisplay:
-            return self._combined([self.value(item, file, function, depth + 1) for item in expr.items], tuple)  # type: ignore[union-attr]
-        if kind is ir.Comprehension:
-            return self._comprehension(expr, file, function, depth)  # type: ignore[arg-type]
-        return PROBE if any(_is_probe(part) for part in below(expr)) else OTHER
-
-    def _combined(self, values: Sequence[Any], make: Callable[[Any], Any]) -> Any:
-        """``make(values)`` where all are known; what it raises makes the answer a probe."""
-        if any(value is PROBE for value in values):
-            return PROBE
-        if any(value is OTHER for value in values):
-            return OTHER
-        try:
-            return make(values)
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-            return PROBE
-
-    # Names -------------------------------------------------------------------------------------------------------
-
-    def _named(self, expr: Any, file: str, function: int, depth: int) -> Any:
-        name = written_name(self._project, expr, file, function)
-        if name in (f"{self._tests._module}.__version__", f"{self._tests._module}.version.__version__"):
-            return self._version
-        last = expr.name if type(expr) is ir.Attribute else expr.id
-        asked = self._tests.asks(last)
-        if asked is not None and asked[1]:
-            return self._compare(asked[0], self._version, asked[1])
-        found = self._assigned(expr, file, function, depth)
-        if found is not None:
-            return found
-        if type(expr) is ir.Attribute and not name:
-            return self._part(expr, file, function, depth)
-        return PROBE if any(_is_probe(part) for part in below(expr)) else OTHER
-
-    def _part(self, expr: ir.Attribute, file: str, function: int, depth: int) -> Any:
-        base = self.value(expr.base, file, function, depth + 1)
-        if expr.name in ("release", "major", "minor", "micro", "base_version", "public", "version"):
-            return self._combined([base], lambda values: getattr(_parsed(values[0]), expr.name))
-        return PROBE if base is PROBE or _PROBING_NAMES.search(expr.name) else OTHER
-
-    def _assigned(self, expr: Any, file: str, function: int, depth: int) -> Any:
-        """What a variable of the project is set to; ``None`` if the name is no such variable."""
-        name = expr.id if type(expr) is ir.Name else ""
-        around = function
-        while name and around >= 0:
-            body = self._project.module(file).functions[around].body
-            values = list(assignments(body, name))
-            if values:
-                return self._one_of(values, name, file, around, depth)
-            around = self._project.module(file).functions[around].parent
-        target = self._project.modules.resolve(expr, file)
-        if not isinstance(target, GlobalRef):
-            return None
-        values = list(assignments(self._project.module(target.file).body, target.name))
-        return self._one_of(values, target.name, target.file, -1, depth) if values else None
-
-    def _one_of(self, values: list[ir.Expr | None], name: str, file: str, function: int, depth: int) -> Any:
-        key = (file, name)
-        if key in self._active:
-            return OTHER
-        self._active.add(key)
-        try:
-            found = [PROBE if v is None else self.value(v, file, function, depth + 1) for v in values]
-        finally:
-            self._active.discard(key)
-        if len(found) == 1:
-            return found[0]
-        return PROBE if any(value is PROBE for value in found) or _PROBING_NAMES.search(name) else OTHER
-
-    # Calls -------------------------------------------------------------------------------------------------------
-
-    def _call(self, call: ir.Call, file: str, function: int, depth: int) -> Any:
-        func = call.func
-        last = func.name if type(func) is ir.Attribute else func.id if type(func) is ir.Name else ""
-        if last in _PROBING_CALLS:
-            return PROBE
-        arguments = [self.value(argument, file, function, depth + 1) for argument in call.args]
-        asked = self._tests.asks(last)
-        if asked is not None:
-            return self._asked(asked, arguments)
-        if last in _PARSERS and len(arguments) == 1:
-            return self._combined(arguments, lambda values: _parsed(values[0]))
-        if last == "version" and len(arguments) == 1:
-            return self._version if arguments[0] == self._tests._package else PROBE
-        if type(func) is ir.Attribute and last in _METHODS:
-            base = self.value(func.base, file, function, depth + 1)
-            return self._combined([base, *arguments], lambda values: getattr(str(values[0]), last)(*_texts(values[1:])))
-        if last in ("int", "float", "str", "tuple", "list") and len(arguments) == 1:
-            kinds: dict[str, Callable[[Any], Any]] = {
-                "int": int,
-                "float": float,
-                "str": str,
-                "tuple": tuple,
-                "list": tuple,
-            }
-            return self._combined(arguments, lambda values: kinds[last](values[0]))
-        if last == "map" and len(call.args) == 2 and type(call.args[0]) is ir.Name and call.args[0].id == "int":
-            return self._combined(arguments[1:], lambda values: tuple(int(one) for one in values[0]))
-        return self._own_function(call, last, file, depth)
-
-    def _asked(self, asked: tuple[str, str], arguments: list[Any]) -> Any:
-        operator, wanted = asked
-        words = [operator] if operator else []
-        given = [*words, *([wanted] if wanted else []), *arguments[: 2 - len(words) - bool(wanted)]]
-        if len(given) != 2:
-            return PROBE
-        return self._combined(given, lambda values: self._compare(values[0], self._version, values[1]))
-
-    def _own_function(self, call: ir.Call, last: str, file: str, depth: int) -> Any:
-        target = self._project.modules.resolve(call.func, file)
-        if isinstance(target, FunctionRef):
-            function = self._project.function(target)
-            returns = [s for s in statements(function.body) if type(s) is ir.Return]
-            if len(returns) == 1 and returns[0].value is not None and not function.parameters:
-                return self.value(returns[0].value, target.file, target.index, depth + 1)
-            asking = (part for s in statements(function.body) for e in expressions_of(s) for part in below(e))
-            return PROBE if any(_is_probe(part) for part in asking) or _PROBING_NAMES.search(last) else OTHER
-        return PROBE if _PROBING_NAMES.search(last) else OTHER
-
-    # Operations --------------------------------------------------------------------------------------------------
-
-    def _operation(self, expr: ir.Operation, file: str, function: int, depth: int) -> Any:
-        values = [self.value(operand, file, function, depth + 1) for operand in expr.operands]
-        first = expr.operators[0]
-        if first in ("and", "or"):
-            return _short_circuit(values, first == "or")
-        if first == "not":
-            return self._combined(values, lambda known: not known[0])
-        if all(operator in _COMPARISONS for operator in expr.operators):
-            return self._combined(values, lambda known: self._chain(expr.operators, known))
-        return PROBE if any(value is PROBE for value in values) else OTHER
-
-    def _chain(self, operators: Sequence[str], values: Sequence[Any]) -> Any:
-        answers = [self._compare(o, a, b) for o, a, b in zip(operators, values, values[1:], strict=False)]
-        return PROBE if any(answer is PROBE for answer in answers) else all(answers)
-
-    def _compare(self, operator: str, left: Any, right: Any) -> Any:
-        """A comparison as Python makes it; of two texts, what comparing as texts and as versions agrees on."""
-        compare = _COMPARISONS.get(operator)
-        if compare is None:
-            return PROBE
-        try:
-            if operator in ("in", "not in"):
-                return compare(left, right)
-            if isinstance(left, str) and isinstance(right, str):
-                as_versions = compare(_parsed(left), _parsed(right))
-                return (
-                    as_versions
-                    if left == self._version and operator[0] in "<>"
-                    else _agreed(as_versions, compare(left, right))
-                )
-            if not isinstance(left, (int, float, tuple)) and not isinstance(right, (int, float, tuple)):
-                return compare(_parsed(left), _parsed(right))
-            return compare(left, right)
-        except (TypeError, ValueError):
-            return PROBE
-
-    def _subscript(self, expr: ir.Subscript, file: str, function: int, depth: int) -> Any:
-        base = self.value(expr.base, file, function, depth + 1)
-        if type(expr.index) is ir.Slice:
-            bounds = [
-                None if part is None else self.value(part, file, function, depth + 1)
-                for part in (expr.index.lower, expr.index.upper, expr.index.step)
-            ]
-            return self._combined([base, *bounds], lambda values: values[0][slice(*values[1:])])
-        index = self.value(expr.index, file, function, depth + 1)
-        return self._combined([base, index], lambda values: values[0][values[1]])
-
-    def _comprehension(self, expr: ir.Comprehension, file: str, function: int, depth: int) -> Any:
-        """``[int(x) for x in items]``, the only kind that version tests use."""
-        if len(expr.generators) != 1:
-            return OTHER
-        target, iterable, tests = expr.generators[0]
-        items = self.value(iterable, file, function, depth + 1)
-        element = expr.element
-        plain = type(element) is ir.Call and type(element.func) is ir.Name and element.func.id == "int" and not tests
-        if not plain or type(target) is not ir.Name:
-            return PROBE if items is PROBE or self._tests.is_known(items) else OTHER
-        return self._combined([items], lambda values: tuple(int(item) for item in values[0]))
-
-
-def _agreed(first: bool, second: bool) -> Any:
-    return first if first is second else PROBE
-
-
-def _short_circuit(values: list[Any], decides: bool) -> Any:
-    known = [bool(value) for value in values if value is not PROBE and value is not OTHER]
-    if decides in known:
-        return decides
-    if any(value is PROBE for value in values):
-        return PROBE
-    return OTHER if len(known) < len(values) else not decides
-
-
-def _texts(values: Sequence[Any]) -> list[Any]:
-    return [value if not isinstance(value, tuple) else list(value) for value in values]
-
-
-def _parsed(value: Any) -> Version:
-    from packaging.version import Version
-
-    return value if isinstance(value, Version) else Version(str(value))
-
-
-def assignments(body: Sequence[ir.Stmt], name: str, tried: bool = False) -> Iterator[ir.Expr | None]:
-    """What a body assigns to a name, however deep; ``None`` for what depends on an exception or is unpacked."""
-    for statement in body:
-        if isinstance(statement, ir.Assign):
-            if any(_binds(target, name) for target in statement.targets):
-                yield None if tried else statement.value
-            elif any(type(t) is ir.ListDisplay and any(_binds(i, name) for i in t.items) for t in statement.targets):
-                yield None
+    def answer(self, condition: Condition, file: str, function: int, version: str) -> Any:
+        """Whether a condition holds that is posed in a function of a file (-1: at module level)."""
+        key = (file, function, _identity(condition))
+        if key in self._always:
+            return self._always[key]
+        full = (version, key)
+        if full in self._known:
+            self.touched += 1
+            return self._known[full]
+        before = self.touched
+        found = self._over_variants(condition, Scope(file, function), version)
+        if self.touched == before:
+            self._always[key] = found
         else:
-            for block in blocks_of(statement):
-                yield from assignments(block, name, tried or isinstance(statement, ir.Try))
+            self._known[full] = found
+        return found
+
+    def _over_variants(self, condition: Condition, scope: Scope, version: str) -> Any:
+        plain, *builds = self._variants_of(version)
+        run = Evaluation(self, plain)
+        found = self.holds(run, condition, scope)
+        if run.asked_text:
+            for build in builds:
+                other = self.holds(Evaluation(self, build), condition, scope)
+                found = other if found is PROBE else found if other is PROBE else joined([found, other])
+                found = PROBE if not is_known(found) and is_known(other) else found
+        if run.asked_others and is_known(found):
+            found = joined([found, self.holds(Evaluation(self, plain._replace(newest=False)), condition, scope)])
+        return found
+
+    def _variants_of(self, version: str) -> tuple[Variant, ...]:
+        """The texts that a release's ``__version__`` may be: its own, and that of a build for some device."""
+        if version not in self._variants:
+            wanted = parsed(version)
+            text = next((known for known in releases(self.package) if parsed(known) == wanted), version)
+            local = has_local_builds(self.package) and "+" not in text
+            self._variants[version] = tuple(
+                Variant(version, one, True) for one in ([text, f"{text}+cu121"] if local else [text])
+            )
+        return self._variants[version]
+
+    # Conditions --------------------------------------------------------------------------------------------------
+
+    def holds(self, run: Evaluation, condition: Condition, scope: Scope) -> Any:
+        """Whether a condition holds, as a part of an evaluation."""
+        kind = type(condition)
+        if kind is Test:
+            value = combined([run.value(condition.expr, scope)], bool)  # type: ignore[union-attr]
+            return value is condition.holds if is_known(value) else value  # type: ignore[union-attr]
+        if kind is Unless:
+            return _inverted(self.all_hold(run, condition.parts, scope))  # type: ignore[union-attr]
+        if kind is Worked:
+            return _inverted(self._fails(run, _before(condition), scope, 0))  # type: ignore[arg-type]
+        if kind is Handler:
+            return self._handled(run, condition, scope)  # type: ignore[arg-type]
+        if kind is Refuses:
+            return self.refuses(run, condition.call, scope)  # type: ignore[union-attr]
+        return self._case(run, condition, scope)  # type: ignore[arg-type]
+
+    def all_hold(self, run: Evaluation, conditions: Sequence[Condition], scope: Scope) -> Any:
+        """Whether all of several conditions hold."""
+        found: Any = True
+        for condition in conditions:
+            answer = self.holds(run, condition, scope)
+            if answer is False:
+                return False
+            if answer is PROBE or (answer is OTHER and found is True):
+                found = answer
+        return found
+
+    def _case(self, run: Evaluation, condition: Case, scope: Scope) -> Any:
+        subject = run.value(condition.statement.subject, scope)
+        for index, (pattern, guard, _) in enumerate(condition.statement.cases[: condition.number + 1]):
+            answer = self._matches(run, pattern, subject, scope)
+            if guard is not None and answer is not False:
+                asked = combined([run.value(guard, scope)], bool)
+                answer = asked if answer is True or asked is False else answer
+            if index == condition.number:
+                return answer
+            if answer is True:
+                return False
+            if not is_known(answer):
+                return answer
+        return PROBE
+
+    def _matches(self, run: Evaluation, pattern: ir.Expr | None, subject: Any, scope: Scope) -> Any:
+        if type(pattern) is ir.Name and pattern.id == "_":
+            return True
+        if not is_known(subject):
+            return subject
+        if pattern is None:
+            return PROBE
+        options = pattern.items if type(pattern) is ir.ListDisplay else (pattern,)
+        answers = [combined([run.value(one, scope)], lambda value: compared("==", subject, value)) for one in options]
+        return True if True in answers else PROBE if PROBE in answers else False
+
+    # Errors ------------------------------------------------------------------------------------------------------
+
+    def _handled(self, run: Evaluation, condition: Handler, scope: Scope) -> Any:
+        """Whether a handler is entered: the body fails, and no handler before takes it."""
+        handlers = condition.statement.handlers
+        caught = exceptions_of(self.project, handlers[condition.number][0], scope.file)
+        if not handles(caught, _MISSING):
+            return OTHER
+        fails = self._fails(run, condition.statement.body, scope, 0)
+        earlier = [exceptions_of(self.project, kind, scope.file) for kind, _, _ in handlers[: condition.number]]
+        if fails is True and any(handles(one, frozenset({"ImportError"})) for one in earlier):
+            return False
+        return fails
+
+    def _fails(self, run: Evaluation, body: Sequence[ir.Stmt], scope: Scope, files: int) -> Any:
+        """Whether statements raise because of the release: ``OTHER`` if they may for another reason."""
+        found: Any = False
+        for statement in body:
+            answer = self._statement_fails(run, statement, scope, files)
+            if answer is True and found is not PROBE:
+                return True
+            if answer is not False and found is not PROBE:
+                found = PROBE if answer is True else answer
+        return found
+
+    def _statement_fails(self, run: Evaluation, statement: ir.Stmt, scope: Scope, files: int) -> Any:
+        if type(statement) is ir.Import:
+            return self._import_fails(run, statement, scope, files)
+        if type(statement) is ir.Jump and statement.kind == "raise":
+            return True
+        if type(statement) is ir.Assert:
+            return _inverted(combined([run.value(statement.test, scope)], bool))
+        if type(statement) is ir.If:
+            test = combined([run.value(statement.test, scope)], bool)
+            if is_known(test):
+                return self._fails(run, statement.body if test else statement.orelse, scope, files)
+            either = [self._fails(run, block, scope, files) for block in (statement.body, statement.orelse)]
+            return False if either == [False, False] else PROBE if PROBE in (test, *either) else OTHER
+        if type(statement) in _FLAGS:
+            return False
+        answers = [self._expression_fails(run, expr, scope) for expr in expressions_of(statement)]
+        for block in blocks_of(statement):
+            inner = self._fails(run, block, scope, files)
+            answers.append(OTHER if inner is True and type(statement) is ir.Try else inner)
+        return True if True in answers else PROBE if PROBE in answers else OTHER if OTHER in answers else False
+
+    def _expression_fails(self, run: Evaluation, expr: ir.Expr, scope: Scope) -> Any:
+        found: Any = False
+        stack = [expr]
+        while stack:
+            part = stack.pop()
+            if type(part) is ir.Attribute:
+                name = written_name(self.project, part, scope.file, scope.function)
+                if name and run.features.owns(name):
+                    if not name.endswith("__version__"):
+                        there = run.features.has(name, run.version)
+                        if there is False:
+                            return True
+                        found = PROBE if there is None else found
+                    continue
+            if type(part) is ir.Call and not is_known(run.value(part, scope)):
+                found = found or OTHER if found is False else found
+                if last_name(part) in ("import_module", "find_spec", "signature", "__import__"):
+                    found = PROBE
+            stack.extend(one for one in below(part) if one is not part and type(one) in (ir.Attribute, ir.Call))
+            if len(stack) > 200:
+                return PROBE
+        return found
+
+    def _import_fails(self, run: Evaluation, item: ir.Import, scope: Scope, files: int) -> Any:
+        if not item.level and self.project.modules.find(item.module, scope.file) is None:
+            if not run.features.owns(item.module):
+                return OTHER
+            works = None if item.name == "*" else run.features.imports(item.module, item.name, run.version)
+            return PROBE if works is None else not works
+        inner = f"{item.module}.{item.name}".strip(".")
+        for dotted in (inner, item.module):
+            file = self.project.modules.find(dotted, scope.file, item.level)
+            if file is not None and files < MAX_FILES and file != scope.file:
+                answer = self._fails(run, _top_level(self.project.module(file)), Scope(file, -1), files + 1)
+                if answer is not False:
+                    return answer
+        return False
+
+    def refuses(self, run: Evaluation, expr: ir.Expr, scope: Scope) -> Any:
+        """Whether a call raises for a release: a check of the project, or a known one of a library."""
+        if type(expr) is not ir.Call:
+            return False
+        from distlint.link.version_bodies import arguments_for, ending_of
+        from distlint.link.version_calls import meets, own_function
+
+        own = own_function(run, expr.func, scope)
+        if own is not None:
+            if self.project.function(own).skipped:
+                return False
+            end = ending_of(run, own, arguments_for(run, own, expr, scope), scope)
+            return True if end.kind == "raise" else False if end.kind == "return" else end.value
+        name = last_name(expr)
+        given = {k.name: run.value(k.value, scope) for k in expr.keywords}
+        first = run.value(expr.args[0], scope) if expr.args else next(iter(given.values()), OTHER)
+        if name in ("require_version", "require_version_core") or (name == "require" and isinstance(first, str)):
+            return combined([first], lambda text: _inverted(meets(run, text, scope.file)))
+        if name == "importorskip" and isinstance(first, str):
+            wanted = given.get(
+                "minversion", expr.args[1] and run.value(expr.args[1], scope) if len(expr.args) > 1 else None
+            )
+            if not run.features.owns(first):
+                return OTHER
+            return False if wanted is None else combined([wanted], lambda text: parsed(run.version) < parsed(text))
+        if name == "check_min_version":
+            owner = distribution_of(
+                written_name(self.project, expr.func, scope.file, scope.function) or "?", self.package
+            )
+            found = run.version_of(owner, scope.file) if owner != "?" else OTHER
+            return combined([found, first], lambda is_, wanted: parsed(is_) < parsed(wanted))
+        return self._checker(run, name, first)
+
+    def _checker(self, run: Evaluation, name: str, first: Any) -> Any:
+        """``check_peft_version(min_version="0.5")`` and others whose name says which package they look at."""
+        asked = self.names.asks(name.removeprefix("check_").removeprefix("require_").removeprefix("ensure_"))
+        if asked is None or name == name.removeprefix("check_").removeprefix("require_").removeprefix("ensure_"):
+            return OTHER
+        if not isinstance(first, str) or not first[:1].isdigit():
+            return PROBE
+        return combined([first], lambda wanted: parsed(run.version) < parsed(wanted))
 
 
-def _binds(target: ir.Expr, name: str) -> bool:
-    return type(target) is ir.Name and target.id == name
+def _top_level(module: ir.Module) -> list[ir.Stmt]:
+    """The imports that a module makes whenever it is imported, and what raises there."""
+    return [one for one in module.body if type(one) in (ir.Import, ir.If, ir.Assert, ir.Jump)]
 
 
-def _last_name(expr: ir.Expr) -> str:
-    return expr.name if isinstance(expr, ir.Attribute) else expr.id if isinstance(expr, ir.Name) else ""
+def _before(condition: Worked) -> Sequence[ir.Stmt]:
+    body = condition.statement.body
+    if not condition.end:
+        return body
+    start = condition.end >> 44
+    return [one for one in body if one.at & 0xFFFFFFFFFFF <= start]
 
 
-def _is_probe(expr: ir.Expr) -> bool:
-    if isinstance(expr, ir.Name):
-        return _PROBING_NAMES.search(expr.id) is not None or expr.id in _PROBING_CALLS
-    if isinstance(expr, ir.Attribute):
-        is_named = expr.name in _PROBING_CALLS or expr.name == "__version__"
-        return is_named or _PROBING_NAMES.search(expr.name) is not None
-    return False
+def _inverted(answer: Any) -> Any:
+    return not answer if is_known(answer) else answer
+
+
+def _identity(condition: Condition) -> Any:
+    """What tells a condition apart from the others of its file."""
+    kind = type(condition)
+    if kind is Test:
+        return condition.expr.at, condition.holds  # type: ignore[union-attr]
+    if kind is Unless:
+        return tuple(_identity(part) for part in condition.parts)  # type: ignore[union-attr]
+    if kind is Refuses:
+        return "refuses", condition.call.at  # type: ignore[union-attr]
+    if kind is Worked:
+        return "worked", condition.statement.at, condition.end  # type: ignore[union-attr]
+    return kind is Handler, condition.statement.at, condition.number  # type: ignore[union-attr]
