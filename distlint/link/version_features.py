@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from functools import cache
 from typing import Any
 
@@ -15,6 +16,7 @@ class Features:
         self._package = package
         self._module = package.replace("-", "_")
         self._found: dict[tuple[str, ...], Any] = {}
+        self._releases: dict[str, tuple[str, ...]] = {}
 
     def owns(self, dotted: str) -> bool:
         """Whether a dotted name belongs to a module of the package."""
@@ -34,27 +36,42 @@ class Features:
         """The names of the parameters of a function, or of a class's constructor."""
         key = ("parameters", dotted, version)
         if key not in self._found:
-            table = _table()
-            found = table.find(dotted, version) if table is not None else None
-            symbol = found.symbol if found is not None and found.state == "present" else None
-            taken = getattr(symbol, "parameters", None)
-            self._found[key] = tuple(parameter.name for parameter in taken) if taken is not None else None
+            found = [_table().find(dotted, release) for release in self._standing(version)]
+            symbols = [one.symbol if one.state == "present" else None for one in found]
+            taken = {getattr(symbol, "parameters", None) for symbol in symbols}
+            only = taken.pop() if len(taken) == 1 else None
+            self._found[key] = tuple(parameter.name for parameter in only) if only is not None else None
         names: tuple[str, ...] | None = self._found[key]
         return names
 
     def _state(self, key: tuple[str, ...]) -> bool | None:
         if key not in self._found:
+            kind, dotted, *rest = key
             table = _table()
-            if table is None:
-                self._found[key] = None
-            else:
-                kind, dotted, *rest = key
-                found = (
-                    table.find(dotted, *rest) if kind == "has" else table.find_import(dotted, rest[0] or None, rest[1])
-                )
-                self._found[key] = {"present": True, "absent": False}.get(found.state)
+            states = {
+                (table.find(dotted, one) if kind == "has" else table.find_import(dotted, rest[0] or None, one)).state
+                for one in self._standing(rest[-1])
+            }
+            self._found[key] = _ANSWERS.get(states.pop()) if len(states) == 1 else None
         answer: bool | None = self._found[key]
         return answer
+
+    def _standing(self, version: str) -> tuple[str, ...]:
+        """The releases of the table that stand for one: itself, or where it is not in it, its neighbours."""
+        if version not in self._releases:
+            table = _table()
+            if table.covers(self._package, version):
+                self._releases[version] = (version,)
+            else:
+                from packaging.version import Version
+
+                known = table.releases(self._package)
+                place = bisect_left([Version(one) for one in known], Version(version))
+                self._releases[version] = (known[place - 1], known[place]) if 0 < place < len(known) else ()
+        return self._releases[version]
+
+
+_ANSWERS = {"present": True, "absent": False}
 
 
 def distribution_of(dotted: str, package: str = "") -> str:
@@ -63,7 +80,7 @@ def distribution_of(dotted: str, package: str = "") -> str:
     if package and any(_normalised(parts[:n]) == package for n in (1, 2, len(parts))):
         return package
     table = _table()
-    known = table.package_of(parts[0]) if table is not None else None
+    known = table.package_of(parts[0])
     if known:
         return str(known)
     return next((name for n in (2, 1) if releases(name := _normalised(parts[:n]))), _normalised(parts[:1]))

@@ -34,10 +34,13 @@ class Table:
     def package_of(self, top: str) -> str | None:
         return top if top in ("torch", "transformers", "deepspeed") else None
 
+    def covers(self, package: str, version: str) -> bool:
+        return True
+
     def find(self, dotted: str, version: str) -> Any:
         if dotted == "torch.load":
             names = ["f", "map_location", *(["weights_only"] if Version(version) >= Version("1.13") else [])]
-            symbol = SimpleNamespace(parameters=[SimpleNamespace(name=name) for name in names])
+            symbol = SimpleNamespace(parameters=tuple(SimpleNamespace(name=name) for name in names))
             return SimpleNamespace(state="present", symbol=symbol)
         since, removed = HISTORY.get(dotted, ("", ""))
         if not since:
