@@ -38,9 +38,8 @@ class Features:
         if key not in self._found:
             found = [_table().find(dotted, release) for release in self._standing(version)]
             symbols = [one.symbol if one.state == "present" else None for one in found]
-            taken = {getattr(symbol, "parameters", None) for symbol in symbols}
-            only = taken.pop() if len(taken) == 1 else None
-            self._found[key] = tuple(parameter.name for parameter in only) if only is not None else None
+            taken = {_names(getattr(symbol, "parameters", None)) for symbol in symbols}
+            self._found[key] = taken.pop() if len(taken) == 1 else None
         names: tuple[str, ...] | None = self._found[key]
         return names
 
@@ -69,6 +68,10 @@ class Features:
                 place = bisect_left([Version(one) for one in known], Version(version))
                 self._releases[version] = (known[place - 1], known[place]) if 0 < place < len(known) else ()
         return self._releases[version]
+
+
+def _names(parameters: Any) -> tuple[str, ...] | None:
+    return None if parameters is None else tuple(parameter.name for parameter in parameters)
 
 
 _ANSWERS = {"present": True, "absent": False}
