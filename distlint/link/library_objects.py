@@ -147,10 +147,11 @@ class LibraryObjects:
         elif type(statement) is ir.With:
             pairs = [(bound, context) for context, bound in statement.items if bound is not None]
         for target, value in pairs:
-            if type(value) is ir.Call:
-                name = target.id if type(target) is ir.Name else target.name if type(target) is ir.Attribute else ""
-                if name and self.scopes.meanings(value.func, file, function):
-                    yield name
+            if type(value) is ir.Call and self.scopes.meanings(value.func, file, function):
+                for one in target.items if type(target) is ir.ListDisplay else (target,):
+                    name = one.id if type(one) is ir.Name else one.name if type(one) is ir.Attribute else ""
+                    if name:
+                        yield name
 
     def made_by(self, expr: ir.Expr, file: str, function: int) -> tuple[Meaning, ...]:
         """The library class or function whose call surely made an object; ``()`` where that is not known."""
@@ -161,6 +162,15 @@ class LibraryObjects:
         from distlint.link.modules import External
 
         made = self.project.evaluator(None).ask(expr, file, function)
-        if not isinstance(made, Instance) or made.part or not isinstance(made.callee, External):
+        if not isinstance(made, Instance) or not isinstance(made.callee, External):
             return ()
-        return self.scopes.meanings(made.call.func, made.frame.file, made.frame.function)
+        found = self.scopes.meanings(made.call.func, made.frame.file, made.frame.function)
+        known = self._results.get((made.callee.name, made.part))
+        if known is not None:
+            return tuple(meaning._replace(name=known) for meaning in found[:1])
+        return found if not made.part else ()
+
+    @cached_property
+    def _results(self) -> dict[tuple[str, tuple[int | str, ...]], str]:
+        """The classes of what library functions return, by the function and the part of its result."""
+        return {(name, part): made for spec in self.project.specs for name, part, made in spec.results}

@@ -29,6 +29,10 @@ SPEC = FrameworkSpec(
         "generate(",
     ),
     launchers=LAUNCHERS,
+    results=(
+        ("deepspeed.initialize", (0,), "deepspeed.runtime.engine.DeepSpeedEngine"),
+        ("deepspeed.init_inference", (), "deepspeed.inference.engine.InferenceEngine"),
+    ),
     starters=(StarterSpec("deepspeed.launcher.runner.main", command=("deepspeed",)),),
     parsers=(
         # deepspeed/__init__.py, _add_core_arguments: the deepscale spellings are still accepted
