@@ -109,6 +109,7 @@ class _FileWalk:
         self.module = project.module(file)
         self.found: list[Mention] = []
         self._roots: dict[tuple[str, int], bool] = {}
+        self._imported = frozenset(item.alias for item in self.module.imports)
         self._hidden: list[frozenset[str]] = []
 
     def mentions(self) -> list[Mention]:
@@ -209,9 +210,17 @@ class _FileWalk:
             root = root.base
         if type(root) is not ir.Name and type(root) is not ir.Call:
             return ()
-        if type(root) is ir.Name and any(root.id in hidden for hidden in self._hidden):
-            return ()
+        if type(root) is ir.Name:
+            if any(root.id in hidden for hidden in self._hidden) or not self._may_be_library(root.id, function):
+                return ()
         return self.scopes.meanings(expr, self.file, function)
+
+    def _may_be_library(self, name: str, function: int) -> bool:
+        """Whether a name of a body stands for something of a library, or for a module that may pass it on."""
+        key = (name, function)
+        if key not in self._roots:
+            self._roots[key] = name in self._imported or bool(self.scopes.imported_name(name, self.file, function))
+        return self._roots[key]
 
     def _bare(self, name: ir.Name, function: int) -> None:
         if self.scopes.scope(self.file, -1).stars:

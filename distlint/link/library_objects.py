@@ -36,6 +36,9 @@ class LibraryObjects:
         self.project = project
         self.scopes = scopes
         self._derived: dict[ClassRef, Derived | None] = {}
+        self._open: dict[ClassRef, bool] = {}
+        self._fields: dict[ClassRef, frozenset[str]] = {}
+        self._known_members: dict[ClassRef, frozenset[str]] = {}
 
     # Classes -----------------------------------------------------------------------------------------------------
 
@@ -74,23 +77,27 @@ class LibraryObjects:
 
     def defines(self, derived: Derived, name: str, *, above: bool = False) -> bool:
         """Whether one of the project's own classes defines a method or attribute; ``above`` leaves the first out."""
-        for one in derived.own[1:] if above else derived.own:
-            module = self.project.module(one.file)
-            if any(function.owner == one.index and function.name == name for function in module.functions):
-                return True
-            if name in self.fields(one):
-                return True
-        return False
+        return any(name in self._members(one) for one in (derived.own[1:] if above else derived.own))
+
+    def _members(self, owner: ClassRef) -> frozenset[str]:
+        """The names of a class's methods, and those that its body binds."""
+        if owner not in self._known_members:
+            functions = self.project.module(owner.file).functions
+            methods = {function.name for function in functions if function.owner == owner.index}
+            self._known_members[owner] = self.fields(owner) | methods
+        return self._known_members[owner]
 
     def fields(self, owner: ClassRef) -> frozenset[str]:
         """The names that a class's body binds by assignment or annotation."""
-        return frozenset(
-            target.id
-            for statement in statements(self.project.class_(owner).body)
-            if type(statement) is ir.Assign
-            for target in statement.targets
-            if type(target) is ir.Name
-        )
+        if owner not in self._fields:
+            self._fields[owner] = frozenset(
+                target.id
+                for statement in statements(self.project.class_(owner).body)
+                if type(statement) is ir.Assign
+                for target in statement.targets
+                if type(target) is ir.Name
+            )
+        return self._fields[owner]
 
     def all_fields(self, derived: Derived) -> frozenset[str]:
         """The same for all of the project's own classes up to the library's."""
@@ -98,7 +105,9 @@ class LibraryObjects:
 
     def is_open(self, derived: Derived) -> bool:
         """Whether attributes of the class's objects, or how they are made, are not to be seen."""
-        return any(self.defines(derived, name) for name in _OPEN_METHODS)
+        if derived.owner not in self._open:
+            self._open[derived.owner] = any(self.defines(derived, name) for name in _OPEN_METHODS)
+        return self._open[derived.owner]
 
     def enclosing(self, file: str, function: int) -> Derived | None:
         """For a method (or a function inside one): how its class derives."""

@@ -133,7 +133,7 @@ class LibraryScopes:
         if function >= 0:
             for parameter in module.functions[function].parameters:
                 scope.bindings[parameter.name] = [OTHER]
-        _collect(body, module, scope)
+        _collect(body, module, scope, walrus=":=" in self.project.text_of(file))
         if function < 0:
             for inner in module.functions:
                 _collect_globals(inner.body, scope)
@@ -296,7 +296,7 @@ def bodies_of(module: ir.Module) -> Iterator[tuple[int, tuple[ir.Stmt, ...]]]:
         yield owner.parent, owner.body
 
 
-def _collect(body: tuple[ir.Stmt, ...], module: ir.Module, scope: Scope) -> None:
+def _collect(body: tuple[ir.Stmt, ...], module: ir.Module, scope: Scope, *, walrus: bool) -> None:
     for statement in statements(body):
         if type(statement) is ir.Import:
             if statement.name == "*":
@@ -324,7 +324,7 @@ def _collect(body: tuple[ir.Stmt, ...], module: ir.Module, scope: Scope) -> None
                     _bind(scope, name)
         elif type(statement) is ir.Jump and statement.kind in ("global", "nonlocal"):
             scope.foreign.update(value.id for value in statement.values if type(value) is ir.Name)
-        for expr in expressions_of(statement):
+        for expr in expressions_of(statement) if walrus else ():
             if type(expr) is not ir.Name and type(expr) is not ir.Constant:
                 for part in below(expr):
                     if type(part) is ir.Wrapped and part.target:
