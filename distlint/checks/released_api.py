@@ -61,9 +61,10 @@ def _grouped(found: Iterable[Fault]) -> list[list[Fault]]:
     """The faults of one file that are about one thing, as one."""
     groups: dict[tuple[object, ...], list[Fault]] = {}
     for fault in found:
-        # An argument is wrong where it stands; what is absent or deprecated is so in the whole file.
-        place = None if fault.kind in ("name", "deprecated", "deprecated-argument") else fault.span[1:3]
-        groups.setdefault((fault.span.file, fault.kind, fault.subject, fault.argument, place), []).append(fault)
+        # A call is wrong where it stands; what is absent or deprecated is so in the whole file.
+        is_call = fault.kind in _KINDS["arguments"]
+        key = (fault.mention.at, fault.candidate.version) if is_call else (fault.kind, fault.argument)
+        groups.setdefault((fault.span.file, fault.subject, *key), []).append(fault)
     return list(groups.values())
 
 
@@ -81,7 +82,7 @@ def _finding(context: CheckContext, faults: Faults, group: list[Fault]) -> Findi
     safety = _safety(fault, faults, replacement.path)
     words = [word for word in (replacement.advice, context.rule.help) if word]
     return context.finding(
-        message_of(fault, faults.table),
+        message_of(group, faults.table),
         fault.span,
         related=related,
         confidence=Confidence.CERTAIN if fault.allowed.is_pinned else Confidence.LIKELY,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from distlint.link.library_scopes import bodies_of
+from distlint.link.walking import statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Operation, Related, Severity
 from distlint.model.record import dataclass
@@ -23,7 +25,8 @@ class Change:
 
     ``names`` are the spellings of the callable; ``parameter`` meant ``before`` where it was left out, and means
     ``after`` since the release ``since``. ``why`` says what hangs on it. ``always`` says that a pin to a release with
-    the new meaning alone is worth a word; else only pins that allow both are.
+    the new meaning alone is worth a word; else only pins that allow both are. Where the result goes straight into a
+    call of one of ``into``, the new meaning is right, and it is not. ``supply`` is what says the old meaning.
     """
 
     names: tuple[str, ...]
@@ -33,6 +36,7 @@ class Change:
     after: str
     why: str
     always: bool = False
+    into: tuple[str, ...] = ()
     supply: str = ""
 
     @classmethod
@@ -65,7 +69,7 @@ def _judged(context: CheckContext, faults: Faults, mention: Mention, change: Cha
     if not _has(newest, change):
         return None
     old = [candidate for candidate in allowed.candidates if not _has(candidate, change)]
-    if not old and not change.always:
+    if not old and (not change.always or _goes_into(faults, mention, change.into)):
         return None
     sides = [newest, *old[:1]]
     if not all(faults.reached(mention, package, side.version, frozenset()) for side in sides):
@@ -91,6 +95,27 @@ def _judged(context: CheckContext, faults: Faults, mention: Mention, change: Cha
         plan=plan,
         help="; ".join(words),
         symbol=f"{mention.name}({change.parameter})",
+    )
+
+
+def _goes_into(faults: Faults, mention: Mention, names: tuple[str, ...]) -> bool:
+    """Whether the result of a call is an argument of a call of these names, directly or by a variable."""
+    module = faults.project.module(mention.file)
+    variables = {
+        target.id
+        for function, body in bodies_of(module)
+        if function == mention.function
+        for statement in statements(body)
+        if type(statement) is ir.Assign and statement.value is mention.call
+        for target in statement.targets
+        if type(target) is ir.Name
+    }
+    return any(
+        argument is mention.call or (type(argument) is ir.Name and argument.id in variables)
+        for name in names
+        for site in module.calls.get(name, ())
+        if site.function == mention.function
+        for argument in site.call.args
     )
 
 

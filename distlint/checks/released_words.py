@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from distlint.checks.released_faults import Fault
@@ -40,26 +41,33 @@ def _quoted(text: str) -> str:
     return words if len(words) <= _LONGEST else words[: _LONGEST - 1].rsplit(" ", 1)[0] + " …"
 
 
-def message_of(fault: Fault, table: Api) -> str:
-    """One sentence: the symbol, what is wrong, in which release, since or until which one."""
+def message_of(group: Sequence[Fault], table: Api) -> str:
+    """One sentence: the symbol, what is wrong, in which release, since or until which one.
+
+    The faults of a call are told together, others by the first.
+    """
+    fault = group[0]
     release = f"{fault.package} {fault.candidate.version}{_where(fault)}"
-    if fault.kind == "deprecated":
+    if fault.kind in ("deprecated", "deprecated-argument"):
         since = f" (since {fault.since})" if fault.since else ""
-        return f"`{fault.name}` is deprecated in {release}{since}"
-    if fault.kind == "deprecated-argument":
-        since = f" (since {fault.since})" if fault.since else ""
-        return f"`{fault.argument}` of `{fault.name}` is deprecated in {release}{since}"
-    bound = _bound(fault, table)
-    if fault.kind == "argument":
-        return f"`{fault.name}` takes no `{fault.argument}` in {release} ({bound})"
-    if fault.kind == "missing":
-        return f"`{fault.name}` needs `{fault.argument}` in {release} ({_fitting(fault)})"
-    if fault.kind == "crowded":
-        return f"`{fault.name}` takes fewer arguments by position in {release} ({_fitting(fault)})"
-    whole = f"`{fault.name}`"
-    if fault.subject != fault.name:
-        return f"{whole} is not in {release} (`{fault.subject}` is {bound})"
-    return f"{whole} is not in {release} ({bound})"
+        what = f"`{fault.argument}` of `{fault.name}`" if fault.argument else f"`{fault.name}`"
+        return f"{what} is deprecated in {release}{since}"
+    if fault.kind == "name":
+        bound = _bound(fault, table)
+        if fault.subject != fault.name:
+            return f"`{fault.name}` is not in {release} (`{fault.subject}` is {bound})"
+        return f"`{fault.name}` is not in {release} ({bound})"
+    parts = []
+    refused = {one.argument: one for one in group if one.kind == "argument"}
+    if refused:
+        words = ", ".join(f"`{word}` ({_bound(one, table)})" for word, one in refused.items())
+        parts.append(f"takes no {words}")
+    for one in group:
+        if one.kind == "missing":
+            parts.append(f"needs `{one.argument}` ({_fitting(one)})")
+        elif one.kind == "crowded":
+            parts.append(f"takes fewer arguments by position ({_fitting(one)})")
+    return f"`{fault.name}` in {release} {' and '.join(parts)}"
 
 
 def _where(fault: Fault) -> str:

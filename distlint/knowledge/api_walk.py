@@ -167,9 +167,10 @@ class Walker:
     def _of_module(self, node: Node, name: str) -> Node:
         module, key = node.key, f"{node.key}:{name}"
         value = self.value(key)
-        if value is not None:
-            return UNKNOWN if value["k"] == "t" else self.enter(key, value)
         inner = self.module(f"{module}.{name}")
+        # What ``from . import part`` binds is the submodule, whatever the row says of it.
+        if value is not None and (inner is None or value["k"] != "v"):
+            return UNKNOWN if value["k"] == "t" else self.enter(key, value)
         if inner is not None:
             return inner
         if node.value.get("hard") or node.value.get("stub"):
