@@ -77,9 +77,8 @@ def _finding(context: CheckContext, faults: Faults, group: list[Fault]) -> Findi
     severity = context.rule.severity
     if not fault.candidate.is_newest:
         severity = min(severity, Severity.WARNING)
-    operations = [operation for one in group for operation in _operations(one, replacement.path)]
-    complete = operations and len(operations) == len([one for one in group if one.mention.kind != "name"])
-    safety = _safety(fault, faults, replacement.path)
+    operations = _operations(group, faults)
+    safety = None if replacement.is_same and _is_in_all(fault, faults, replacement.path) else Safety.UNSAFE
     words = [word for word in (replacement.advice, context.rule.help) if word]
     return context.finding(
         message_of(group, faults.table),
@@ -87,7 +86,7 @@ def _finding(context: CheckContext, faults: Faults, group: list[Fault]) -> Findi
         related=related,
         confidence=Confidence.CERTAIN if fault.allowed.is_pinned else Confidence.LIKELY,
         severity=severity,
-        plan=context.plan(*operations, safety=safety) if complete and replacement.is_certain else None,
+        plan=context.plan(*operations, safety=safety) if operations else None,
         help="; ".join(words),
         symbol=f"{fault.name}({fault.argument})" if fault.argument else fault.name,
     )
@@ -103,17 +102,19 @@ def _related(group: list[Fault]) -> list[Related]:
     return related
 
 
-def _operations(fault: Fault, replacement: str) -> Iterator[Operation]:
-    """The import from the new place; nothing for uses that no import statement can mend."""
-    item = fault.mention.item
-    if fault.kind == "name" and replacement and item is not None and item.name and item.name != "*":
-        yield Operation("replace-import", fault.span, {"to": replacement + fault.name[len(fault.subject) :]})
+def _operations(group: list[Fault], faults: Faults) -> list[Operation]:
+    """The imports from the new places; none where one of the uses can't be mended by an import statement."""
+    operations = []
+    for fault in group:
+        item = fault.mention.item
+        replacement = replacement_of(fault, faults.table)
+        if item is None or not item.name or item.name == "*" or not replacement.is_alike:
+            return []
+        operations.append(Operation("replace-import", fault.span, {"to": replacement.path}))
+    return operations
 
 
-def _safety(fault: Fault, faults: Faults, replacement: str) -> Safety | None:
-    """A replacement that some allowed release lacks changes more than it mends."""
+def _is_in_all(fault: Fault, faults: Faults, replacement: str) -> bool:
+    """Whether the oldest release that is allowed has the replacement too."""
     oldest = fault.allowed.candidates[-1]
-    if replacement and fault.allowed.is_pinned:
-        if any(faults.table.find(replacement, version).state != "present" for version in oldest.stands):
-            return Safety.UNSAFE
-    return None
+    return all(faults.table.find(replacement, version).state == "present" for version in oldest.stands)

@@ -17,23 +17,41 @@ _LONGEST = 160
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """Where a name can be had instead, and advice in words. ``is_certain`` says that an import of it means the same."""
+    """Where a name can be had instead, and advice in words.
+
+    ``is_same`` says that it is the same thing by another path, ``is_alike`` that it takes the same arguments.
+    """
 
     path: str = ""
     advice: str = ""
-    is_certain: bool = False
+    is_same: bool = False
+    is_alike: bool = False
 
 
 def replacement_of(fault: Fault, table: Api) -> Replacement:
     """What to use instead, as far as the table knows."""
-    if fault.kind == "name":
-        path = table.moved(fault.name, fault.release)
-        if path:
-            rest = fault.name[len(fault.subject) :]
-            owner = path[: len(path) - len(rest)] if rest and path.endswith(rest) else path
-            is_certain = not rest or path.endswith(rest)
-            return Replacement(owner, f"`{path}` has it", is_certain)
-    return Replacement(advice=_quoted(fault.text))
+    if fault.kind != "name":
+        return Replacement(advice=_quoted(fault.text))
+    path = table.moved(fault.name, fault.release)
+    new = table.find(path, fault.release).symbol if path else None
+    if new is None:
+        return Replacement()
+    old = table.find(fault.name, _nearest(fault)).symbol
+    is_same = old is not None and old.name == new.name
+    is_alike = is_same or (
+        old is not None and old.kind == new.kind and old.parameters is not None and old.parameters == new.parameters
+    )
+    advice = f"`{path}` has it" if is_alike else f"`{path}` goes by that name here"
+    return Replacement(path, advice, is_same, is_alike)
+
+
+def _nearest(fault: Fault) -> str:
+    """The release that has what this one lacks and that is the next one before it, or else the next one behind it."""
+    from packaging.version import Version
+
+    here = Version(fault.candidate.version)
+    before = [last for _, last in fault.others if Version(last) < here]
+    return before[-1] if before else fault.others[0][0]
 
 
 def _quoted(text: str) -> str:
