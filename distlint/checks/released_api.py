@@ -35,8 +35,9 @@ _KINDS = {
 def released_api(context: CheckContext) -> Iterator[Finding]:
     """Uses of a library that some release that the pins allow does not serve.
 
-    Parameters: ``packages``, ``about`` (``names``, ``arguments``, ``deprecated`` or ``defaults``) and for defaults
-    ``changes``, see ``released_defaults.Change``.
+    Parameters: ``packages``, ``about`` (``names``, ``arguments``, ``deprecated`` or ``defaults``), ``required`` for
+    packages of which only those count that a requirement names, and for defaults ``changes``, see
+    ``released_defaults.Change``.
     """
     project: Project = context.project
     faults = faults_of(project)
@@ -48,10 +49,13 @@ def released_api(context: CheckContext) -> Iterator[Finding]:
         yield from changed_defaults(context, faults)
         return
     rows = CuratedRows.of(context.rules)
+    required = context.parameters.get("required", False)
     found = [
         fault
         for fault in faults.all()
         if fault.package in packages and fault.kind in _KINDS[about] and not rows.tell(fault)
+        # What is not required anywhere may come from a checkout, whose release nobody knows.
+        if fault.allowed.pin is not None or not required
     ]
     for group in _grouped(found):
         yield _finding(context, faults, group)
