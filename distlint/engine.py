@@ -217,8 +217,8 @@ class _Analysis:
             facts.append(read_source(source, self._interests))
         return facts
 
-    def _read_more(self, path: str) -> FileFacts | None:
-        source = read_one(self._root, path)
+    def _read_more(self, path: str, kind: SourceKind | None = None) -> FileFacts | None:
+        source = read_one(self._root, path, kind)
         if source is None:
             return None
         self._sources[path] = source

@@ -23,6 +23,7 @@ _BY_SUFFIX = {
     ".pbs": SourceKind.SHELL,
     ".env": SourceKind.SHELL,
     ".dockerfile": SourceKind.DOCKERFILE,
+    ".containerfile": SourceKind.DOCKERFILE,
     ".mk": SourceKind.MAKEFILE,
 }
 
@@ -35,6 +36,13 @@ _BY_NAME = {
     "uv.lock": SourceKind.LOCK,
     "pdm.lock": SourceKind.LOCK,
     "setup.cfg": SourceKind.SETUP_CFG,
+    "tox.ini": SourceKind.SETUP_CFG,
+    "pylock.toml": SourceKind.LOCK,
+    "conda-lock.yml": SourceKind.LOCK,
+    "conda-lock.yaml": SourceKind.LOCK,
+    "pixi.lock": SourceKind.LOCK,
+    ".python-version": SourceKind.REQUIREMENTS,
+    "runtime.txt": SourceKind.REQUIREMENTS,
     "dockerfile": SourceKind.DOCKERFILE,
     "containerfile": SourceKind.DOCKERFILE,
     "makefile": SourceKind.MAKEFILE,
@@ -42,7 +50,12 @@ _BY_NAME = {
 }
 
 _REQUIREMENTS = re.compile(
-    r"(^|[-_./])(requirements?|constraints?|reqs)([-_.][^/]*)?\.(txt|in|pip)\Z|(^|/)requirements/[^/]+\.(txt|in)\Z"
+    r"(^|[-_./])(requirements?|constraints?|overrides?|reqs?|pip-requirements)([-_.][^/]*)?\.(txt|in|pip|lock)\Z"
+    r"|(^|/)(requirements?|reqs|constraints)/[^/]+\.(txt|in|pip|lock)\Z"
+)
+_LOCK = re.compile(
+    r"pylock\.[^/]*\.toml\Z|conda-(linux|osx|win)-[^/]*\.lock\Z|[^/]*[-.]conda-lock\.ya?ml\Z"
+    r"|conda-[^/]*explicit[^/]*\.txt\Z"
 )
 _HOSTFILE = re.compile(
     r"(^|[-_])(hostfile|hosts|hosts?_?list|machinefile|machines|host(?=\.txt\Z))([-_]\w+)?(\.txt|\.\d+)?\Z"
@@ -56,6 +69,8 @@ def kind_by_name(path: str) -> SourceKind | None:
     name = path.rpartition("/")[2].lower()
     if (named := _BY_NAME.get(name)) is not None:
         return named
+    if _LOCK.match(name):
+        return SourceKind.LOCK
     if _REQUIREMENTS.search(path.lower()):
         return SourceKind.REQUIREMENTS
     stem, dot, suffix = name.rpartition(".")
@@ -64,7 +79,7 @@ def kind_by_name(path: str) -> SourceKind | None:
             return known
         if "." + suffix in _TEMPLATE_SUFFIXES:
             return kind_by_name(path[: -len(suffix) - 1])
-    if name.startswith("dockerfile"):
+    if name.startswith(("dockerfile", "containerfile")):
         return SourceKind.DOCKERFILE
     if _HOSTFILE.search(name):
         return SourceKind.HOSTFILE

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from distlint.model.framework import FrameworkSpec
 from distlint.model.source import SourceKind
 
-_ALWAYS = frozenset({SourceKind.REQUIREMENTS, SourceKind.SETUP_CFG, SourceKind.HOSTFILE})
+_ALWAYS = frozenset({SourceKind.REQUIREMENTS, SourceKind.SETUP_CFG, SourceKind.HOSTFILE, SourceKind.DOCKERFILE})
 """Small files whose name says that they matter."""
 
 _SHELL_WORDS = (
@@ -17,18 +17,29 @@ _SHELL_WORDS = (
     b"srun",
     b"mpirun",
     b"mpiexec",
-    b"pip install",
+    b" install",
     b"source ",
     b"bash ",
     b"sbatch",
     b"qsub",
     b"bsub",
-    b"conda install",
+    b"uv add",
+    b"uv run",
+    b"poetry add",
+    b"docker run",
+    b"docker://",
+    b"conda ",
+    b"mamba ",
 )
+_YAML_INSTALLS = (b"pip:", b"pip install", b"conda install", b"mamba install", b"uv add", b"uv sync", b"channels:")
+_YAML_IMAGES = (b"torch", b"cuda", b"deepspeed", b"transformers")
+"""What the names of images hold that bring something which matters here."""
 _SETS_VARIABLE = re.compile(rb"^[ \t]*(?:export[ \t]+|: *\"?\$\{)?[A-Z][A-Z0-9_]*(?::?=)", re.MULTILINE)
 """A script that sets variables of the environment may be read in by one that launches."""
 
-_ALWAYS_NAMES = frozenset({"pyproject.toml", "setup.py", "Pipfile", "environment.yml", "environment.yaml"})
+_ALWAYS_NAMES = frozenset(
+    {"pyproject.toml", "setup.py", "Pipfile", "environment.yml", "environment.yaml", "pixi.toml", "noxfile.py"}
+)
 _DATA_BYTES = 65536
 """A larger JSON file may be a data set, whose prose holds any word: there a word must stand as a key."""
 _CONFIG_KINDS = frozenset({SourceKind.JSON, SourceKind.YAML, SourceKind.TOML})
@@ -67,7 +78,7 @@ class Triage:
             words = self._script
         elif kind in _CONFIG_KINDS:
             words = self._config
-            if kind is SourceKind.YAML and (b"pip:" in data or any(word in data for word in self._carrier)):
+            if kind is SourceKind.YAML and (_brings_packages(data) or any(word in data for word in self._carrier)):
                 return True
         else:
             words = self._command if kind in _COMMAND_KINDS else self._lock
@@ -75,6 +86,13 @@ class Triage:
             return self._config_key.search(data) is not None
         # A search per word beats one pattern over all: `in` skips ahead, an alternation tries them all everywhere.
         return any(word in data for word in words)
+
+
+def _brings_packages(data: bytes) -> bool:
+    """Whether a YAML file installs something, or names an image that may bring something."""
+    if any(word in data for word in _YAML_INSTALLS):
+        return True
+    return b"image" in data and any(word in data for word in _YAML_IMAGES)
 
 
 def _needed(words: Iterable[bytes]) -> tuple[bytes, ...]:

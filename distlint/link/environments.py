@@ -181,12 +181,14 @@ class Environments:
 
         pythons = PYTHONS if package == "python" else self.pythons(folder, script)
         versions: set[Version] | None = set()
+        limits: list[Pin] = []
         for source in sources:
             constraints = self._constraints(package, source)
+            limits += constraints
             for pins in joint_pins(package, source):
                 possible = possible_versions(package, [*pins, *constraints], pythons)
                 versions = None if possible is None or versions is None else versions | possible
-        pins = [pin for source in sources for pin in source.pins[package]]
+        pins = [*(pin for source in sources for pin in source.pins[package]), *limits]
         pins.sort(key=lambda pin: not says_something(pin))
         return _Resolution(tuple(pins), _ordered(versions), any(says_something(pin) for pin in pins))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from enum import IntEnum
 
@@ -127,6 +127,15 @@ def commands_of(facts: FileFacts, files: Mapping[str, FileFacts]) -> PinSource |
     return source if source.pins else None
 
 
+def named_files(facts: FileFacts, paths: Container[str]) -> Iterator[str]:
+    """The text files of the project that a file of pins, or commands, name as further requirements."""
+    for include in facts.includes[:_MAX_INCLUDES]:
+        beside = _inside_project(facts.path, include.path)
+        path = beside if beside in paths else _near(facts.path, include.path, paths)
+        if path is not None and path.endswith((".txt", ".in", ".pip")):
+            yield path
+
+
 def _names_files(facts: FileFacts) -> bool:
     return bool(facts.includes) and (facts.shell is not None or bool(facts.carried))
 
@@ -135,7 +144,7 @@ def _group(pin: Pin) -> str:
     return pin.environment.partition("#")[2]
 
 
-def _near(file: str, written: str, files: Mapping[str, FileFacts]) -> str | None:
+def _near(file: str, written: str, files: Container[str]) -> str | None:
     """The file that a command means: from its script's folder or one above; an absolute path by its last parts."""
     for folder in upwards(posixpath.dirname(file)):
         path = posixpath.normpath(posixpath.join(folder, written.lstrip("/")))
@@ -175,9 +184,9 @@ def _main_rank(facts: FileFacts) -> Rank:
     """The rank of what a file installs always."""
     origins = {pin.origin for pin in facts.pins} or {"requirements"}
     name = posixpath.basename(facts.path).lower()
-    if "lock" in origins:
+    if "lock" in origins or name.endswith(".lock"):
         return Rank.LOCK
-    if origins <= set(_COMMANDS):
+    if origins <= set(_COMMANDS) or (not facts.pins and _names_files(facts)):
         return Rank.COMMANDS
     if "requirements" in origins and not _MAIN_REQUIREMENTS.fullmatch(name) and name.endswith((".txt", ".in", ".pip")):
         return Rank.SIDE

@@ -63,6 +63,9 @@ class CallSite(NamedTuple):
         return ir.unpack(self.site.call.at, self.file)
 
 
+MAX_INCLUDED = 50
+"""So many files that are known only by being named are read as requirements."""
+
 _CONFIGURATIONS = (SourceKind.JSON, SourceKind.YAML, SourceKind.TOML)
 
 
@@ -84,7 +87,7 @@ class Project:
         facts: Mapping[str, FileFacts],
         paths: Collection[str],
         specs: Sequence[FrameworkSpec],
-        read_more: Callable[[str], FileFacts | None],
+        read_more: Callable[..., FileFacts | None],
         text_of: Callable[[str], str],
         pins: Mapping[str, str] | None = None,
         world_size: int | None = None,
@@ -179,11 +182,24 @@ class Project:
         from distlint.link.environments import Environments
 
         return Environments.build(
-            self.facts,
+            self._with_included(),
             self._pins,
             self._installed,
             lambda: ((launch.script_file, launch.file) for launch in self.launch_index.launches if launch.script_file),
         )
+
+    def _with_included(self) -> dict[str, FileFacts]:
+        """The files, with those that requirements files and commands name but whose own name does not tell what they are."""
+        from distlint.link.pin_sources import named_files
+
+        files = dict(self.facts)
+        pending = [facts for facts in files.values() if facts.includes]
+        while pending and len(files) < len(self.facts) + MAX_INCLUDED:
+            for path in named_files(pending.pop(), self.paths):
+                if path not in files and (facts := self._read_more(path, SourceKind.REQUIREMENTS)) is not None:
+                    files[path] = facts
+                    pending.append(facts)
+        return files
 
     @cached_property
     def launch_index(self) -> LaunchIndex:

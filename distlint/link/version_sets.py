@@ -155,8 +155,15 @@ def _combinations(markers: tuple[str, ...], pythons: tuple[str, ...]) -> tuple[t
     unknown = [position for position, marker in enumerate(markers) if marker and not _is_decidable(marker)]
     decidable = [position for position, marker in enumerate(markers) if marker and position not in unknown]
     found: dict[tuple[int, ...], None] = {}
-    for environment in _environments(pythons):
-        holding = [position for position in decidable if Marker(markers[position]).evaluate(environment)]
+    holdings = [
+        [position for position in decidable if Marker(markers[position]).evaluate(environment)]
+        for environment in _environments(pythons)
+    ]
+    # Where a pin holds on the usual machine with some Python, the others are those that the project is not run with.
+    is_usual = any(holdings[:: len(_PLATFORMS)])
+    for holding in holdings:
+        if is_usual and not holding and not always and not unknown:
+            continue
         for extra in ([], *([position] for position in unknown), unknown):
             found[tuple(sorted((*always, *holding, *extra)))] = None
     return tuple(found)

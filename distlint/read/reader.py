@@ -12,7 +12,21 @@ from distlint.model.source import DecodingError, Source, SourceKind, decode
 from distlint.model.span import whole_line
 from distlint.read.python import PythonInterests
 
-INSTALLERS = ("install", " add ", "uv run", "uvx", "env create", "env update", "--container-image", "docker run")
+INSTALLERS = (
+    "install",
+    " add ",
+    "uv run",
+    "uvx",
+    "uv venv",
+    "a create",
+    "env create",
+    "env update",
+    "pip-sync",
+    "--container-image",
+    "docker run",
+    "podman run",
+    "docker://",
+)
 """One of these stands in every text whose commands install something or start a container."""
 _ENVIRONMENT_WORDS = ("image", "container", "python-version", "python_version", "docker")
 """What stands in a YAML file that says what jobs run in."""
@@ -63,6 +77,10 @@ def _python(path: str, text: str, interests: PythonInterests) -> FileFacts:
 
         reading = read_setup_py(text, path)
         pins, includes = reading.pins, reading.includes
+    elif path.rpartition("/")[2] == "noxfile.py":
+        from distlint.read.pins import read_noxfile
+
+        pins = read_noxfile(text, path).pins
     elif "# /// script" in text:
         from distlint.read.pins import read_inline_metadata
 
@@ -118,8 +136,10 @@ def _toml(path: str, text: str, _: PythonInterests) -> FileFacts:
 
     reading = read_toml(text, path)
     name = path.rpartition("/")[2]
-    if name == "pyproject.toml" or name == "Pipfile":
-        pins = (read_pyproject if name == "pyproject.toml" else read_pipfile)(text, path)
+    if name in ("pyproject.toml", "Pipfile", "pixi.toml"):
+        from distlint.read.pins import read_pixi
+
+        pins = {"pyproject.toml": read_pyproject, "Pipfile": read_pipfile, "pixi.toml": read_pixi}[name](text, path)
         return FileFacts(
             path,
             SourceKind.TOML,

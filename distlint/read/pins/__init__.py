@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from distlint.read.pins.dockerfile import read_dockerfile
     from distlint.read.pins.inline_metadata import read_inline_metadata
     from distlint.read.pins.locks import read_lock
+    from distlint.read.pins.noxfile import read_noxfile
     from distlint.read.pins.pipfile import read_pipfile
+    from distlint.read.pins.pixi import read_pixi
     from distlint.read.pins.pyproject import read_pyproject
     from distlint.read.pins.reading import PinReading
     from distlint.read.pins.requirements import read_requirements
@@ -32,7 +34,9 @@ __all__ = [
     "read_dockerfile",
     "read_inline_metadata",
     "read_lock",
+    "read_noxfile",
     "read_pipfile",
+    "read_pixi",
     "read_pyproject",
     "read_requirements",
     "read_setup_cfg",
@@ -49,7 +53,9 @@ _MODULES = {
     "read_dockerfile": "dockerfile",
     "read_inline_metadata": "inline_metadata",
     "read_lock": "locks",
+    "read_noxfile": "noxfile",
     "read_pipfile": "pipfile",
+    "read_pixi": "pixi",
     "read_pyproject": "pyproject",
     "read_requirements": "requirements",
     "read_setup_cfg": "setup_cfg",

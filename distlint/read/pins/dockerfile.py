@@ -8,7 +8,7 @@ from typing import NamedTuple
 from distlint.model.span import LineIndex
 from distlint.read.pins.command_lines import pins_from_words
 from distlint.read.pins.joined import JoinedText
-from distlint.read.pins.reading import Collector, PinReading
+from distlint.read.pins.reading import INDEX_VARIABLES, Collector, PinReading
 from distlint.read.pins.shell_text import TextWord, split_commands
 
 IMAGE_GROUP = "image"
@@ -43,6 +43,11 @@ def read_dockerfile(text: str, file: str) -> PinReading:
     for instruction in instructions(index):
         if instruction.keyword in ("ARG", "ENV"):
             _set(instruction, variables)
+            for name in INDEX_VARIABLES & variables.keys() if instruction.keyword == "ENV" else ():
+                if name in instruction.line.text:
+                    end = len(instruction.line.text.rstrip())
+                    span = instruction.line.span(instruction.start, end, index, file)
+                    collector.add_index(variables[name], span)
         elif instruction.keyword == "FROM":
             _read_image(instruction, variables, collector, index)
         elif instruction.keyword == "RUN":

@@ -6,8 +6,10 @@ They are written by programs in a fixed layout and are long, so they are read li
 from __future__ import annotations
 
 import re
+from urllib.parse import unquote
 
 from distlint.model.span import LineIndex, Span
+from distlint.read.pins.conda import add_conda
 from distlint.read.pins.reading import Collector, PinReading
 from distlint.read.pins.requirement import Requirement, normalise_name
 
@@ -16,14 +18,18 @@ _STRING = re.compile(
     r"""(name|version|marker|optional|source)\s*=\s*(?:"([^"\\]*)"|'([^']*)'|(true|\{.*))\s*(?:#.*)?"""
 )
 _PACKAGE_TABLES = ("package", "packages")
+_ADDRESS = re.compile(r"/([A-Za-z0-9_.-]+?)-([0-9][^-/\s]*)-([^/\s#]*?(?:\.conda|\.tar\.bz2|\.whl))(?:[#\s]|$)")
+_ENTRY = re.compile(r"(\s*-?\s*)(name|version|manager)\s*:\s*(\S+)")
 _JSON_ENTRY = re.compile(r'\s*"((?:[^"\\]|\\.)*)"\s*:\s*(\{\s*\}|\{|"((?:[^"\\]|\\.)*)")?')
 
 
 def read_lock(text: str, file: str) -> PinReading:
-    """Reads ``uv.lock``, ``poetry.lock``, ``pdm.lock``, ``pylock.toml`` or ``Pipfile.lock``; every pin is ``==``.
+    """Reads ``uv.lock``, ``poetry.lock``, ``pdm.lock``, ``pylock.toml``, ``Pipfile.lock`` and the locks of conda and pixi.
 
-    The project itself (a package from an editable or virtual source) is not among them.
+    Every pin is ``==``. The project itself (a package from an editable or virtual source) is not among them.
     """
+    if not file.lower().endswith(("pipfile.lock", ".toml")) and _is_conda_lock(text, file):
+        return _read_conda_lock(text, file)
     if file.lower().endswith("pipfile.lock"):
         return _read_pipfile_lock(text, file)
     collector = Collector(file, "lock")
@@ -57,6 +63,53 @@ def _flush(fields: dict[str, tuple[str, Span]], collector: Collector) -> None:
     marker = fields["marker"][0] if "marker" in fields else ""
     requirement = Requirement(normalise_name(fields["name"][0]), f"=={version}", marker=marker)
     collector.add_parsed(requirement, span, optional=fields.get("optional", ("",))[0] == "true")
+
+
+def _is_conda_lock(text: str, file: str) -> bool:
+    name = file.rpartition("/")[2].lower()
+    return name.startswith("pixi") or "conda" in name or "@EXPLICIT" in text[:4096]
+
+
+def _read_conda_lock(text: str, file: str) -> PinReading:
+    """Addresses of conda packages and wheels, one on a line, or entries of name, version and manager."""
+    collector = Collector(file, "lock")
+    index = LineIndex(text)
+    name = version = ""
+    place = Span(file, 1, 1, 1, 1)
+    for number in range(1, index.line_count + 1):
+        line = index.line_text(number)
+        span = Span(file, number, len(line) - len(line.lstrip()) + 1, number, len(line.rstrip()) + 1)
+        if address := _ADDRESS.search(line):
+            _add_build(address[1], address[2], address[3], span, collector)
+            name = version = ""
+            continue
+        field = _ENTRY.fullmatch(line.rstrip())
+        if field is None:
+            continue
+        key, value = field[2], field[3].strip("'\"")
+        if key == "name":
+            name, version = value, ""
+        elif key == "version":
+            version, place = value, span
+        else:
+            if name and version:
+                _add_entry(name, version, "", place, collector, conda=value == "conda")
+            name = version = ""
+    return collector.reading()
+
+
+def _add_build(name: str, version: str, build: str, span: Span, collector: Collector) -> None:
+    if build.endswith((".conda", ".tar.bz2")):
+        _add_entry(name, version, build.removesuffix(".conda").removesuffix(".tar.bz2"), span, collector, conda=True)
+    else:
+        _add_entry(name, unquote(version), "", span, collector, conda=False)
+
+
+def _add_entry(name: str, version: str, build: str, span: Span, collector: Collector, *, conda: bool) -> None:
+    if conda:
+        add_conda(f"{name}={version}={build}" if build else f"{name}=={version}", span, collector)
+    else:
+        collector.add_parsed(Requirement(normalise_name(name), f"=={version}"), span)
 
 
 def _read_pipfile_lock(text: str, file: str) -> PinReading:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from distlint.model.document import Leaf, Mapping
+from distlint.model.document import Leaf, Mapping, Sequence
 from distlint.model.span import LineIndex
 from distlint.read.pins.pyproject import read_table_entry
 from distlint.read.pins.quoted import inner_span
@@ -21,6 +21,11 @@ def read_pipfile(text: str, file: str) -> PinReading:
     root = reading.documents[0].root if reading.documents else None
     index = LineIndex(text)
     for table in root.entries if isinstance(root, Mapping) else ():
+        if table.key == "source" and isinstance(table.node, Sequence):
+            for source in table.node.items:
+                entry = source.entry("url") if isinstance(source, Mapping) else None
+                if entry is not None and isinstance(entry.node, Leaf) and isinstance(entry.node.value.only, str):
+                    collector.add_index(entry.node.value.only, inner_span(entry.node, index))
         if not isinstance(table.node, Mapping) or table.key in ("source", "scripts", "pipenv"):
             continue
         if table.key == "requires":

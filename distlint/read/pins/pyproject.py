@@ -8,10 +8,12 @@ from dataclasses import replace
 from distlint.model.document import Entry, Leaf, Mapping, Node, Sequence, find
 from distlint.model.facts import ReadError
 from distlint.model.span import LineIndex
+from distlint.read.pins.pixi import read_pixi_tables
 from distlint.read.pins.poetry import poetry_requirement
 from distlint.read.pins.quoted import inner_span
 from distlint.read.pins.reading import Collector, PinReading
 from distlint.read.pins.requirement import Requirement, RequirementError, normalise_name
+from distlint.read.pins.urls import package_of_url, repository_url
 
 BUILD_GROUP = "build"
 """The group of ``build-system.requires``: it is installed where the project is built, not where it runs."""
@@ -49,11 +51,23 @@ class _Pyproject:
         self._python(self._at("project", "requires-python"))
         self._lists(self._at("tool", "pdm", "dev-dependencies"))
         self._list(self._at("tool", "uv", "dev-dependencies"), "dev")
-        for name in ("constraint-dependencies", "override-dependencies"):
-            self._list(self._at("tool", "uv", name), "", origin="constraints")
+        self._list(self._at("tool", "uv", "constraint-dependencies"), "", origin="constraints")
+        self._list(self._at("tool", "uv", "override-dependencies"), "", origin="overrides")
+        self._overrides(self._at("tool", "pdm", "resolution", "overrides"))
         for entry in _entries(self._at("tool", "hatch", "envs")):
+            group = "" if entry.key == "default" else str(entry.key)
             for name in ("dependencies", "extra-dependencies"):
-                self._list(_child(entry.node, name), str(entry.key))
+                self._list(_child(entry.node, name), group)
+        self._files(self._at("tool", "hatch", "metadata", "hooks", "requirements_txt", "files"))
+        self._list(self._at("tool", "flit", "metadata", "requires"), "")
+        self._lists(self._at("tool", "flit", "metadata", "requires-extra"))
+        self._python(self._at("tool", "flit", "metadata", "requires-python"))
+        self._indexes()
+        if isinstance(pixi := self._at("tool", "pixi"), Mapping):
+            before = len(self._collector.pins)
+            read_pixi_tables(pixi, self._collector, self._index)
+            found = self._collector.pins
+            found[before:] = [replace(pin, origin="conda") for pin in found[before:]]
         self._poetry(self._at("tool", "poetry"))
         self._dynamic(self._at("tool", "setuptools", "dynamic", "dependencies"))
 
@@ -77,7 +91,14 @@ class _Pyproject:
         """Makes a pin dynamic where ``tool.uv.sources`` takes the package from a repository or a folder."""
         pin = self._collector.pins[position]
         source = self._sources.get(pin.name)
-        if any(_child(source, key) is not None for key in ("git", "path", "url", "workspace")):
+        if not any(_child(source, key) is not None for key in ("git", "path", "url", "workspace")):
+            return
+        url = _text(source, "url") or _text(source, "path")
+        if git := _text(source, "git"):
+            url = repository_url(git, _text(source, "tag") or _text(source, "rev") or _text(source, "branch"))
+        if url and package_of_url(url).version:
+            self._collector.pins[position] = replace(pin, url=url, specifier="")
+        else:
             self._collector.pins[position] = replace(pin, dynamic=True)
 
     def _python(self, node: Node | None) -> None:
@@ -96,8 +117,31 @@ class _Pyproject:
             read_table_entry(entry, group, self._collector, self._index)
 
     def _dynamic(self, node: Node | None) -> None:
-        for leaf in _strings(_child(node, "file")):
+        self._files(_child(node, "file"))
+
+    def _files(self, node: Node | None) -> None:
+        for leaf in _strings(node):
             self._collector.include(leaf.value.only, inner_span(leaf, self._index))
+
+    def _overrides(self, table: Node | None) -> None:
+        """PDM's: a version, or a specifier, for each package."""
+        for entry in _entries(table):
+            for leaf in _strings(entry.node):
+                text = leaf.value.only
+                spec = text if text[:1] in "<>=!~" else f"=={text}"
+                self._collector.add(f"{entry.key}{spec}", inner_span(leaf, self._index), origin="overrides")
+
+    def _indexes(self) -> None:
+        """The addresses that uv, Poetry and PDM take wheels from."""
+        for path in (("tool", "uv", "index"), ("tool", "poetry", "source"), ("tool", "pdm", "source")):
+            node = self._at(*path)
+            for item in node.items if isinstance(node, Sequence) else ():
+                for leaf in _strings(_child(item, "url")):
+                    self._collector.add_index(leaf.value.only, inner_span(leaf, self._index))
+        for table in (self._at("tool", "uv"), self._at("tool", "uv", "pip")):
+            for name in ("index-url", "extra-index-url", "find-links", "torch-backend"):
+                for leaf in _strings(_child(table, name)):
+                    self._collector.add_index(leaf.value.only, inner_span(leaf, self._index))
 
 
 def read_table_entry(entry: Entry, group: str, collector: Collector, index: LineIndex) -> None:
@@ -115,6 +159,12 @@ def read_table_entry(entry: Entry, group: str, collector: Collector, index: Line
             continue
         optional = bool(group) or _is_true(_child(fields, "optional"))
         collector.add_parsed(requirement, span, group, optional=optional)
+
+
+def _text(node: Node | None, key: str) -> str:
+    leaf = _child(node, key)
+    value = leaf.value.only if isinstance(leaf, Leaf) else None
+    return value if isinstance(value, str) else ""
 
 
 def _child(node: Node | None, key: str) -> Node | None:

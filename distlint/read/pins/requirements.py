@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
+from distlint.knowledge.distributions import exactly
 from distlint.model.span import LineIndex
 from distlint.read.pins.joined import JoinedText
 from distlint.read.pins.reading import Collector, PinReading
+from distlint.read.pins.requirement import Requirement
 
 _COMMENT = re.compile(r"(?:^|\s)\s*#.*$")
 _COMMENT_LINE = re.compile(r"\s*#")
@@ -14,6 +16,8 @@ _OPTION = re.compile(r"(--?[A-Za-z][A-Za-z0-9-]*)(?:\s*=\s*|\s+)?(.*)", re.DOTAL
 _TRAILING_OPTIONS = re.compile(r"\s-(?:-[a-z]|[a-zA-Z](?=[\s/.]|$))")
 _INCLUDES = {"-r": False, "--requirement": False, "--requirements": False, "-c": True, "--constraint": True}
 _EDITABLE = frozenset({"-e", "--editable"})
+_ORIGINS = {"constraint": "constraints", "override": "overrides"}
+_PYTHON_VERSION = re.compile(r"\s*(?:cpython@?-?|python-?|pypy)?(3\.\d{1,2}(?:\.\d+)?)(?![\d.]*dev)")
 INDEXES = frozenset(
     {"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--index", "--default-index", "--torch-backend"}
 )
@@ -21,12 +25,32 @@ INDEXES = frozenset(
 
 
 def read_requirements(text: str, file: str) -> PinReading:
-    """Reads a requirements file; one whose name begins with ``constraint`` has pins of origin ``constraints``."""
+    """Reads a requirements file; one whose name begins with ``constraint`` has pins of origin ``constraints``.
+
+    ``.python-version`` and ``runtime.txt`` name the version of Python.
+    """
     name = file.rpartition("/")[2].lower()
-    collector = Collector(file, "constraints" if name.startswith("constraint") else "requirements")
     index = LineIndex(text)
+    if name in (".python-version", "runtime.txt"):
+        return _read_python_version(index, file)
+    origin = next((origin for word, origin in _ORIGINS.items() if name.startswith(word)), "requirements")
+    if file.lower().split("/")[-2:-1] == ["constraints"]:
+        origin = "constraints"
+    collector = Collector(file, origin)
     for line in _logical_lines(index):
         _read_line(line, collector, index)
+    return collector.reading()
+
+
+def _read_python_version(index: LineIndex, file: str) -> PinReading:
+    """The first version that the file names: ``3.10``, ``3.10.12``, ``python-3.10.12``, ``pypy3.10-7.3``."""
+    collector = Collector(file, "python-version")
+    for number in range(1, index.line_count + 1):
+        match = _PYTHON_VERSION.match(index.line_text(number))
+        if match is not None:
+            span = index.span(file, index.offset(number, match.start(1) + 1), index.offset(number, match.end(1) + 1))
+            collector.add_parsed(Requirement("python", exactly(match[1])), span)
+            break
     return collector.reading()
 
 

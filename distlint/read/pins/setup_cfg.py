@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from distlint.knowledge.distributions import exactly
 from distlint.model.span import LineIndex
 from distlint.read.pins.reading import Collector, PinReading
 from distlint.read.pins.requirement import Requirement
@@ -12,6 +13,7 @@ from distlint.read.pins.requirements import requirement_extent
 
 _SECTION = re.compile(r"\[([^\]]+)\]")
 _KEY = re.compile(r"([^=:\s\[#;][^=:]*?)\s*[=:]\s*(.*)")
+_FACTOR = re.compile(r"([A-Za-z0-9_.{},!-]+):\s+(?=\S)")
 _FILES = re.compile(r"file:\s*(.*)", re.IGNORECASE)
 
 
@@ -27,13 +29,41 @@ class _Line(NamedTuple):
 
 def read_setup_cfg(text: str, file: str) -> PinReading:
     """Reads ``install_requires``, ``extras_require``, ``setup_requires``, ``tests_require`` and ``python_requires``."""
+    if file.rpartition("/")[2].lower() == "tox.ini":
+        return _read_tox(text, file)
     collector = Collector(file, "setup")
     index = LineIndex(text)
     for line in _lines(index):
+        if line.section.startswith("tox:"):
+            continue
         if line.section == "options":
             _read_option(line, collector, index)
         elif line.section == "options.extras_require":
             _read_value(line, line.key, collector, index)
+    return collector.reading()
+
+
+def _read_tox(text: str, file: str) -> PinReading:
+    """``deps`` of the environments of tox; a factor in front (``torch21: torch==2.1``) makes a group."""
+    collector = Collector(file, "session")
+    index = LineIndex(text)
+    for line in _lines(index):
+        if not line.section.startswith("testenv") or line.key not in ("deps", "base_python", "basepython"):
+            continue
+        span = index.span(file, line.start, line.start + len(line.text))
+        if line.key != "deps":
+            if match := re.fullmatch(r"python(3\.\d+)", line.text):
+                collector.add_parsed(Requirement("python", exactly(match[1])), span, line.section)
+            continue
+        factor = _FACTOR.match(line.text)
+        at = factor.end() if factor else 0
+        group = f"{line.section} {factor[1]}" if factor else line.section
+        first, last = requirement_extent(line.text[at:])
+        part, start = line.text[at + first : at + last], line.start + at + first
+        if part.startswith(("-r", "-c")):
+            collector.include(part[2:].strip(), span, constraint=part.startswith("-c"))
+        elif part and not part.startswith("-"):
+            collector.add(part, index.span(file, start, start + len(part)), group, optional=True)
     return collector.reading()
 
 

@@ -36,7 +36,21 @@ _MAX_COMMANDS = 4000
 _MAX_CHOICES = 8
 _MAX_DEPTH = 12
 
-_INSTALLERS = ("install", " add ", "uv run", "uvx", "env create", "env update", "--container-image", "docker run")
+_INSTALLERS = (
+    "install",
+    " add ",
+    "uv run",
+    "uvx",
+    "uv venv",
+    "a create",
+    "env create",
+    "env update",
+    "pip-sync",
+    "--container-image",
+    "docker run",
+    "podman run",
+    "docker://",
+)
 
 
 def installs_something(text: str) -> bool:

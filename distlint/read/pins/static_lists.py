@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -137,9 +138,13 @@ class ModuleValues:
         if depth > _MAX_DEPTH or self._left <= 0:
             return []
         items: list[Item] = []
-        if isinstance(expression, ast.Constant) and isinstance(expression.value, str):
+        text = self._text(expression, depth)
+        if text is not None:
             self._left -= 1
-            return [Item(expression.value, expression, certain)]
+            return [Item(text, expression, certain)]
+        if isinstance(expression, (ast.Subscript, ast.Call)) and (named := self._by_name(expression)):
+            self._left -= len(named)
+            return [item._replace(certain=item.certain and certain) for item in named]
         if isinstance(expression, (ast.List, ast.Tuple, ast.Set)):
             parts = [(element, certain) for element in expression.elts]
         else:
@@ -147,6 +152,61 @@ class ModuleValues:
         for part, sure in parts:
             items += self.strings(part, sure, depth + 1)
         return items
+
+    def _text(self, expression: ast.expr, depth: int = 0) -> str | None:
+        """A string that is written, or put together from strings that are; ``None`` for any other expression."""
+        if isinstance(expression, ast.Constant):
+            return expression.value if isinstance(expression.value, str) else None
+        if depth > _MAX_DEPTH:
+            return None
+        if isinstance(expression, ast.JoinedStr):
+            parts = [self._text(part, depth + 1) for part in expression.values]
+            return _joined(parts)
+        if isinstance(expression, ast.FormattedValue):
+            return self._value(expression.value, depth) if expression.format_spec is None else None
+        if isinstance(expression, ast.BinOp) and isinstance(expression.op, ast.Add):
+            return _joined([self._value(side, depth) for side in (expression.left, expression.right)])
+        if isinstance(expression, ast.BinOp) and isinstance(expression.op, ast.Mod):
+            right = expression.right.elts if isinstance(expression.right, ast.Tuple) else [expression.right]
+            return _filled(self._value(expression.left, depth), "%s", [self._value(part, depth) for part in right])
+        if (
+            isinstance(expression, ast.Call)
+            and isinstance(expression.func, ast.Attribute)
+            and expression.func.attr == "format"
+            and not expression.keywords
+        ):
+            given = [self._value(part, depth) for part in expression.args]
+            return _filled(self._value(expression.func.value, depth), "{}", given)
+        return None
+
+    def _value(self, expression: ast.expr, depth: int) -> str | None:
+        """As ``_text``, of a name with one certain value too."""
+        if isinstance(expression, ast.Name):
+            parts = self._names.get(expression.id, [])
+            sure = len(parts) == 1 and parts[0].certain and not parts[0].adds
+            return self._text(parts[0].value, depth + 1) if sure else None
+        return self._text(expression, depth + 1)
+
+    def _by_name(self, expression: ast.Subscript | ast.Call) -> list[Item]:
+        """What a table of requirements by package gives: ``deps["torch"]``, or a function that looks several up in it."""
+        if isinstance(expression, ast.Subscript):
+            wanted, tables = [expression.slice], [expression.value]
+        else:
+            function = self._functions.get(_last_name(expression.func))
+            looked_up = (
+                [] if function is None else [n.value for n in ast.walk(function) if isinstance(n, ast.Subscript)]
+            )
+            wanted, tables = list(expression.args), looked_up
+        names = [one.value for one in wanted if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+        for table in tables:
+            for part in self._names.get(table.id, ()) if isinstance(table, ast.Name) else ():
+                if isinstance(part.value, ast.DictComp) and len(names) == len(wanted):
+                    source = part.value.generators[0].iter
+                    while isinstance(source, (ast.GeneratorExp, ast.ListComp)):
+                        source = source.generators[0].iter
+                    listed = self.strings(source)
+                    return [item for name in names for item in listed if _package(item.text) == name.lower()]
+        return []
 
     def _parts(self, expression: ast.expr, certain: bool) -> list[tuple[ast.expr, bool]]:
         """The lists that an expression is made of."""
@@ -217,6 +277,24 @@ class ModuleValues:
         given.update(zip(names, call.args, strict=False))
         given.update({keyword.arg: keyword.value for keyword in call.keywords if keyword.arg})
         return {name: v.value for name, v in given.items() if isinstance(v, ast.Constant) and isinstance(v.value, str)}
+
+
+def _joined(parts: list[str | None]) -> str | None:
+    return None if any(part is None for part in parts) else "".join(part or "" for part in parts)
+
+
+def _filled(text: str | None, hole: str, values: list[str | None]) -> str | None:
+    """A text with its holes filled one by one; ``None`` if there are not as many."""
+    if text is None or None in values or text.count(hole) != len(values):
+        return None
+    for value in values:
+        text = text.replace(hole, value or "", 1)
+    return text
+
+
+def _package(requirement: str) -> str:
+    match = re.match(r"[A-Za-z0-9._-]+", requirement)
+    return match[0].lower() if match else ""
 
 
 def _last_name(function: ast.expr) -> str:

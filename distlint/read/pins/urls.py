@@ -53,6 +53,11 @@ def package_of_url(url: str) -> UrlPackage:
     return UrlPackage(egg.group(1), found.version, extras)
 
 
+def repository_url(address: str, reference: str) -> str:
+    """A requirement's address for a repository and a tag, branch or commit of it."""
+    return f"git+{address}@{reference}" if reference else f"git+{address}"
+
+
 def package_of_path(path: str) -> str:
     """The name of the package in a local wheel or archive; ``""`` for a folder."""
     return _of_filename(path).name

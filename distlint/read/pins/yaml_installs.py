@@ -128,7 +128,7 @@ class _Reader:
     def _entry(self, entry: Entry, node: Mapping, around: _Around, depth: int) -> None:
         key, value = str(entry.key), entry.node
         if key in _IMAGE_KEYS:
-            image = value if isinstance(value, Leaf) else _child(value, "image") or _child(value, "name")
+            image = value if isinstance(value, Leaf) else _child(value, "name")
             if isinstance(image, Leaf):
                 self._image(image, around)
         if key in ("python-version", "python_version", "python") and around.group and isinstance(value, (Leaf, Items)):
