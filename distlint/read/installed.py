@@ -173,6 +173,8 @@ def _records(folder: Path) -> Iterator[tuple[str, str]]:
     """Names and versions of the projects that are recorded in a folder of packages."""
     for entry in _entries(folder):
         path = folder / entry
+        if entry.startswith("~"):
+            continue  # left over where an installer was interrupted
         if entry.endswith(".dist-info"):
             record = path / "METADATA"
         elif entry.endswith(".egg-info"):
