@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -125,7 +124,7 @@ def test_what_is_broken_is_passed_over(tmp_path: Path) -> None:
     record(site, "torch", "2.1.0")
     put(site, "~orch-2.0.0.dist-info/x", "noversion.dist-info/METADATA", "a.egg-link", "b-1.0.egg-info")
     (site / "loop-1.dist-info").symlink_to(site)
-    os.symlink(tmp_path / "missing", site / "gone-1.0.dist-info")
+    (site / "gone-1.0.dist-info").symlink_to(tmp_path / "missing")
     found = read_installed(tmp_path)
     assert found["torch"] == "2.1.0"
     assert not any(name.startswith(("~", "-")) for name in found)
