@@ -53,7 +53,7 @@ def _fetch(session: PipSession, package: str, release: Release, folder: Path, me
         else:
             _unpack(session, chosen, target)
         linux = next((f for f in release.files if "manylinux" in f.name and "x86_64" in f.name), None)
-        if linux is not None and linux is not chosen and chosen.is_wheel:
+        if linux is not None and linux is not chosen:
             _read_remote(session, linux, target / "linux")
     except Exception as error:  # one broken archive must not end the harvest
         print(f"{package} {release.version}: {type(error).__name__}: {error}", file=sys.stderr)
