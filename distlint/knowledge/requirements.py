@@ -7,12 +7,12 @@ platform is decided there, for CPython on Linux x86_64. A member is read when it
 from __future__ import annotations
 
 import json
-import zipfile
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from distlint.knowledge.archive import Archive
 from distlint.knowledge.release_order import ReleaseLine
 
 PYTHONS = tuple(f"3.{minor}" for minor in range(6, 17))
@@ -51,6 +51,8 @@ class Requirements:
             Row(name, tuple(extras.split(",")) if extras else (), specifier, extra, pythons, _spans(spans))
             for name, extras, specifier, extra, pythons, spans in document["rows"]
         )
+        self.required_by: int = document.get("required_by", 0)
+        """How many other harvested packages have releases that require this one."""
         self._installable: dict[int, int] = {}
 
     def installable(self, python: int) -> int:
@@ -85,7 +87,7 @@ def requirements(package: str) -> Requirements | None:
     """What the releases of a package require; ``None`` for a package that was not harvested (its name normalised)."""
     archive = _archive()
     member = _MEMBER.format(package)
-    if archive is None or member not in archive.NameToInfo:
+    if archive is None or member not in archive.names:
         return None
     return Requirements(json.loads(archive.read(member)))
 
@@ -93,14 +95,14 @@ def requirements(package: str) -> Requirements | None:
 def has_requirements(package: str) -> bool:
     """Whether a package was harvested; costs no more than opening the archive."""
     archive = _archive()
-    return archive is not None and _MEMBER.format(package) in archive.NameToInfo
+    return archive is not None and _MEMBER.format(package) in archive.names
 
 
 @cache
-def _archive() -> zipfile.ZipFile | None:
+def _archive() -> Archive | None:
     try:
-        return zipfile.ZipFile(_ARCHIVE)
-    except (OSError, zipfile.BadZipFile):
+        return Archive(_ARCHIVE)
+    except (OSError, ValueError):
         return None
 
 

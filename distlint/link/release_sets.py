@@ -19,20 +19,29 @@ _MAX_PACKAGES = 400
 
 
 class Wish(NamedTuple):
-    """One requirement of a project. With ``limits_only`` it says nothing unless somebody else asks for the package."""
+    """One requirement of a project, for some Pythons.
+
+    With ``limits_only`` it says nothing unless somebody else asks for the package.
+    """
 
     package: str
     specifier: str = ""
     extras: tuple[str, ...] = ()
     limits_only: bool = False
+    pythons: int = ALL_PYTHONS
 
 
 class Step(NamedTuple):
-    """How a package was narrowed: by which other one (``""``: by the project), and to which releases."""
+    """How a package was narrowed: by which other one (``""``: by the project), from and to which releases.
+
+    ``backwards`` says that what fell out asks for releases of the other package that are no longer possible.
+    """
 
     package: str
     by: str
+    before: int
     left: int
+    backwards: bool = False
 
 
 Edges = Mapping[str, Sequence[tuple[int, int]]]
@@ -50,17 +59,19 @@ class Undecided(Exception):
 class Problem:
     """The requirements of one installation with one Python (its bit; 0: leave Pythons, and what hangs on them, out)."""
 
-    def __init__(self, wishes: Iterable[Wish], python: int) -> None:
+    def __init__(self, wishes: Iterable[Wish], python: int, free: Iterable[str] = ()) -> None:
+        """``free`` are packages of which nothing is known: neither their version nor what they require."""
         self.python = python
-        self.wishes = tuple(wishes)
+        wanted = python or ALL_PYTHONS
+        self.wishes = tuple(wish for wish in wishes if wish.pythons & wanted == wanted)
         self._lines: dict[str, ReleaseLine] = {}
         self._edges: dict[str, Edges] = {}
         self._asking: dict[str, set[str]] = {}
         self._left: dict[str, int] = {}
         self._present: set[str] = set()
         self.steps: list[Step] = []
-        self._tries = 0
-        self._free = {wish.package for wish in self.wishes if _is_beyond(wish)}
+        self.tries = 0
+        self._free = {*free, *(wish.package for wish in self.wishes if _is_beyond(wish))}
         self._close()
 
     def line(self, package: str) -> ReleaseLine:
@@ -151,12 +162,13 @@ class Problem:
             self._narrow(package, "", admitted, queue)
         return queue
 
-    def _narrow(self, node: str, by: str, admitted: int, queue: list[str]) -> None:
-        left = self._left[node] & admitted
-        if left == self._left[node]:
+    def _narrow(self, node: str, by: str, admitted: int, queue: list[str], *, backwards: bool = False) -> None:
+        before = self._left[node]
+        left = before & admitted
+        if left == before:
             return
         self._left[node] = left
-        self.steps.append(Step(node, by, left))
+        self.steps.append(Step(node, by, before, left, backwards))
         if not left and node in self._present:
             raise Contradiction
         queue.append(node)
@@ -189,7 +201,7 @@ class Problem:
                     else:
                         refused |= here
                 if refused:
-                    self._narrow(node, other, ~refused, queue)
+                    self._narrow(node, other, ~refused, queue, backwards=True)
                     left = self._left[node]
                 if asking == left:
                     self._narrow(other, node, admitted, queue)
@@ -208,14 +220,50 @@ class Problem:
             if not self._left[node]:
                 raise Contradiction
 
+    def narrowed(self, package: str) -> int:
+        """The releases of a package that are left before anything is tried; none if the requirements contradict."""
+        try:
+            self._spread(self._begin())
+        except Contradiction:
+            return 0
+        return self._left.get(package, 0)
+
+    def named(self, package: str) -> list[str]:
+        """The versions that packages which are certainly there name for another one with ``==``, ``>=`` or ``<=``."""
+        self.narrowed(package)
+        found: dict[str, None] = {}
+        for node in sorted(self._present & self._edges.keys()):
+            base, extra = _parts(node)
+            for row in _rows_for(base, extra, self.python) if base not in self._free else ():
+                if row.package == package and row.releases & self._left[node]:
+                    found.update((v, None) for op, v in clauses(row.specifier) or () if op in ("==", ">=", "<=", "~="))
+        return [version for version in found if "*" not in version]
+
+    def told(self, asking: str, asked: str, releases: int) -> str:
+        """What some releases of a package ask of another one, in words; ``""`` if they don't."""
+        base, extra = _parts(asking)
+        line, name = self._lines[base], _base(asked)
+        rows = [row for row in _rows_for(base, extra, self.python) if row.package == name and row.releases & releases]
+        if not rows:
+            return ""
+        first, last = line.releases[(releases & -releases).bit_length() - 1], line.newest(releases)
+        texts = [f"`{name}{row.specifier}`" for row in sorted(rows, key=lambda row: -row.releases)]
+        told = " or ".join(dict.fromkeys(texts[:1] + texts[-1:]))
+        which = last if first == last else f"{first} to {last}"
+        return f"{base}{f'[{extra}]' if extra else ''} {which} ask{'s' if first == last else ''} for {told}"
+
+    def left(self, package: str) -> int:
+        """The releases of a package that were possible at last."""
+        return self._left[package]
+
     def _choose(self) -> None:
         """Tries the newest releases first, package by package."""
         node = next((one for one in self._order() if self._is_open(one)), None)
         if node is None:
             return
         while True:
-            self._tries += 1
-            if self._tries > _MAX_TRIES:
+            self.tries += 1
+            if self.tries > _MAX_TRIES:
                 raise Undecided
             saved = dict(self._left), set(self._present), len(self.steps)
             newest = 1 << (self._left[node].bit_length() - 1)
