@@ -16,7 +16,8 @@ class Pin:
     (also commands in workflows, services and recipes), ``script``, ``session`` (an environment that tests run in), ``python-version``.
     ``environment`` keeps several environments of one project apart: the folder, plus the group or extra where there is one.
     ``span`` is the requirement itself, without comment. ``dynamic`` says that the version is decided where we can't see (a variable
-    that nobody sets, alternatives that PEP 440 can't spell): nothing may be concluded from ``specifier``.
+    that nobody sets, alternatives that PEP 440 can't spell): nothing may be concluded from ``specifier``. ``command`` is the
+    same for pins that one command installs, ``""`` outside of commands; ``alone`` where it leaves out what they require.
     """
 
     name: str
@@ -29,6 +30,8 @@ class Pin:
     url: str = ""
     optional: bool = False
     dynamic: bool = False
+    command: str = ""
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

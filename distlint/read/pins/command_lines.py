@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from distlint.knowledge.distributions import exactly
 from distlint.model.span import Span
@@ -76,6 +77,10 @@ def pins_from_words(words: Words, origin: str, file: str, group: str = "") -> Pi
         _read_python(words[at:], collector, group)
     elif kind == "container":
         _read_container(words[at:], collector, group)
+    if collector.pins:
+        # Where its first word stands tells a command from the others.
+        command, alone = f"{words[0][1].line}:{words[0][1].column}", "--no-deps" in texts or "--nodeps" in texts
+        collector.pins = [replace(pin, command=command, alone=alone) for pin in collector.pins]
     return collector.reading()
 
 
