@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ class Conflict:
     newest releases that the pins allow are all among them; at least the packages in ``pinned`` (by default the first)
     have to be pinned; the others are named by the project without a version, or are among ``implied``, which others
     bring along: an installer picks their newest release. With ``every`` all releases that the pins allow have
-    to be among them, and all packages pinned: an installer that looks for a pair that fits finds none. ``uses`` are
+    to be among them, and all packages pinned, by different files or commands: no pair that fits can come of them. ``uses`` are
     names one of which the project has to use for it to matter. ``why`` is the message, with ``{package}`` for versions.
     ``mend`` gives the specifier that would solve it, for one of the packages.
     """
@@ -77,6 +77,8 @@ def _judged(context: CheckContext, view: VersionView, conflict: Conflict) -> Fin
     places = {package: place for package in conflict.packages if (place := view.span(package)) is not None}
     if not places or any(package not in places and package not in conflict.implied for package in conflict.packages):
         return None
+    if conflict.every and _is_installed_at_once(view, conflict.packages):
+        return None
     if conflict.uses and not _is_used(context.project, conflict.uses, places):
         return None
     first, *others = places
@@ -91,6 +93,11 @@ def _judged(context: CheckContext, view: VersionView, conflict: Conflict) -> Fin
         plan=_plan(context, view, conflict, places),
         symbol=" ".join(conflict.packages),
     )
+
+
+def _is_installed_at_once(view: VersionView, packages: Iterable[str]) -> bool:
+    """Whether one file or command brings all packages: what releases declare is judged there, by ``requirement-sets``."""
+    return len({(pin.span.file, pin.command) for package in packages for pin in view.pins(package)[:1]}) == 1
 
 
 def _is_among(version: str, specifier: str) -> bool:

@@ -89,7 +89,9 @@ def _finding(
     written = {one.pin: f"`{one.wish.package}{one.pin.specifier or one.wish.specifier}`" for one in core}
     names = _listed(list(dict.fromkeys(written.values())))
     repair = conflict.repairs[0] if conflict.repairs else None
-    place = next((one for at, one in zip(conflict.core, core, strict=True) if repair and at == repair.position), core[0])
+    place = next(
+        (one for at, one in zip(conflict.core, core, strict=True) if repair and at == repair.position), core[0]
+    )
     if kind == "pins":
         message = f"{names} contradict each other: no {core[0].wish.package} satisfies both"
     elif kind == "python":
@@ -143,6 +145,10 @@ def _about_python(names: str, core: Sequence[Asked], conflict: Conflict, install
 
 
 def _range(minors: Sequence[str]) -> str:
+    from distlint.knowledge.requirements import PYTHONS
+
+    if minors[-1] == PYTHONS[-1]:
+        return f"{minors[0]} or newer"
     return minors[0] if len(minors) == 1 else f"{minors[0]} to {minors[-1]}"
 
 

@@ -13,6 +13,9 @@ _REQUIREMENT = re.compile(
         (?P<space>\s*)(?P<specifier>\(?\s*(?:[=~!<>]=?=?[^;#@"'\\]*)?\)?)(?P<rest>.*)\Z""",
     re.VERBOSE | re.DOTALL,
 )
+_SHELL_SIGNS = frozenset("<>!*")
+_COMMAND = re.compile(r"\b(?:install|add)\s")
+_MAX_COMMAND = 4000
 _TABLE_ENTRY = re.compile(r"""(?P<head>["']?[\w.-]+["']?\s*=\s*)(?P<value>["'][^"']*["'])\Z""")
 
 
@@ -34,9 +37,19 @@ def set_specifier(place: Place) -> list[Patch]:
         raise CannotFixError("the requirement has hashes, which hold for one version only")
     start, end = match.span("specifier")
     end = start + len(match.group("specifier").rstrip())
+    if _SHELL_SIGNS & set(specifier) and _is_bare_word(place):
+        # A shell takes ``>`` for a redirection.
+        rest = match.group("rest").rstrip()
+        return [Patch(place.start, place.end, f'"{text[:start]}{specifier}{rest}"')]
     if not specifier:
         start = match.start("space") if end > start else start
     return _changed(place, start, end, specifier)
+
+
+def _is_bare_word(place: Place) -> bool:
+    """Whether the requirement is a word of a command without quotes, rather than a line of a list."""
+    before = place.text[max(0, place.start - _MAX_COMMAND) : place.start].replace("\\\n", " ").rpartition("\n")[2]
+    return before[-1:] not in ("'", '"') and _COMMAND.search(before) is not None
 
 
 def _changed(place: Place, start: int, end: int, text: str) -> list[Patch]:

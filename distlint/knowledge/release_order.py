@@ -51,7 +51,9 @@ def clauses(specifier: str) -> tuple[tuple[str, str], ...] | None:
 
 def names_one_version(specifier: str) -> bool:
     """Whether a specifier asks for one version exactly: only then installers take a release that was withdrawn."""
-    return any(operator in ("==", "===") and not version.endswith("*") for operator, version in clauses(specifier) or ())
+    return any(
+        operator in ("==", "===") and not version.endswith("*") for operator, version in clauses(specifier) or ()
+    )
 
 
 class ReleaseLine:

@@ -198,7 +198,9 @@ def pythons_where(marker: str) -> int:
                 "extra": "",
             }
             holds = {
-                parsed.evaluate({**environment, "python_full_version": f"{python}.{patch}", "platform_release": release})
+                parsed.evaluate(
+                    {**environment, "python_full_version": f"{python}.{patch}", "platform_release": release}
+                )
                 for patch in (0, 30)
                 for release in ("4.4.0", "6.6.87.2-microsoft-standard-WSL2")
             }

@@ -48,11 +48,11 @@ Edges = Mapping[str, Sequence[tuple[int, int]]]
 """What a package asks of others: parts of its releases, each with the releases of the other package that it admits."""
 
 
-class Contradiction(Exception):
+class ContradictionError(Exception):
     """Nothing is left of a package."""
 
 
-class Undecided(Exception):
+class UndecidedError(Exception):
     """Nothing was found out within the bounds."""
 
 
@@ -81,13 +81,13 @@ class Problem:
     def solve(self) -> dict[str, str] | None:
         """The newest releases that fit together, by package; ``None`` if there are none.
 
-        Raises ``Undecided`` where that takes too many tries.
+        Raises ``UndecidedError`` where that takes too many tries.
         """
         try:
             queue = self._begin()
             self._spread(queue)
             self._choose()
-        except Contradiction:
+        except ContradictionError:
             return None
         return {
             package: self.line(package).newest(self._left[package])
@@ -108,7 +108,7 @@ class Problem:
             if node in rows:
                 continue
             if len(rows) >= _MAX_PACKAGES:
-                raise Undecided
+                raise UndecidedError
             base, _, extra = node.rstrip("]").partition("[")
             known = requirements(base) if base not in self._free else None
             rows[node] = [] if known is None else _rows_for(base, extra, self.python)
@@ -126,9 +126,9 @@ class Problem:
                 self._lines[package] = known.line
             elif package in wished or _may_clash(specifiers):
                 self._lines[package] = witnesses(sorted(specifiers))
-        for node in rows:
+        for node, own in rows.items():
             if _base(node) in self._lines:
-                self._edges[node] = self._edges_of(node, rows[node])
+                self._edges[node] = self._edges_of(node, own)
                 self._left[node] = self._possible(node)
                 for other in self._edges[node]:
                     self._asking.setdefault(other, set()).add(node)
@@ -170,19 +170,19 @@ class Problem:
         self._left[node] = left
         self.steps.append(Step(node, by, before, left, backwards))
         if not left and node in self._present:
-            raise Contradiction
+            raise ContradictionError
         queue.append(node)
         queue += [other for other in self._asking.get(node, ()) if other in self._present]
 
     def _spread(self, queue: list[str]) -> None:
-        """Narrows until nothing changes; raises ``Contradiction``."""
+        """Narrows until nothing changes; raises ``ContradictionError``."""
         while queue:
             node = queue.pop()
             if node not in self._present:
                 continue
             left = self._left[node]
             if not left:
-                raise Contradiction
+                raise ContradictionError
             base = _base(node)
             if base != node:
                 self._enter(base, queue)
@@ -218,13 +218,13 @@ class Problem:
             self._present.add(node)
             queue.append(node)
             if not self._left[node]:
-                raise Contradiction
+                raise ContradictionError
 
     def narrowed(self, package: str) -> int:
         """The releases of a package that are left before anything is tried; none if the requirements contradict."""
         try:
             self._spread(self._begin())
-        except Contradiction:
+        except ContradictionError:
             return 0
         return self._left.get(package, 0)
 
@@ -264,7 +264,7 @@ class Problem:
         while True:
             self.tries += 1
             if self.tries > _MAX_TRIES:
-                raise Undecided
+                raise UndecidedError
             saved = dict(self._left), set(self._present), len(self.steps)
             newest = 1 << (self._left[node].bit_length() - 1)
             same = self._like(node, newest)
@@ -273,7 +273,7 @@ class Problem:
                 self._narrow(node, "", same, queue)
                 self._spread(queue)
                 self._choose()
-            except Contradiction:
+            except ContradictionError:
                 self._left, self._present = saved[0], saved[1]
                 del self.steps[saved[2] :]
                 queue = []

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from distlint.knowledge.release_order import clauses, witnesses
 from distlint.knowledge.requirements import PYTHONS, requirements
-from distlint.link.release_sets import Problem, Step, Undecided, Wish, python_bits
+from distlint.link.release_sets import Problem, Step, UndecidedError, Wish, python_bits
 
 _MAX_SOLUTIONS = 300
 _MAX_CANDIDATES = 40
@@ -47,7 +47,7 @@ class Judge:
         self._left = _MAX_SOLUTIONS
 
     def chosen(self) -> dict[str, str] | None:
-        """What an installer would pick, by package; ``None`` if nothing fits. Raises ``Undecided``."""
+        """What an installer would pick, by package; ``None`` if nothing fits. Raises ``UndecidedError``."""
         for bit in self._bits:
             found = self._solved(self.wishes, bit)
             if found is not None:
@@ -61,17 +61,17 @@ class Judge:
                 return None
             core = self._core()
             return Conflict(core, self._facts(core), self._repairs(core), self._pythons_of(core))
-        except Undecided:
+        except UndecidedError:
             return None
 
     def _solved(self, wishes: Sequence[Wish], bit: int) -> dict[str, str] | None:
         self._left -= 1
         if self._left < 0:
-            raise Undecided
+            raise UndecidedError
         return Problem(wishes, bit, self._free).solve()
 
     def _fits(self, wishes: Sequence[Wish]) -> bool:
-        """Whether some Python has releases that satisfy all; raises ``Undecided``."""
+        """Whether some Python has releases that satisfy all; raises ``UndecidedError``."""
         open_question = False
         for at, bit in enumerate(self._bits):
             try:
@@ -81,12 +81,12 @@ class Judge:
                 if self._solved(wishes, bit) is not None:
                     self._bits.insert(0, self._bits.pop(at))
                     return True
-            except Undecided:
+            except UndecidedError:
                 if self._left < 0:
                     raise
                 open_question = True
         if open_question:
-            raise Undecided
+            raise UndecidedError
         return False
 
     def _core(self) -> tuple[int, ...]:
@@ -180,7 +180,6 @@ class Judge:
             if self._fits([exact if other == at else wish for other, wish in enumerate(wishes)]):
                 yield version, distance
                 return
-
 
     def _named(self, wishes: Sequence[Wish], at: int) -> Iterator[tuple[str, int]]:
         """The version of a package whose releases nobody knows that others name as the one, or the least, that fits."""

@@ -28,7 +28,9 @@ Row = tuple[str, str, str, str, int]
 """A requirement: package, its extras (``a,b``), specifier, the extra that asks for it (``""``: always), Pythons."""
 
 _SECTION = re.compile(r"\[([^:\]]*)(?::(.*))?\]")
-_DEVELOPMENT = re.compile(r"(?:dev|develop|test|tests|testing|doc|docs|quality|lint|typing|readthedocs|mypy)(?:[-_.].*)?")
+_DEVELOPMENT = re.compile(
+    r"(?:dev|develop|test|tests|testing|doc|docs|quality|lint|typing|readthedocs|mypy)(?:[-_.].*)?"
+)
 """Extras for those who work on the package itself."""
 
 _LEGACY_SPECIFIER = re.compile(r"([<>=!~]=?|===)\s*([0-9][^\s,;]*?)\.\*")
