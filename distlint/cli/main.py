@@ -20,6 +20,7 @@ _COMMANDS = {
     "graph": ("distlint.cli.graph", "Print the graph of scripts, configurations, launches and pins."),
     "plan": ("distlint.cli.plan", "Print how runs are laid out: world size, parallel sizes, batch, memory."),
     "schema": ("distlint.cli.schema", "Print a JSON Schema of a framework's configuration, for editors."),
+    "knowledge": ("distlint.cli.knowledge", "Print which releases are known, or the history of a name."),
     "lsp": ("distlint.cli.lsp", "Start the language server on standard input and output."),
     "explain": ("distlint.cli.rule", "The same as `rule`."),
 }

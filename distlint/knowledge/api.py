@@ -9,14 +9,16 @@ a name that no release has is unknown here, since the table does not see what C 
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 
 from distlint.knowledge.api_symbols import Found, Param, Symbol, merged
 from distlint.knowledge.api_table import Table
 from distlint.knowledge.api_walk import Walker
+from distlint.model.record import dataclass
 
-__all__ = ["Api", "Found", "Param", "Symbol", "api"]
+__all__ = ["Api", "Edition", "Found", "Param", "Symbol", "api"]
 
 PATH = Path(__file__).with_name("api.zip")
 
@@ -27,6 +29,15 @@ def api() -> Api:
     return Api(PATH)
 
 
+@dataclass(frozen=True)
+class Edition:
+    """The number of a table file, the day of its harvest, and the checksum of its members."""
+
+    version: str
+    harvested: str
+    checksum: str
+
+
 class Api:
     """Questions about released APIs. Dotted names start with the top module of a package, as code writes them."""
 
@@ -35,6 +46,20 @@ class Api:
         self._table = Table(path)
         self._walkers: dict[tuple[str, int], Walker] = {}
         self._histories: dict[tuple[str, str], tuple[tuple[int, int], ...]] = {}
+
+    @property
+    def edition(self) -> Edition:
+        """What the table file says of itself; empty texts for one that is missing."""
+        index = self._table.index
+        return Edition(index.get("version", ""), index.get("harvested", ""), index.get("checksum", ""))
+
+    def is_intact(self) -> bool:
+        """Whether the checksum that the table file names is that of its members; reads the whole file."""
+        return self._table.checksum() == self.edition.checksum != ""
+
+    def size(self, package: str) -> int:
+        """How many names all releases of a package have had."""
+        return int(self._table.index["packages"].get(package, {}).get("names", 0))
 
     @property
     def packages(self) -> tuple[str, ...]:
@@ -120,7 +145,21 @@ class Api:
     def moved(self, dotted: str, version: str) -> str:
         """Where a name that this release lacks can be had in it, as a dotted path; ``""`` if nobody knows."""
         walker = self._walker(dotted, version)
-        return walker.moved(dotted) if walker else ""
+        package = self.package_of(dotted.partition(".")[0])
+        if walker is None or package is None:
+            return ""
+        return walker.moved(dotted) or self._advised(package, dotted, walker)
+
+    def _advised(self, package: str, dotted: str, walker: Walker) -> str:
+        """The first name in the deprecation message of another release that this one has."""
+        for _, last in reversed(self._history(package, dotted)):
+            symbol = self._walker_at(package, last).symbol(dotted)
+            for name in re.findall(r"[A-Za-z_][\w.]*\w", symbol.deprecated if symbol else ""):
+                top, beside = name.partition(".")[0], f"{dotted.rpartition('.')[0]}.{name}"
+                path = name if "." in name and self.package_of(top) == package else beside
+                if path != dotted and walker.symbol(path) is not None:
+                    return str(path)
+        return ""
 
     def _walker(self, dotted: str, version: str) -> Walker | None:
         package = self.package_of(dotted.partition(".")[0])

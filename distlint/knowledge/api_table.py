@@ -88,6 +88,24 @@ class Table:
             yield content[start + 3 : end].decode()
             start = content.find(prefix, end)
 
+    def checksum(self) -> str:
+        """SHA-256 over names and contents of all members but the index; ``""`` for an empty or damaged table."""
+        import hashlib
+
+        if not self.index["packages"] or self._opened is None:
+            return ""
+        found = hashlib.sha256()
+        archive = self._opened[0]
+        for name in sorted(archive.names):
+            if name != "index.json":
+                try:
+                    content = archive.read(name)
+                except (OSError, ValueError):
+                    return ""
+                found.update(f"{name}\0{len(content)}\0".encode())
+                found.update(content)
+        return found.hexdigest()
+
     def _find(self, package: str, key: str) -> Row | None:
         content = self._member(package, key.partition(":")[0])
         wanted = b'\n["' + key.encode("ascii", "backslashreplace") + b'",'

@@ -146,7 +146,15 @@ class Walker:
     def knows(self, key: str) -> bool:
         """Whether any release has what a key stands for, as more than a word in its text or a C extension's stub."""
         row = self._table.row(self._package, key) or ()
-        return any(value.get("k") != "t" and not value.get("stub") for _, _, value in row)
+        return any(self._is_firm(first, value) for first, _, value in row)
+
+    def _is_firm(self, release: int, value: dict[str, Any]) -> bool:
+        """Whether a value tells of Python code; what a C extension has besides its stub, nobody knows."""
+        if value.get("k") != "a":
+            return value.get("k") != "t" and not value.get("stub")
+        row = self._table.row(self._package, value["to"].partition(":")[0])
+        module = value_at(row, release) if row else None
+        return module is None or not module.get("stub")
 
     def moved(self, dotted: str) -> str:
         """Where a name is in this release; see ``Api.moved``."""
@@ -173,7 +181,9 @@ class Walker:
             return UNKNOWN if value["k"] == "t" else self.enter(key, value)
         if inner is not None:
             return inner
-        if node.value.get("hard") or node.value.get("stub"):
+        if node.value.get("hard") or node.value.get("stub") or name.endswith(tuple(node.value.get("ends", ()))):
+            return UNKNOWN
+        if self._is_made(f"{module}.{name}"):
             return UNKNOWN
         if self.knows(key):
             return ABSENT
@@ -181,9 +191,18 @@ class Walker:
             return UNKNOWN if node.value.get("inner") else ABSENT
         return UNSEEN
 
+    def _is_made(self, module: str) -> bool:
+        """Whether the release makes a module of such a name at run time."""
+        top = self.value(module.partition(".")[0]) or {}
+        for pattern in top.get("made", ()):
+            start, star, end = pattern.partition("*")
+            if module == start or (star and module.startswith(start) and module.endswith(end)):
+                return True
+        return False
+
     def _no_module(self, parent: str, path: str) -> Found:
         above = self.module(parent) if parent else None
-        if above is None or above.value.get("inner") or not self.knows(path):
+        if above is None or above.value.get("inner") or self._is_made(path) or not self.knows(path):
             return Found("unknown")
         row = self._table.row(self._package, path) or ()
         return Found("absent", path, None, self._releases(merged([(first, last) for first, last, _ in row])))

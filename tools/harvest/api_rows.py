@@ -18,8 +18,8 @@ from report import as_text, changes
 from sources import LocalRelease, SourceFile, files_of, read_all, releases_in
 from table import members_of, rows_of
 
-_work: tuple[Package, list[list[SourceFile]], dict[str, FileFacts]] | None = None
-"""What the workers share with the process that forks them."""
+_work: list[tuple[Package, list[list[SourceFile]], dict[str, FileFacts]]] = []
+"""What the workers share with the process that forks them, while they work."""
 
 
 def make(task: Task) -> dict[str, bytes]:
@@ -72,19 +72,18 @@ def _placed(rows: Mapping[str, Spans], position: Sequence[int]) -> dict[str, Spa
     """Rows over the fresh releases, renumbered for the list of all."""
     names = [str(one) for one in range(len(position))]
     target = [""] * (max(position) + 1)
-    for name, at in zip(names, position):
+    for name, at in zip(names, position, strict=True):
         target[at] = name
     padded = [name or f"-{at}" for at, name in enumerate(target)]
     return moved_to(rows, names, padded)
 
 
 def _read(package: Package, releases: Sequence[LocalRelease], workers: int) -> list[dict[str, Spans]]:
-    global _work
     start = time.monotonic()
     files = [files_of(package, release) for release in releases]
     facts = read_all([one for part in files for one in part], workers)
     middle = time.monotonic()
-    _work = package, files, facts
+    _work.append((package, files, facts))
     size = max(1, min(12, -(-len(releases) // max(workers, 1))))
     chunks = [range(at, min(at + size, len(releases))) for at in range(0, len(releases), size)]
     if workers > 1 and len(chunks) > 1:
@@ -92,7 +91,7 @@ def _read(package: Package, releases: Sequence[LocalRelease], workers: int) -> l
             out = pool.map(_linked, chunks, chunksize=1)
     else:
         out = [_linked(chunk) for chunk in chunks]
-    _work = None
+    _work.clear()
     print(
         f"{package.name}: {len(releases)} releases, {len(facts)} different files read in {middle - start:.0f} s, "
         f"linked in {time.monotonic() - middle:.0f} s",
@@ -102,9 +101,7 @@ def _read(package: Package, releases: Sequence[LocalRelease], workers: int) -> l
 
 
 def _linked(chunk: range) -> dict[str, Spans]:
-    if _work is None:
-        raise RuntimeError("nothing to link")
-    package, files, facts = _work
+    package, files, facts = _work[-1]
     out: dict[str, Spans] = {}
     for position in chunk:
         for key, value in Linker(package, files[position], facts).rows().items():

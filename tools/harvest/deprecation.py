@@ -10,10 +10,11 @@ from signatures import dotted, walk
 
 LONGEST = 160
 
-_CATEGORIES = re.compile(r"(Pending)?DeprecationWarning|FutureWarning")
+_CATEGORIES = re.compile(r"(Pending)?DeprecationWarning")
 _SAYS = re.compile(r"deprecat|will be removed|no longer supported|going to be removed|is removed", re.IGNORECASE)
 _WARNERS = re.compile(r"warn|warning|warning_once|warn_once|.*deprecat.*|rank_zero_warn|log_once")
-_AFTER = re.compile(r"\b(use|using|instead|in favou?r of|replaced by|please|set|pass)\b", re.IGNORECASE)
+_ASIDE = re.compile(r"(?<!support )\b(for|of|in|to|by|when)( the)?( argument| parameter)? [`'\"]*\w+", re.IGNORECASE)
+"""What stands beside the deprecated thing: ``using A for B is deprecated`` says nothing against B."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -84,7 +85,7 @@ def _blamed(text: str) -> list[str]:
         if _SAYS.search(sentence):
             said = _SAYS.search(sentence)
             end = said.start() if said else len(sentence)
-            out += _WORD.findall(sentence[:end].replace("-", " "))
+            out += _WORD.findall(_ASIDE.sub(" ", sentence[:end].replace("-", " ")))
     return out
 
 

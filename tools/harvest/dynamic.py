@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _RENAMES = re.compile(r"(deprecat|rename|replace).*(kwarg|arg|param)", re.IGNORECASE)
+_ALIASES = re.compile(r"alias|legacy|renamed|moved", re.IGNORECASE)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -28,8 +29,14 @@ def apply(tree: ast.Module, text: str, facts: FileFacts) -> None:
         _exported(tree, facts)
     if "import_structure" in text:
         _lazy(tree, facts)
+    if "define_import_structure(" in text:
+        facts.siblings = True
     if "sys.modules" in text:
         _registered(tree, facts)
+        _made(tree, text, facts)
+    if "class _LazyModule" in text:
+        facts.suffixes = _suffixes(tree)
+    facts.is_lazy = "_LazyModule(" in text and "sys.modules[__name__] =" in text
     if "globals()" in text or "vars()" in text or "locals()" in text:
         _globals(tree, facts)
     if "setattr(" in text and "sys.modules[__name__]" in text:
@@ -50,14 +57,27 @@ def _opened(facts: FileFacts, reason: str, *, hard: bool) -> None:
 def _exported(tree: ast.Module, facts: FileFacts) -> None:
     names: list[str] = []
     sure = True
-    for node in tree.body:
+    for node in _at_import(tree.body):
+        value: ast.expr | None = None
         if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if any(isinstance(one, ast.Name) and one.id == "__all__" for one in targets):
-                if isinstance(node.value, (ast.List, ast.Tuple)):
-                    names += [one.value for one in node.value.elts if isinstance(one, ast.Constant)]
-                else:
-                    sure = False
+            if not any(isinstance(one, ast.Name) and one.id == "__all__" for one in targets):
+                continue
+            value = node.value
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            method = dotted(node.value.func)
+            if not method.startswith("__all__.") or not node.value.args:
+                continue
+            value = node.value.args[0]
+            if method == "__all__.append":
+                value = ast.List([value])
+        else:
+            continue
+        if isinstance(value, (ast.List, ast.Tuple)):
+            names += [one.value for one in value.elts if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+            sure = sure and all(isinstance(one, ast.Constant) for one in value.elts)
+        else:
+            sure = False
     facts.exported = sorted(set(names)) if names and sure else None
 
 
@@ -68,9 +88,7 @@ def _lazy(tree: ast.Module, facts: FileFacts) -> None:
         value: ast.expr | None = None
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
             target, value = node.targets[0], node.value
-        elif isinstance(node, ast.AnnAssign):
-            target, value = node.target, node.value
-        elif isinstance(node, ast.AugAssign):
+        elif isinstance(node, ast.AnnAssign) or isinstance(node, ast.AugAssign):
             target, value = node.target, node.value
         elif (
             isinstance(node, ast.Call)
@@ -79,7 +97,7 @@ def _lazy(tree: ast.Module, facts: FileFacts) -> None:
         ):
             target, value = node.func.value, node.args[0] if node.args else None
         if isinstance(target, ast.Name) and target.id == "_import_structure" and isinstance(value, ast.Dict):
-            for key, names in zip(value.keys, value.values):
+            for key, names in zip(value.keys, value.values, strict=True):
                 if isinstance(key, ast.Constant) and isinstance(key.value, str):
                     _add_lazy(facts, key.value, names)
         elif (
@@ -101,21 +119,129 @@ def _add_lazy(facts: FileFacts, module: str, names: ast.expr | None) -> None:
 
 
 def _registered(tree: ast.Module, facts: FileFacts) -> None:
-    for node in walk(tree):
-        targets = node.targets if isinstance(node, ast.Assign) else ()
-        for target in targets:
-            if isinstance(target, ast.Subscript) and dotted(target.value) == "sys.modules":
-                key = target.slice
-                if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                    facts.registered.append(key.value)
-                elif isinstance(key, ast.Name) and key.id == "__name__":
-                    lazy = isinstance(node, ast.Assign) and "_LazyModule" in ast.unparse(node.value)
-                    if not lazy:
-                        _opened(facts, "puts another module in its place", hard=True)
-                else:
-                    facts.inner = True
-        if isinstance(node, ast.Call) and dotted(node.func) in ("sys.modules.update", "sys.modules.setdefault"):
-            facts.inner = True
+    """Writes to ``sys.modules`` when the module is imported; what a function registers later is not counted."""
+    for node in _at_import(tree.body):
+        keys: list[ast.expr] = []
+        value: ast.expr | None = None
+        if isinstance(node, ast.Assign):
+            value = node.value
+            keys = [
+                one.slice
+                for one in node.targets
+                if isinstance(one, ast.Subscript) and dotted(one.value) == "sys.modules"
+            ]
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            name = dotted(node.value.func)
+            if name == "sys.modules.setdefault":
+                keys = node.value.args[:1]
+            elif name == "sys.modules.update":
+                facts.inner = True
+        for key in keys:
+            if isinstance(key, ast.Name) and key.id == "__name__":
+                if value is not None and "_LazyModule" not in ast.unparse(value):
+                    _replaced(tree, value, facts)
+                continue
+            name = _module_name(key)
+            if name.endswith("*"):
+                facts.inner = facts.inner or name == "*"
+            else:
+                facts.registered.append(name)
+
+
+def _made(tree: ast.Module, text: str, facts: FileFacts) -> None:
+    """Modules that local functions register, or that an import hook serves, as patterns with one ``*``."""
+    makers = {
+        one.name
+        for one in tree.body + [inner for part in tree.body for inner in getattr(part, "orelse", [])]
+        if isinstance(one, ast.FunctionDef)
+        and one.args.args
+        and f"sys.modules[{one.args.args[0].arg}] =" in ast.unparse(one)
+    }
+    for one in _at_import(tree.body):
+        if (
+            isinstance(one, ast.Expr)
+            and isinstance(one.value, ast.Call)
+            and dotted(one.value.func) in makers
+            and one.value.args
+        ):
+            facts.made.append(_pattern(one.value.args[0]))
+    if "sys.meta_path." in text:
+        for one in _at_import(tree.body):
+            if (
+                isinstance(one, ast.Assign)
+                and isinstance(one.value, ast.Dict)
+                and _ALIASES.search(dotted(one.targets[0]))
+            ):
+                facts.made += [f"{{}}.{key.value}" for key in one.value.keys if isinstance(key, ast.Constant)]
+            elif (
+                isinstance(one, ast.Assign)
+                and isinstance(one.value, ast.Call)
+                and dotted(one.value.func) == "re.compile"
+            ):
+                facts.made += [f"{{}}.*{word}" for word in re.findall(r"\)(_[a-z]+)", ast.unparse(one.value))]
+    facts.made = sorted({one for one in facts.made if one != "*"})
+
+
+def _pattern(key: ast.expr) -> str:
+    """A module name with ``{}`` for the module's own, and one ``*`` for all between the first and the last unreadable part."""
+    if isinstance(key, ast.JoinedStr):
+        parts = [_module_name(part.value if isinstance(part, ast.FormattedValue) else part) for part in key.values]
+        if "*" in parts:
+            first, last = parts.index("*"), len(parts) - parts[::-1].index("*")
+            return "".join([*parts[:first], "*", *parts[last:]])
+    return _module_name(key)
+
+
+def _suffixes(tree: ast.Module) -> list[str]:
+    """Ends of names for which a lazy module class finds something else than what its structure lists."""
+    out: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and node.name.endswith("LazyModule"):
+            for one in walk(node):
+                if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute) and one.func.attr == "endswith":
+                    out.update(a.value for a in one.args if isinstance(a, ast.Constant) and isinstance(a.value, str))
+    return sorted(out)
+
+
+def _replaced(tree: ast.Module, value: ast.expr, facts: FileFacts) -> None:
+    """``sys.modules[__name__] = Proxy(sys.modules[__name__])`` adds the names of a class of the file; anything else adds what it likes."""
+    classes = {one.name for one in tree.body if isinstance(one, ast.ClassDef)}
+    proxy = dotted(value.func) if isinstance(value, ast.Call) else ""
+    known = proxy in classes and isinstance(value, ast.Call) and "sys.modules[__name__]" in map(ast.unparse, value.args)
+    if known:
+        facts.copies.append(proxy)
+    _opened(facts, "puts another module in its place", hard=not known)
+
+
+def _at_import(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    for one in body:
+        if isinstance(one, (*_FUNCTIONS, ast.ClassDef)):
+            continue
+        yield one
+        for name in ("body", "orelse", "finalbody"):
+            yield from _at_import(getattr(one, name, []))
+        for handler in getattr(one, "handlers", ()):
+            yield from _at_import(handler.body)
+
+
+def _module_name(key: ast.expr) -> str:
+    """A key of ``sys.modules`` with ``{}`` for the module's own name; it ends with ``*`` where that is all that can be read."""
+    if isinstance(key, ast.Constant) and isinstance(key.value, str):
+        return key.value
+    if isinstance(key, ast.BinOp) and isinstance(key.op, ast.Add):
+        left, right = _module_name(key.left), _module_name(key.right)
+        return left if left.endswith("*") else left + right
+    if isinstance(key, ast.Name) and key.id == "__name__":
+        return "{}"
+    if isinstance(key, ast.JoinedStr):
+        text = ""
+        for part in key.values:
+            piece = _module_name(part.value if isinstance(part, ast.FormattedValue) else part)
+            text += piece
+            if piece.endswith("*"):
+                return text
+        return text
+    return "*"
 
 
 def _globals(tree: ast.Module, facts: FileFacts) -> None:
@@ -215,20 +341,26 @@ def _literals(node: ast.expr) -> list[str] | None:
     return None
 
 
-def _guarded(body: list[ast.stmt], name: str) -> bool:
-    """Whether a function returns only where it has compared the name with something."""
+def _guarded(body: list[ast.stmt], *names: str) -> bool:
+    """Whether a function returns only where it has compared the name, or what it looked up for it, with something."""
     for statement in body:
+        if isinstance(statement, ast.Assign) and _mentions(statement.value, names):
+            names = (*names, *(one.id for one in statement.targets if isinstance(one, ast.Name)))
         if isinstance(statement, ast.Return):
             return False
         if isinstance(statement, ast.If):
-            tested = any(isinstance(one, ast.Name) and one.id == name for one in walk(statement.test))
-            if not (tested or _guarded(statement.body, name)) or not _guarded(statement.orelse, name):
+            tested = _mentions(statement.test, names)
+            if not (tested or _guarded(statement.body, *names)) or not _guarded(statement.orelse, *names):
                 return False
         elif isinstance(statement, (ast.Try, ast.With, ast.For, ast.While)):
             inner = [*statement.body, *getattr(statement, "orelse", ())]
-            if not _guarded(inner, name):
+            if not _guarded(inner, *names):
                 return False
     return True
+
+
+def _mentions(node: ast.AST, names: tuple[str, ...]) -> bool:
+    return any(isinstance(one, ast.Name) and one.id in names for one in walk(node))
 
 
 def _words(tree: ast.Module) -> set[str]:
@@ -326,11 +458,16 @@ def _forwards(node: ast.FunctionDef | ast.AsyncFunctionDef, functions: set[str])
     return handed and not changed
 
 
+def renames(decorator: ast.expr) -> bool:
+    """Whether a decorator goes by a name that says it renames keywords."""
+    return isinstance(decorator, ast.Call) and bool(_RENAMES.search(dotted(decorator.func).rpartition(".")[2]))
+
+
 def renamed_keywords(decorators: list[ast.expr]) -> dict[str, str]:
     """Keywords that a decorator still takes although the parameters have lost them, with what is said of them."""
     out: dict[str, Any] = {}
     for one in decorators:
-        if isinstance(one, ast.Call) and _RENAMES.search(dotted(one.func).rpartition(".")[2]):
+        if isinstance(one, ast.Call) and renames(one):
             texts = {keyword.arg: keyword.value for keyword in one.keywords}
             old = one.args[0] if one.args else texts.get("old_name")
             new = texts.get("new_name") or (

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import builtins
 import sys
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 from packages import COVERED_TOPS, Package
@@ -12,14 +15,17 @@ from sources import SourceFile
 Rows = dict[str, dict[str, Any]]
 
 TRANSPARENT = frozenset(
-    "no_grad inference_mode enable_grad contextmanager asynccontextmanager wraps lru_cache cache abstractmethod deprecated final "
-    "override runtime_checkable total_ordering unique no_type_check ignore unused export compatibility disable _disable_dynamo "
-    "abstractclassmethod skip_init set_module dataclass_transform requires_backends add_start_docstrings "
-    "add_start_docstrings_to_model_forward replace_return_docstrings add_code_sample_docstrings add_end_docstrings auto_docstring "
-    "staticmethod classmethod overload rank_zero_only experimental_api nvtx instrument_w_nvtx wrap requires register "
-    "torch_required is_flaky beartype typechecked on_main_process _copy_docstring_and_deprecators record_function "
-    "override_to_local_node internal_api experimental_cls experimental_func deprecate_inference_params jit_fuser nvtx_decorator "
-    "python_2_unicode_compatible allow_in_graph disallow_in_graph _beta implements".split()
+    """
+    _beta _copy_docstring_and_deprecators _disable_dynamo abstractclassmethod abstractmethod
+    add_code_sample_docstrings add_end_docstrings add_start_docstrings add_start_docstrings_to_model_forward
+    allow_in_graph asynccontextmanager auto_docstring beartype cache classmethod compatibility contextmanager
+    dataclass_transform deprecate_inference_params deprecated disable disallow_in_graph enable_grad
+    experimental_api experimental_cls experimental_func export final ignore implements inference_mode
+    instrument_w_nvtx internal_api is_flaky jit_fuser lru_cache no_grad no_type_check nvtx nvtx_decorator
+    on_main_process overload override override_to_local_node python_2_unicode_compatible rank_zero_only
+    record_function register replace_return_docstrings requires requires_backends runtime_checkable
+    set_module skip_init staticmethod torch_required total_ordering typechecked unique unused wrap wraps
+    """.split()  # noqa: SIM905
 )
 """Last names of decorators that leave the parameters as they are, where the decorator itself is not in the package."""
 
@@ -34,6 +40,15 @@ BARE_BASES = frozenset(
     }
 )
 PLAIN_METACLASSES = frozenset({"abc:ABCMeta", "enum:EnumMeta", "builtins:type", "enum:EnumType"})
+
+COMMON = frozenset(
+    """
+    abc argparse ast asyncio collections concurrent contextlib copy csv ctypes dataclasses datetime enum functools gc glob importlib
+    inspect io itertools json logging math np numpy operator os pathlib pickle platform random re shutil signal socket string
+    subprocess sys tempfile textwrap threading time torch tqdm traceback types typing typing_extensions uuid warnings weakref yaml
+    """.split()  # noqa: SIM905
+)
+"""Imported modules that no package defines something else for; rows for them would say nothing."""
 
 _DEEPEST = 12
 
@@ -50,6 +65,9 @@ class Linker:
         self._hard: dict[str, str] = {}
         self._extra: dict[str, dict[str, Definition]] = {}
         self._extra_members: dict[str, Definition] = {}
+
+        self._suffixes = sorted({one for found in self._code.values() for one in found.suffixes})
+        self._made = sorted({one.replace("{}", name) for name, found in self._code.items() for one in found.made})
 
     @property
     def modules(self) -> set[str]:
@@ -82,7 +100,7 @@ class Linker:
         facts = self._code.get(module)
         row: dict[str, Any] = {}
         if facts is None:
-            row = {"open": "stub", "stub": True}
+            row = {} if module in self._package.complete_stubs else {"open": "stub", "stub": True}
         elif facts.open or module in self._hard:
             row = {"open": facts.open or self._hard[module]}
             if facts.hard or module in self._hard:
@@ -93,8 +111,13 @@ class Linker:
                         out[f"{module}:{word}"] = {"k": "t"}
         if facts is not None and facts.inner:
             row["inner"] = True
+        if facts is not None and facts.is_lazy and self._suffixes:
+            row["ends"] = self._suffixes
+        if module in self._package.tops and self._made:
+            row["made"] = self._made
         out[module] = row
-        for name in facts.registered if facts else ():
+        for written in facts.registered if facts else ():
+            name = written.replace("{}", module)
             if name.partition(".")[0] in self._package.tops and name not in self.modules:
                 out[name] = {"open": "made at run time", "hard": True}
 
@@ -134,13 +157,20 @@ class Linker:
                         continue
                 if given:
                     bound[name] = given
-            for level, star in one.stars:
+            for level, star, tried in one.stars:
                 source = self._absolute(module, level, star)
-                self._star(module, source, bound, (*chain, module))
+                own = source.partition(".")[0] in self._package.tops or (
+                    facts is not None and bool(facts.lazy or facts.siblings)
+                )
+                if source in self.modules or not (tried and own):
+                    self._star(module, source, bound, (*chain, module))
         if facts is not None:
             for submodule, names in facts.lazy.items():
                 for name in names:
                     bound.setdefault(name, [(module, {"k": "m", "l": 1, "m": submodule, "n": name})])
+            for sibling in self._siblings(module) if facts.siblings else ():
+                for name in self._code[sibling].exported or ():
+                    bound.setdefault(name, [(module, {"k": "m", "l": 0, "m": sibling, "n": name})])
             for copied in facts.copies:
                 self._copy(module, copied, bound, (*chain, module))
         for name, definition in self._extra.get(module, {}).items():
@@ -149,11 +179,17 @@ class Linker:
             self._bound[module] = bound
         return bound
 
+    def _siblings(self, module: str) -> list[str]:
+        return [one for one in self._code if one.startswith(f"{module}.") and one.count(".") <= module.count(".") + 1]
+
     def _star(self, module: str, source: str, bound: dict[str, Any], chain: tuple[str, ...]) -> None:
         if source.rpartition(".")[2].startswith("dummy_") or source in chain:
             return
         if source not in self.modules:
-            if source.partition(".")[0] not in sys.stdlib_module_names:
+            if source.partition(".")[0] in sys.stdlib_module_names:
+                for name in _exports(source):
+                    bound.setdefault(name, [(module, {"k": "m", "l": 0, "m": source, "n": name})])
+            else:
                 self._hard[module] = f"star import of {source}"
             return
         names = self._names(source, chain)
@@ -163,6 +199,13 @@ class Linker:
         for name, found in names.items():
             if name in facts.exported if facts.exported is not None else not name.startswith("_"):
                 self._imported(bound, name, source, found)
+        if facts.exported is None:  # submodules that the source imports from are names of it
+            for definitions in facts.names.values():
+                for one in definitions:
+                    inner = self._absolute(source, one["l"], one["m"]) if one["k"] == "m" else ""
+                    name = inner.removeprefix(f"{source}.")
+                    if inner in self.modules and name != inner and "." not in name and not name.startswith("_"):
+                        bound.setdefault(name, [(module, {"k": "m", "l": 0, "m": inner, "n": None})])
 
     def _copy(self, module: str, copied: str, bound: dict[str, Any], chain: tuple[str, ...]) -> None:
         reached = self._target(module, copied) or ""
@@ -200,8 +243,8 @@ class Linker:
         head, _, rest = path.partition(".")
         found = self._names_for(module).get(head)
         if not found:
-            import builtins
-
+            if f"{module}.{head}" in self.modules:
+                return f"{module}.{head}:{rest}" if rest else f"{module}.{head}"
             return f"builtins:{path}" if hasattr(builtins, head) else None
         place, definition = found[0]
         if definition["k"] == "m":
@@ -224,8 +267,7 @@ class Linker:
         if module in self._bound:
             return self._bound[module]
         facts = self._code.get(module) or self._stubs.get(module)
-        plain = {name: [(module, one) for one in found] for name, found in facts.names.items()} if facts else {}
-        return plain
+        return {name: [(module, one) for one in found] for name, found in facts.names.items()} if facts else {}
 
     def _locate(self, target: str, depth: int = 0) -> tuple[str, str, Definition] | None:
         """The module, qualified name and definition that a target stands for; ``None`` if it is not in the package."""
@@ -283,7 +325,7 @@ class Linker:
                     inner = f"{module}.{name}"
                     return {"k": "a", "to": inner} if inner in self.modules else {"k": "v"}
                 return {"k": "a", "to": target}
-            if kind == "m" and definition["n"] is None:
+            if kind == "m" and definition["n"] is None and (name in COMMON or definition["m"] in COMMON):
                 return None
             return {"k": "a", "to": target} if top in COVERED_TOPS else {"k": "v"}
         if not detailed:
@@ -368,3 +410,10 @@ class Linker:
         for key, definition in self._extra_members.items():
             if key.startswith(f"{module}:"):
                 out.setdefault(key, definition)
+
+
+@cache
+def _exports(module: str) -> tuple[str, ...]:
+    """The public names of a module of the standard library."""
+    loaded = import_module(module)
+    return tuple(getattr(loaded, "__all__", None) or (name for name in vars(loaded) if not name.startswith("_")))

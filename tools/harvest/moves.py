@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from intervals import Spans, as_json
@@ -54,15 +55,17 @@ class _Moves:
     def all(self) -> dict[str, Spans]:
         out: dict[str, Spans] = {}
         for name, places in self._places.items():
-            if name.startswith("_") or not SHORTEST_NAME <= len(name) or not 1 < len(places) <= MOST_PLACES:
+            if name.startswith("_") or not len(name) >= SHORTEST_NAME or not 1 < len(places) <= MOST_PLACES:
                 continue
             for key in places:
-                if self._kind(key) == "v" and self._home(key, self._rows[key][-1][1]) != key:
+                if self._kind(key) not in ("f", "c") and not (
+                    name.isupper() and self._home(key, self._rows[key][-1][1]) == key
+                ):
                     continue
                 spans = [span for gap in self._gaps(key) for span in self._filled(key, gap, places)]
                 if spans:
                     out[f"{key}>"] = _merged(spans)
-        for last, modules in self._modules.items():
+        for modules in self._modules.values():
             if 1 < len(modules) <= MOST_PLACES:
                 for module in modules:
                     spans = [span for gap in self._gaps(module) for span in self._module(module, gap, modules)]
@@ -98,7 +101,7 @@ class _Moves:
             for first, last, _ in self._rows[key]:
                 cuts.update(at for at in (first, last + 1) if gap[0] < at <= gap[1])
         ordered = sorted(cuts)
-        yield from ((first, after - 1) for first, after in zip(ordered, ordered[1:]))
+        yield from ((first, after - 1) for first, after in pairwise(ordered))
 
     def _filled(self, key: str, gap: Span, places: list[str]) -> Iterator[tuple[int, int, str]]:
         others = [one for one in places if one != key]

@@ -18,6 +18,8 @@ class Package:
     tops: tuple[str, ...]
     names_only: str = r"(?!)"
     skipped: str = r"(?!)"
+    complete_stubs: tuple[str, ...] = ()
+    """Stubs of C extensions that are generated from what the extension defines, so that nothing is missing in them."""
     since: str = "0"
     """The first release that is read."""
     sources: tuple[str, ...] = field(default=("",))
@@ -38,6 +40,7 @@ PACKAGES: tuple[Package, ...] = (
     Package(
         "torch",
         since="1.6.0",
+        complete_stubs=("torch._C._VariableFunctions",),
         tops=("torch", "functorch"),
         names_only=(
             r"functorch|torch\.(_C|_?ao|_decomp|_dispatch|_dynamo|_export|_functorch|_guards|_higher_order_ops|_inductor|_lazy"

@@ -31,8 +31,8 @@ class FileFacts:
 
     names: dict[str, list[Definition]] = field(default_factory=dict)
     members: dict[str, list[Definition]] = field(default_factory=dict)
-    stars: list[tuple[int, str]] = field(default_factory=list)
-    """Star imports: level and module."""
+    stars: list[tuple[int, str, bool]] = field(default_factory=list)
+    """Star imports: level, module, and whether a failure is caught."""
     copies: list[str] = field(default_factory=list)
     """Dotted local names whose attributes are copied into the module: ``for x in dir(that): globals()[x] = …``."""
     exported: list[str] | None = None
@@ -47,6 +47,13 @@ class FileFacts:
     """Why names may appear at run time that the source does not define; ``""`` for a closed module."""
     hard: bool = False
     """Of an open module: names may come from other places than the words of its source."""
+    made: list[str] = field(default_factory=list)
+    """Patterns of modules that are made at run time, with ``{}`` for this module."""
+    suffixes: list[str] = field(default_factory=list)
+    """Ends of names that the lazy modules of the package resolve in ways of their own."""
+    is_lazy: bool = False
+    siblings: bool = False
+    """A lazy module with what its submodules export."""
     inner: bool = False
     """Submodules may be made at run time."""
     words: list[str] = field(default_factory=list)
@@ -72,17 +79,18 @@ def read(source: bytes, *, stub: bool = False, shallow: bool = False) -> FileFac
             if not kept:
                 del reader.facts.names[name]
     else:
-        reader.facts.stars += reader.checking_stars
+        reader.facts.stars += [(level, name, True) for level, name, _ in reader.checking_stars]
     return reader.facts
 
 
 class _Reader:
     def __init__(self, stub: bool, shallow: bool) -> None:
         self.facts = FileFacts()
-        self.checking_stars: list[tuple[int, str]] = []
+        self.checking_stars: list[tuple[int, str, bool]] = []
         self._stub = stub
         self._shallow = shallow
         self._classes: list[str] = []
+        self._tries = 0
 
     def block(self, body: list[ast.stmt], *, checking: bool) -> None:
         """The statements of a module, or of a branch in it."""
@@ -101,8 +109,10 @@ class _Reader:
         elif isinstance(node, ast.If):
             self._branches(node, checking)
         elif isinstance(node, (ast.Try, getattr(ast, "TryStar", ast.Try))):
+            self._tries += 1
             for body in (node.body, *(handler.body for handler in node.handlers), node.orelse, node.finalbody):
                 self.block(body, checking=checking)
+            self._tries -= 1
         elif isinstance(node, (ast.With, ast.AsyncWith)):
             for item in node.items:
                 self._targets(item.optional_vars, checking)
@@ -163,7 +173,8 @@ class _Reader:
                     top = alias.name.partition(".")[0]
                     self._bind(top, {"k": "m", "l": 0, "m": top, "n": None}, checking)
             elif alias.name == "*":
-                (self.checking_stars if checking else self.facts.stars).append((node.level, node.module or ""))
+                stars = self.checking_stars if checking else self.facts.stars
+                stars.append((node.level, node.module or "", self._tries > 0))
             elif not (node.module or "").rpartition(".")[2].startswith("dummy_"):
                 self._bind(
                     alias.asname or alias.name,
@@ -204,18 +215,22 @@ class _Reader:
     def _function(self, node: deprecation.Function, *, method: bool) -> Definition:
         if self._shallow:
             return {"k": "f"}
-        decorators = [dotted(one.func if isinstance(one, ast.Call) else one) or "?" for one in node.decorator_list]
+        decorators = [
+            dotted(one.func if isinstance(one, ast.Call) else one) or "?"
+            for one in node.decorator_list
+            if not dynamic.renames(one)
+        ]
         if method and any(_CACHED.match(one) or one.endswith((".setter", ".getter", ".deleter")) for one in decorators):
             found: Definition = {"k": "p"}
         else:
-            static = "staticmethod" in decorators
+            static = "staticmethod" in decorators and node.name != "__new__"
             found = {"k": "f", "p": parameters(node.args, bound=method and not static)}
             hiding = [
                 one for one in decorators if one not in ("staticmethod", "classmethod", "overload", "typing.overload")
             ]
             if hiding:
                 found["d"] = hiding
-            if any(one.rpartition(".")[2] == "overload" for one in decorators):
+            if any(map(_is_overload, decorators)):
                 found["overload"] = True
             elif deprecated := deprecation.of_parameters(node, _names(node.args)):
                 found["depp"] = deprecated
@@ -237,7 +252,7 @@ class _Reader:
             found["meta"] = dotted(meta) or "?"
         decorators = [dotted(one.func if isinstance(one, ast.Call) else one) or "?" for one in node.decorator_list]
         hiding = []
-        for name, one in zip(decorators, node.decorator_list):
+        for name, one in zip(decorators, node.decorator_list, strict=True):
             if name.rpartition(".")[2] in ("dataclass", "attrs", "define") and not name.startswith("pydantic"):
                 found["fields"] = True
                 found["p"] = fields(node, one)
@@ -307,6 +322,10 @@ def _flattened(body: list[ast.stmt]) -> list[ast.stmt]:
         else:
             out.append(one)
     return out
+
+
+def _is_overload(decorator: str) -> bool:
+    return decorator.rpartition(".")[2].lstrip("_") == "overload"
 
 
 def _base(node: ast.expr) -> str:

@@ -15,7 +15,7 @@ def parameters(arguments: ast.arguments, *, bound: bool) -> list[str]:
     defaults: list[ast.expr | None] = [None] * (len(plain) - len(arguments.defaults))
     defaults += arguments.defaults
     out: list[str] = []
-    for position, (one, default) in enumerate(zip(plain, defaults)):
+    for position, (one, default) in enumerate(zip(plain, defaults, strict=True)):
         if not (bound and position == 0):
             out.append(_written(one.arg, default))
         if position + 1 == len(arguments.posonlyargs) and out:
@@ -24,7 +24,9 @@ def parameters(arguments: ast.arguments, *, bound: bool) -> list[str]:
         out.append(f"*{arguments.vararg.arg}")
     elif arguments.kwonlyargs:
         out.append("*")
-    out += [_written(one.arg, default) for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults)]
+    out += [
+        _written(one.arg, default) for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    ]
     if arguments.kwarg:
         out.append(f"**{arguments.kwarg.arg}")
     return out
