@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distlint.judge.selection import SelectionLayer
 from distlint.judge.suggestion import did_you_mean
@@ -12,6 +12,9 @@ from distlint.judge.tomltext import TomlText
 from distlint.model.finding import Severity
 from distlint.model.value import Confidence
 from distlint.settings import FilePattern, IgnoreEntry, Settings, SettingsError, SettingsFile
+
+if TYPE_CHECKING:
+    from packaging.specifiers import SpecifierSet
 
 COMMAND_LINE = "command line"
 
@@ -97,9 +100,28 @@ def _requirements(value: Any) -> str:
             requirement = Requirement(item)
             if requirement.url or requirement.marker:
                 return f"`{item}` has to be a name and versions only, such as `torch==2.4`"
+            if _is_empty(requirement.specifier):
+                return f"`{item}` fits no version at all"
     except InvalidRequirement:
         return f"`{item}` is no requirement such as `torch==2.4`"
     return ""
+
+
+def _is_empty(specifier: SpecifierSet) -> bool:
+    """Whether bounds contradict each other: neither they nor anything between or beside them is left."""
+    from packaging.version import InvalidVersion, Version
+
+    edges: list[Version] = []
+    for one in specifier:
+        try:
+            edges.append(Version(one.version.removesuffix(".*")))
+        except InvalidVersion:
+            return False
+    beside = [Version(f"{edge.base_version}.{number}") for edge in edges for number in (1, 99)]
+    below = [Version("0"), *(Version(str(max(edge.major - 1, 0))) for edge in edges)]
+    above = [Version(str(edge.major + 1)) for edge in edges]
+    candidates = (*edges, *beside, *below, *above)
+    return bool(edges) and not any(specifier.contains(version, prereleases=True) for version in candidates)
 
 
 def _ignores(value: Any) -> str:

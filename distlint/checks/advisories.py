@@ -138,7 +138,7 @@ class _Judge:
         first = places[0]
         is_newest = version == first.versions.newest(self.package)
         pinned = first.versions.is_pinned(self.package)
-        where = ", which the pins allow" if not is_newest else "" if pinned else ", the newest release"
+        where = first.versions.standing(self.package, is_newest=is_newest)
         related = [*first.related]
         spans = dict.fromkeys(place.span for place in places[1:] if place.span != first.span)
         related += [Related(span, "it is used here too") for span in list(spans)[:MAX_PLACES]]

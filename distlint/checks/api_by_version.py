@@ -94,13 +94,8 @@ class Fault:
     is_pinned: bool
     pin: Span | None
     is_at_import: bool = True
-
-    @property
-    def where(self) -> str:
-        """What the message says behind the version."""
-        if not self.is_newest:
-            return ", which the pins allow"
-        return "" if self.is_pinned else ", the newest release"
+    where: str = ""
+    """What the message says behind the version."""
 
 
 @check("api-by-version")
@@ -141,7 +136,8 @@ class _Judge:
             if _order(version).is_prerelease or (index and not pinned):
                 continue
             if entry.lacks(version) is given and self._reach(entry).reached(use.file, use.at, version, errors):
-                return Fault(version, index == 0, pinned, versions.span(entry.package), use.function < 0)
+                where = versions.standing(entry.package, is_newest=index == 0)
+                return Fault(version, index == 0, pinned, versions.span(entry.package), use.function < 0, where)
         return None
 
     def _reach(self, entry: Entry) -> Reach:

@@ -133,13 +133,7 @@ def _finding(
         if flag
         else f"{options.package} {lacking.release} has no {what}"
     )
-    where = (
-        ""
-        if lacking.is_pinned and lacking.is_newest
-        else ", the newest release"
-        if lacking.is_newest
-        else ", which the pins allow"
-    )
+    where = versions.standing(options.package, is_newest=lacking.is_newest)
     return context.finding(
         message + where + (f" ({change})" if change else ""),
         span,

@@ -35,6 +35,7 @@ class Allowed:
     candidates: tuple[Candidate, ...]
     is_pinned: bool
     pin: Span | None
+    is_installed: bool = False
 
     @property
     def ends(self) -> tuple[Candidate, ...]:
@@ -77,7 +78,7 @@ class AllowedReleases:
             for index, version in enumerate(versions)
             if (stands := self._standing(package, version))
         ]
-        return Allowed(package, tuple(candidates), pinned, view.span(package))
+        return Allowed(package, tuple(candidates), pinned, view.span(package), view.is_installed(package))
 
     def _standing(self, package: str, version: str) -> tuple[str, ...]:
         if self._table.covers(package, version):

@@ -89,6 +89,8 @@ def message_of(group: Sequence[Fault], table: Api) -> str:
 
 
 def _where(fault: Fault) -> str:
+    if fault.allowed.is_installed:
+        return ", which is installed"
     if not fault.candidate.is_newest:
         return ", which the pins allow"
     return "" if fault.allowed.is_pinned else ", the newest release"

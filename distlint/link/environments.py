@@ -275,6 +275,14 @@ class VersionView:
         """Whether the version is read from an environment that the user named, not from the project."""
         return self.environments.is_installed(_normalised(package))
 
+    def standing(self, package: str, *, is_newest: bool = True) -> str:
+        """How a release comes to be in use, as messages say it behind the version: ``""`` for the newest pinned one."""
+        if self.is_installed(package):
+            return ", which is installed"
+        if not is_newest:
+            return ", which the pins allow"
+        return "" if self.is_pinned(package) else ", the newest release"
+
     def pins(self, package: str) -> tuple[Pin, ...]:
         """The pins that apply, those first that restrict the version; ``()`` where there is none or an override."""
         return self._resolution(package).pins
