@@ -1,7 +1,7 @@
 """Known defects of the releases in use, told to the code that uses the defective feature.
 
 Parameter ``symptoms``: the symptoms of the advisories that the rule is about. A defect counts for a place where the
-newest release that the place's pins allow has it; where only older ones have it, the finding is a note about the bound.
+newest release that the place's pins allow has it; where only the oldest one has it, the finding is a note about the bound.
 Without a pin the newest release counts. A place in Python counts only where such a release reaches it
 (``link.version_guards``).
 """
@@ -67,9 +67,10 @@ def advisories(context: CheckContext) -> Iterator[Finding]:
 
 def _may_have(advisory: Advisory, versions: VersionView) -> bool:
     """Whether a release that is in use, or that the pins allow, has the defect."""
-    if not versions.is_pinned(advisory.package):
-        return _has(advisory, versions.newest(advisory.package)) is True
-    return any(versions.test(advisory.package, one) is not False for one in advisory.specifiers)
+    ends = {versions.newest(advisory.package)}
+    if versions.is_pinned(advisory.package):
+        ends.add(versions.oldest(advisory.package))
+    return any(_has(advisory, version) for version in ends)
 
 
 def _has(advisory: Advisory, version: str) -> bool | None:
@@ -99,8 +100,8 @@ class _Judge:
         return self.project.reach(self.package)
 
     def findings(self, advisory: Advisory) -> Iterator[Finding]:
-        """One finding for each file that uses the feature with a release that has the defect."""
-        groups: dict[tuple[str, str], list[Place]] = {}
+        """One finding for each pin that brings the defect to places which use the feature: it is mended there."""
+        groups: dict[tuple[Span | None, str], list[Place]] = {}
         for use in advisory.uses:
             if use.beside and not self._occurs(use.beside):
                 continue
@@ -109,36 +110,46 @@ class _Judge:
                 version = self._fault(advisory, place)
                 if version:
                     held = replace(place, confidence=min(place.confidence, most))
-                    groups.setdefault((place.span.file, version), []).append(held)
+                    groups.setdefault((place.versions.span(self.package), version), []).append(held)
         for (_, version), places in groups.items():
             yield self._finding(advisory, version, sorted(places, key=lambda place: place.span))
 
     # Versions ----------------------------------------------------------------------------------------------------
 
     def _fault(self, advisory: Advisory, place: Place) -> str:
-        """The newest release that the pins allow, that has the defect and that reaches the place; ``""`` for none."""
-        from packaging.version import Version
-
+        """The release that has the defect and reaches the place: the newest that the pins allow, or else the oldest."""
         versions = place.versions
         if not all(satisfies(versions, package, wanted) for package, wanted in advisory.requires.items()):
             return ""
-        allowed = versions.allowed(self.package)
-        if not versions.is_pinned(self.package):
-            allowed = allowed[-1:]
-        elif not any(versions.test(self.package, one) is not False for one in advisory.specifiers):
-            return ""
-        for version in reversed(allowed):
-            if Version(version).is_prerelease or not _has(advisory, version):
-                continue
-            if place.at is None or self.reach.reached(place.span.file, place.at, version, None):
+        newest = versions.newest(self.package)
+        for version in (newest, self._bound(versions)):
+            if self._is_concerned(advisory, place, version):
                 return version
         return ""
+
+    def _bound(self, versions: VersionView) -> str:
+        """The oldest release that the pins allow, where they name a lower bound; ``""`` where they don't."""
+        named = any(sign in pin.specifier for pin in versions.pins(self.package) for sign in (">", "~", "^"))
+        return versions.oldest(self.package) if named and versions.is_pinned(self.package) else ""
+
+    def _is_concerned(self, advisory: Advisory, place: Place, version: str) -> bool:
+        from packaging.version import Version
+
+        if not version or Version(version).is_prerelease or not _has(advisory, version):
+            return False
+        if any(name == self.package for name, _ in place.versions.caps):
+            # a fork has what the original had when it left, which may be any release up to the cap
+            if not any(place.versions.test(self.package, one) for one in advisory.specifiers):
+                return False
+        return place.at is None or self.reach.reached(place.span.file, place.at, version, None) is True
 
     def _finding(self, advisory: Advisory, version: str, places: list[Place]) -> Finding:
         first = places[0]
         is_newest = version == first.versions.newest(self.package)
         pinned = first.versions.is_pinned(self.package)
-        where = first.versions.standing(self.package, is_newest=is_newest)
+        where = ", the oldest that the pins allow"
+        if is_newest:
+            where = first.versions.standing(self.package, is_newest=True)
         related = [*first.related]
         spans = dict.fromkeys(place.span for place in places[1:] if place.span != first.span)
         related += [Related(span, "it is used here too") for span in list(spans)[:MAX_PLACES]]

@@ -158,11 +158,26 @@ def test_a_release_without_the_defect_is_not_told(make_project: MakeProject, adv
 # How --------------------------------------------------------------------------------------------------------------
 
 
-def test_an_older_release_that_the_pins_allow_is_a_note(make_project: MakeProject) -> None:
-    (found,) = told(make_project, CASES["DLA-2026-0016"]["uses"], "deepspeed>=0.17,<0.18.9\n")
+def test_the_oldest_release_that_the_pins_allow_is_a_note(make_project: MakeProject) -> None:
+    (found,) = told(make_project, CASES["DLA-2026-0016"]["uses"], "deepspeed>=0.18.1,<0.18.9\n")
     assert found.severity is Severity.NOTE
     assert found.plan is None
-    assert "deepspeed 0.18.3, which the pins allow: " in found.message
+    assert "deepspeed 0.18.1, the oldest that the pins allow: " in found.message
+
+
+@pytest.mark.parametrize("pins", ["deepspeed>=0.15\n", "deepspeed<0.18.9\n", "deepspeed\n", "deepspeed!=0.18.0\n", ""])
+def test_releases_that_nobody_installs_are_not_told(make_project: MakeProject, pins: str) -> None:
+    """The defect came after the lower bound and went before the newest release; or there is no bound."""
+    assert not told(make_project, CASES["DLA-2026-0016"]["uses"], pins)
+
+
+def test_many_places_are_one_finding_about_the_pin(make_project: MakeProject) -> None:
+    uses = CASES["DLA-2026-0016"]["uses"]
+    second = {"other/ds.json": uses["ds.json"], "other/train.py": uses["train.py"].replace("ds.json", "other/ds.json")}
+    (found,) = told(make_project, {**uses, **second}, "deepspeed==0.17.0\n")
+    assert {related.span.file for related in found.related} == {"ds.json", "other/ds.json", "requirements.txt"} - {
+        found.span.file
+    }
 
 
 def test_a_test_of_the_version_keeps_the_release_away(make_project: MakeProject) -> None:
