@@ -1,4 +1,4 @@
-"""Writes the rule pages: ``docs/rules/<CODE>.md`` and ``docs/rules/index.md``, from the rule files and their fixtures.
+"""Writes the rule pages: ``docs/rules/<CODE>.md``, ``index.md`` and ``advisories.md``, from the rule files and their fixtures.
 
 Run it after changing a rule; ``--check`` writes nothing and exits with 1 when a page is missing, stale or left over.
 """
@@ -14,7 +14,10 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from distlint.cli.rulebook import all_rules  # noqa: E402
+from distlint.judge.advisories import all_advisories  # noqa: E402
+from distlint.judge.rulebook import rules_folder  # noqa: E402
 from distlint.model.rule import Rule  # noqa: E402
+from distlint.report.advisory_page import list_markdown  # noqa: E402
 from distlint.report.page import page_markdown  # noqa: E402
 
 INDEX_HEAD = """# Rules
@@ -30,7 +33,8 @@ precondition, 4 version incompatibility, 5 communication and concurrency, 6 memo
 def pages(rules: Mapping[str, Rule], fixtures: Path) -> dict[str, str]:
     """File name → text of every page that belongs into the folder."""
     written = {f"{code}.md": page_markdown(rule, fixtures=fixtures) for code, rule in rules.items()}
-    return {**written, "index.md": INDEX_HEAD + "".join(_row(rule) for rule in rules.values())}
+    index = INDEX_HEAD + "".join(_row(rule) for rule in rules.values())
+    return {**written, "index.md": index, "advisories.md": list_markdown(all_advisories(rules_folder()))}
 
 
 def stale(folder: Path, wanted: Mapping[str, str]) -> list[str]:

@@ -20,8 +20,10 @@ from distlint.model.rule import Rule
 def command(code: str, output_format: str) -> None:
     """Explain a rule: what it finds, why it matters, when it stays silent, and how it is mended.
 
-    CODE is a rule's code (DS103) or its name.
+    CODE is a rule's code (DS103) or its name, or the id of an advisory (DLA-2026-0001).
     """
+    if code.count("-") == 2 and _explained(code, output_format):
+        return
     rule = find_rule(code)
     if output_format == "json":
         import json
@@ -32,6 +34,23 @@ def command(code: str, output_format: str) -> None:
 
     bold = wants_color(sys.stdout, os.environ)
     write_out(page_markdown(rule) if output_format == "markdown" else page_text(rule, bold=bold))
+
+
+def _explained(word: str, output_format: str) -> bool:
+    """Shows the advisory with an id, if there is one."""
+    from distlint.judge.advisories import find_advisory
+    from distlint.judge.rulebook import rules_folder
+
+    advisory = find_advisory(rules_folder(), word)
+    if advisory is None:
+        return False
+    if output_format == "json":
+        write_out((rules_folder() / advisory.source).read_text(encoding="utf-8"))
+        return True
+    from distlint.report.advisory_page import advisory_markdown, advisory_text
+
+    write_out(advisory_markdown(advisory) if output_format == "markdown" else advisory_text(advisory))
+    return True
 
 
 def rule_object(rule: Rule) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 One file is one advisory, ``advisories/<package>/<ID>.json`` in the folder of the rules; what a run reads are the
 folders of those packages that it asks for. The part that OSV leaves to a database (``database_specific.distlint``)
-holds the symptom, the effect, a workaround and the uses that bring the defect about; ``docs/advisories.md`` describes it.
+holds the symptom, the effect, a workaround and the uses that bring the defect about; ``docs/rule-files.md`` describes it.
 """
 
 from __future__ import annotations
@@ -141,6 +141,12 @@ def all_advisories(folder: Path) -> tuple[Advisory, ...]:
     """Every advisory below a folder of rules, by id. Raises ``RuleFileError`` for a file that is wrong."""
     found = [one for package in affected_packages(folder) for one in advisories_of(folder, package)]
     return tuple(sorted(found, key=lambda one: one.id))
+
+
+def find_advisory(folder: Path, word: str) -> Advisory | None:
+    """The advisory with an id, in any case. Raises ``RuleFileError`` for a file that is wrong."""
+    wanted = word.strip().upper()
+    return next((one for one in all_advisories(folder) if one.id.upper() == wanted), None)
 
 
 def _read(path: Path, package: str) -> Advisory:

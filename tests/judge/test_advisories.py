@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 import tomli
+from click.testing import CliRunner
 from packaging.version import Version
 
 from distlint.checks.registry import CheckContext, find_check
+from distlint.cli.main import commands
 from distlint.frameworks import subject_kinds
 from distlint.judge.advisories import SYMPTOMS, Advisory, affected_packages, all_advisories, parse_advisory
 from distlint.judge.conditions import compile_condition
@@ -18,6 +20,7 @@ from distlint.judge.registry import SubjectRegistry
 from distlint.judge.rulebook import Rulebook, rules_folder
 from distlint.knowledge.releases import releases
 from distlint.model.finding import Finding, Severity
+from distlint.report.advisory_page import advisory_markdown, list_markdown
 from tests.conftest import MakeProject
 
 Files = dict[str, str]
@@ -244,3 +247,33 @@ def test_a_broken_file_is_an_error_with_its_place(tmp_path: Path) -> None:
     (place / "XY-1.json").write_text('{\n"id": }')
     with pytest.raises(RuleFileError, match="XY-1"):
         all_advisories(tmp_path)
+
+
+# How they are shown -----------------------------------------------------------------------------------------------
+
+
+@every_advisory
+def test_an_advisory_has_a_page(advisory: Advisory) -> None:
+    page = advisory_markdown(advisory)
+    assert advisory.id in page
+    assert all(url in page for _, url in advisory.references)
+    assert f"{advisory.package} " in page
+
+
+def test_the_list_names_all() -> None:
+    page = list_markdown(ADVISORIES.values())
+    assert all(f"rules/{one.source})" in page for one in ADVISORIES.values())
+    assert all((rules_folder() / one.source).is_file() for one in ADVISORIES.values())
+
+
+@pytest.mark.parametrize(
+    ("form", "start"), [("text", "DLA-2026-0001\n"), ("markdown", "# DLA-2026-0001\n"), ("json", "{")]
+)
+def test_the_command_explains_an_advisory(form: str, start: str) -> None:
+    result = CliRunner().invoke(commands, ["rule", "dla-2026-0001", "--output-format", form])
+    assert result.exit_code == 0
+    assert result.stdout.startswith(start)
+
+
+def test_an_unknown_id_is_a_usage_error() -> None:
+    assert CliRunner().invoke(commands, ["rule", "DLA-2026-9999"]).exit_code == 2
