@@ -37,6 +37,10 @@ def arguments_for(run: Evaluation, ref: FunctionRef, call: ir.Call, scope: Scope
     plain = [p for p in parameters if p.kind in ("positional", "normal")]
     for parameter, argument in zip(plain, call.args, strict=False):
         found[parameter.name] = run.value(argument, scope)
+    rest = next((p for p in parameters if p.kind == "var-positional"), None)
+    if rest is not None:
+        more = [run.value(argument, scope) for argument in call.args[len(plain) :]]
+        found[rest.name] = combined(more, lambda *values: tuple(values))
     found.update({k.name: run.value(k.value, scope) for k in call.keywords if k.name})
     return found
 

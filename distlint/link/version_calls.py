@@ -104,6 +104,8 @@ def called(run: Evaluation, call: ir.Call, scope: Scope) -> Any:
         return OTHER
     if type(func) is ir.Name and last in _CONVERTERS and arguments:
         return combined(arguments, _CONVERTERS[last])
+    if last == "dict" and type(func) is ir.Name and not call.args and all(k.name for k in call.keywords):
+        return {k.name: run.value(k.value, scope) for k in call.keywords}
     if last == "map" and len(call.args) == 2:
         return _mapped(run, call, arguments[1], scope)
     return _method(run, call, last, written, arguments, scope)

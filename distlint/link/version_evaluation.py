@@ -315,17 +315,33 @@ class Evaluation:
                 return self.variable(scope.file, around, expr.id, at, scope)
             parameter = next((one for one in function.parameters if one.name == expr.id), None)
             if parameter is not None:
-                default = (
-                    OTHER
-                    if parameter.default is None
-                    else self.value(parameter.default, Scope(scope.file, -1, depth=scope.depth))
-                )
-                return PROBE if default is PROBE or self.names.is_probe(expr.id) else OTHER
+                return self._parameter(FunctionRef(scope.file, around), parameter, scope)
             around = function.parent
         known = bindings_of(self.project, scope.file, -1).get(expr.id, ())
         if any(binding.kind == "value" for binding in known):
             return self.variable(scope.file, -1, expr.id, expr.at if scope.function < 0 else 0, scope)
         return ABSENT
+
+    def _parameter(self, ref: FunctionRef, parameter: ir.Parameter, scope: Scope) -> Any:
+        """What a parameter is where the calls are not known: its default where none of them gives another value."""
+        named = PROBE if self.names.is_probe(parameter.name) else OTHER
+        if parameter.default is None:
+            return named
+        before = self.tests.touched
+        default = self.value(parameter.default, Scope(ref.file, -1, depth=scope.depth))
+        if not is_known(default):
+            return PROBE if default is PROBE else named
+        if self.tests.touched == before:
+            return named
+        function = self.project.function(ref)
+        place = function.parameters.index(parameter)
+        sites = self.project.reachers.sites_of(ref)
+        given = any(
+            len(call.args) + (function.owner >= 0) > place
+            or any(k.name in (None, parameter.name) for k in call.keywords)
+            for call in (site.site.call for site in sites)
+        )
+        return PROBE if given else default
 
     def variable(self, file: str, function: int, name: str, at: ir.Position, scope: Scope) -> Any:
         """What a variable is, as far as all its assignments tell: those that this release gets to, the last sure one first."""

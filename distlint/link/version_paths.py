@@ -233,8 +233,19 @@ def _inside(expr: ir.Expr, start: int, end: int) -> Iterator[Condition]:
         elif kind is ir.Comprehension and _contains(expr.element.at, start, end):  # type: ignore[union-attr]
             for _, _, tests in expr.generators:  # type: ignore[union-attr]
                 yield from (Test(test, True) for test in tests)
+        elif kind is ir.Subscript and type(expr.base) is ir.DictDisplay:  # type: ignore[union-attr]
+            yield from _chosen(expr, start, end)  # type: ignore[arg-type]
         parts = [expr.body] if kind is ir.Lambda else children(expr)  # type: ignore[union-attr]
         inner = next((part for part in parts if _contains(part.at, start, end)), None)
         if inner is None:
             return
         expr = inner
+
+
+def _chosen(expr: ir.Subscript, start: int, end: int) -> Iterator[Condition]:
+    """For a place in a lambda of ``{key: lambda: ..., ...}[choice]``: that the choice is its key."""
+    display = expr.base
+    if type(display) is ir.DictDisplay:
+        for key, value in zip(display.keys, display.values, strict=True):
+            if key is not None and type(value) is ir.Lambda and _contains(value.at, start, end):
+                yield Test(ir.Operation(("==",), (expr.index, key), key.at), True)
