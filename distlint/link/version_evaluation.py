@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from distlint.link.version_tests import VersionTests
 
 MAX_DEPTH = 40
-MAX_STEPS = 3000
+MAX_STEPS = 600
 """Expressions that are evaluated for one test."""
 
 _SETTINGS = frozenset(
@@ -488,6 +488,26 @@ class Evaluation:
 
     def _member(self, owner: ClassRef, name: str, scope: Scope) -> Any:
         """What an attribute of a project class is set to in its body or by its methods; ``ABSENT`` if nothing is seen."""
+        key = (owner, name)
+        active = (owner.file, owner.index, f".{name}")
+        known = self.tests.members
+        for at in (key, (key, self.variant)):
+            if at in known:
+                if at is not key:
+                    self.tests.touched += 1
+                    self.asked_text = True
+                return known[at]
+        if active in self.active:
+            return OTHER
+        self.active.add(active)
+        before, others = self.tests.touched, self.asked_others
+        found = self._find_member(owner, name, scope)
+        self.active.discard(active)
+        if self.asked_others is others:
+            known[key if self.tests.touched == before else (key, self.variant)] = found
+        return found
+
+    def _find_member(self, owner: ClassRef, name: str, scope: Scope) -> Any:
         for one in self.project.modules.ancestry(owner):
             definition = self.project.class_(one)
             values = [

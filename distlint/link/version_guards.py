@@ -7,7 +7,7 @@ where they can be; where they can't, the place is *guarded* and nothing may be s
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.link.callers import MAX_CANDIDATES
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 MAX_LEVELS = 2
 """Callers of callers are asked, not more."""
+
+MAX_METHODS = 10
+"""A method with more calls under its name than this is not followed: which of them mean it is costly to tell."""
 
 _RUNNERS = frozenset({"main", "train", "run", "cli", "app", "launch", "worker", "main_worker", "run_training", "_main"})
 """Functions that are the program: what is caught around their calls ends it all the same."""
@@ -188,7 +191,7 @@ class Reach:
         if name.startswith("__") and name.endswith("__") and name != "__init__":
             return True
         named = self._reachers.sites_of(ref)
-        if not named or len(named) > MAX_CANDIDATES:
+        if not named or len(named) > self._most_sites(ref):
             return True if named else self._referred(ref, version, level)
         # Only where one of the calls by this name is in doubt it matters which of them mean this function.
         doubtful = [site for site in named if self._call_reached(site.file, site.site, version, level) is not True]
@@ -204,6 +207,9 @@ class Reach:
         if True not in answers:
             answers.append(self._referred(ref, version, level) if self._reachers.references_to(ref) else False)
         return _any(answers) if own else True
+
+    def _most_sites(self, ref: FunctionRef) -> int:
+        return MAX_METHODS if self._project.function(ref).owner >= 0 else MAX_CANDIDATES
 
     def _call_reached(self, file: str, site: ir.Site, version: str, level: int) -> bool | None:
         return self._reached(Place(file, site.call.at, site.function), version, level + 1)
@@ -269,15 +275,15 @@ class Reach:
         else:
             ref = FunctionRef(file, function)
             named = self._reachers.sites_of(ref)
-            if not named or len(named) > MAX_CANDIDATES or self._project.function(ref).name in _RUNNERS:
+            if not named or len(named) > self._most_sites(ref) or self._project.function(ref).name in _RUNNERS:
                 return False
             catching = {
                 (site.file, site.site.call.at)
                 for site in named
                 if self._is_caught(Place(site.file, site.site.call.at, site.site.function), errors, level + 1)
             }
-            if not catching:
-                return False
+            if len(catching) == len(named) or not catching or self._project.function(ref).owner >= 0:
+                return len(catching) == len(named)
             own = [(caller.file, caller.site.call.at) for caller in self._project.callers(ref)]
             return bool(own) and catching.issuperset(own)
         return bool(places) and all(self._is_caught(place, errors, level + 1) for place in places)
@@ -287,10 +293,3 @@ def _any(answers: Sequence[bool | None]) -> bool | None:
     if True in answers:
         return True
     return None if None in answers else False
-
-
-def functions_around(module: ir.Module, function: int) -> Iterator[int]:
-    """A function and those around it, inner ones first."""
-    while function >= 0:
-        yield function
-        function = module.functions[function].parent

@@ -44,6 +44,8 @@ class VersionTests:
         """Grows whenever an answer depends on the release: what leaves it as it is holds for all of them."""
         self._always: dict[Any, Any] = {}
         self._known: dict[Any, Any] = {}
+        self.members: dict[Any, Any] = {}
+        """The attributes of project classes that were evaluated, for all releases or for one form of one."""
         self._variants: dict[str, tuple[Variant, ...]] = {}
         since = version_objects_since(package)
         self._objects_since = parsed(since) if since else None
