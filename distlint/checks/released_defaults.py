@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from distlint.link.library_mentions import Mention
 
 
+MAX_PLACES = 8
+"""Further calls in a file that are shown with the first."""
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """One row of ``changes``.
@@ -26,7 +30,8 @@ class Change:
     ``names`` are the spellings of the callable; ``parameter`` meant ``before`` where it was left out, and means
     ``after`` since the release ``since``. ``why`` says what hangs on it. ``always`` says that a pin to a release with
     the new meaning alone is worth a word; else only pins that allow both are. Where the result goes straight into a
-    call of one of ``into``, the new meaning is right, and it is not. ``supply`` is what says the old meaning.
+    call of one of ``into``, either meaning does; ``mild`` says that it does so as a rule: then it is a note at most.
+    ``supply`` is what says the old meaning.
     """
 
     names: tuple[str, ...]
@@ -36,6 +41,7 @@ class Change:
     after: str
     why: str
     always: bool = False
+    mild: bool = False
     into: tuple[str, ...] = ()
     supply: str = ""
 
@@ -53,47 +59,75 @@ def changed_defaults(context: CheckContext, faults: Faults) -> Iterator[Finding]
         change = Change.parse(row)
         for name in change.names:
             by_name.setdefault(name, []).append(change)
+    groups: dict[tuple[str, str, str], list[_Left]] = {}
     for mention in faults.calls():
         for change in by_name.get(mention.name, ()) if len(mention.meanings) == 1 else ():
-            found = _judged(context, faults, mention, change)
-            if found is not None:
-                yield found
+            left = _left_out(faults, mention, change)
+            if left is not None:
+                groups.setdefault((mention.file, mention.name, change.parameter), []).append(left)
+    for group in groups.values():
+        yield _finding(context, max(group, key=lambda left: left.severity(context)), group)
 
 
-def _judged(context: CheckContext, faults: Faults, mention: Mention, change: Change) -> Finding | None:
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """A call that leaves a parameter to its default; ``old`` says that releases with the old meaning are allowed."""
+
+    mention: Mention
+    change: Change
+    allowed: Allowed
+    old: bool
+    mild: bool
+
+    def severity(self, context: CheckContext) -> Severity:
+        severity: Severity = context.rule.severity
+        return severity if self.old and not self.mild else min(severity, Severity.NOTE)
+
+
+def _left_out(faults: Faults, mention: Mention, change: Change) -> _Left | None:
     package = faults.packages[mention.name.partition(".")[0]]
     allowed = faults.releases.of(package, mention.file)
     if not allowed.candidates or not allowed.is_pinned or _is_given(faults, mention, change, allowed):
         return None
-    newest, oldest = allowed.candidates[0], allowed.candidates[-1]
+    newest = allowed.candidates[0]
     if not _has(newest, change):
         return None
     old = [candidate for candidate in allowed.candidates if not _has(candidate, change)]
-    if not old and (not change.always or _goes_into(faults, mention, change.into)):
+    mild = change.mild or _goes_into(faults, mention, change.into)
+    if not old and (not change.always or mild):
         return None
-    sides = [newest, *old[:1]]
-    if not all(faults.reached(mention, package, side.version, frozenset()) for side in sides):
+    if not all(faults.reached(mention, package, one.version, frozenset()) for one in (newest, *old[:1])):
         return None
-    related = [Related(allowed.pin, f"`{package}` is required here")] if allowed.pin is not None else []
-    span = f"the pins allow {package} {oldest.version} to {newest.version}" if old else f"{package} {newest.version}"
+    return _Left(mention, change, allowed, bool(old), mild)
+
+
+def _finding(context: CheckContext, left: _Left, group: list[_Left]) -> Finding:
+    mention, change, allowed = left.mention, left.change, left.allowed
+    package, newest, oldest = allowed.package, allowed.candidates[0], allowed.candidates[-1]
+    related = [
+        Related(other.mention.span, "and here") for other in group[: MAX_PLACES + 1] if other.mention is not mention
+    ]
+    if allowed.pin is not None:
+        related.append(Related(allowed.pin, f"`{package}` is required here"))
+    pins = (
+        f"the pins allow {package} {oldest.version} to {newest.version}" if left.old else f"{package} {newest.version}"
+    )
     message = (
         f"`{change.parameter}` of `{mention.name}` is left out: it means `{change.after}` since {package} "
-        f"{change.since}, `{change.before}` before; {span}"
+        f"{change.since}, `{change.before}` before; {pins}"
     )
     plan = None
     if change.supply:
         arguments = {"name": change.parameter, "text": change.supply}
-        plan = context.plan(Operation("set-argument", mention.span, arguments))
-    severity = context.rule.severity if old else min(context.rule.severity, Severity.NOTE)
-    words = [word for word in (change.why, context.rule.help) if word]
+        plan = context.plan(*(Operation("set-argument", one.mention.span, arguments) for one in group))
     return context.finding(
         message,
         mention.span,
         related=related,
         confidence=Confidence.LIKELY,
-        severity=severity,
+        severity=left.severity(context),
         plan=plan,
-        help="; ".join(words),
+        help="; ".join(word for word in (change.why, context.rule.help) if word),
         symbol=f"{mention.name}({change.parameter})",
     )
 
