@@ -15,6 +15,7 @@ from distlint.checks.released_defaults import changed_defaults
 from distlint.checks.released_faults import Fault, Faults, faults_of
 from distlint.checks.released_rows import CuratedRows
 from distlint.checks.released_words import message_of, replacement_of
+from distlint.link.library_uses import is_below
 from distlint.model.finding import Finding, Operation, Related, Safety, Severity
 from distlint.model.value import Confidence
 
@@ -36,8 +37,8 @@ def released_api(context: CheckContext) -> Iterator[Finding]:
     """Uses of a library that some release that the pins allow does not serve.
 
     Parameters: ``packages``, ``about`` (``names``, ``arguments``, ``deprecated`` or ``defaults``), ``required`` for
-    packages of which only those count that a requirement names, and for defaults ``changes``, see
-    ``released_defaults.Change``.
+    packages of which only those count that a requirement names, ``except`` for names of which the table
+    can't tell, or another rule does, and for defaults ``changes``, see ``released_defaults.Change``.
     """
     project: Project = context.project
     faults = faults_of(project)
@@ -50,12 +51,13 @@ def released_api(context: CheckContext) -> Iterator[Finding]:
         return
     rows = CuratedRows.of(context.rules)
     required = context.parameters.get("required", False)
+    excepted = context.parameters.get("except", ())
     found = [
         fault
         for fault in faults.all()
         if fault.package in packages and fault.kind in _KINDS[about] and not rows.tell(fault)
         # What is not required anywhere may come from a checkout, whose release nobody knows.
-        if fault.allowed.pin is not None or not required
+        if (fault.allowed.pin is not None or not required) and not any(is_below(fault.name, name) for name in excepted)
     ]
     for group in _grouped(found):
         yield _finding(context, faults, group)
