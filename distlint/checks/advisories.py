@@ -56,13 +56,23 @@ def advisories(context: CheckContext) -> Iterator[Finding]:
     project: Project = context.project
     folder = rules_folder()
     views = [project.environments.for_file("."), *project.environments.views()]
+    imported = _imported(project)
     for package in affected_packages(folder):
+        modules = {package.replace("-", "_"), package.partition("-")[0]}
+        if not modules & imported and not any(view.is_pinned(package) for view in views):
+            continue  # nothing is read about packages that the project has nothing to do with
         known = [one for one in advisories_of(folder, package) if one.symptom in symptoms]
         concerned = [one for one in known if any(_may_have(one, view) for view in views)]
         if concerned:
             judge = _Judge(context, package)
             for advisory in concerned:
                 yield from judge.findings(advisory)
+
+
+def _imported(project: Project) -> frozenset[str]:
+    """The outermost modules that the project imports."""
+    items = (item for file in project.python_files for item in project.module(file).imports)
+    return frozenset(item.module.partition(".")[0] for item in items)
 
 
 def _may_have(advisory: Advisory, versions: VersionView) -> bool:

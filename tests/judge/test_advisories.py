@@ -115,6 +115,7 @@ def test_summary_and_effect_keep_to_the_style(advisory: Advisory) -> None:
 def test_conditions_name_settings_that_exist(advisory: Advisory) -> None:
     kinds = subject_kinds()
     for use in advisory.uses:
+        compile_condition(use.when or "True")
         if use.subject:
             compile_condition(use.when).check_names(kinds[use.subject])
             assert all(kinds[use.subject].known(path) for path in use.at)
