@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from distlint.checks.registry import CheckContext, check
@@ -17,10 +17,8 @@ if TYPE_CHECKING:
 def pin_python(context: CheckContext) -> Iterator[Finding]:
     """Packages of which no allowed release installs with any Python that the same environment allows.
 
-    ``wheels`` maps packages to (minor version of Python, first release with a wheel for it), for packages that have no
-    source distribution.
+    Their metadata decides, and their wheels where there is no source archive.
     """
-    wheels: Mapping[str, list[list[str]]] = context.parameters.get("wheels", {})
     for view in context.project.environments.views():
         pythons = _pythons(view)
         place = view.span("python")
@@ -32,12 +30,12 @@ def pin_python(context: CheckContext) -> Iterator[Finding]:
                 continue
             allowed = view.allowed(package)
             pairs = ((version, python) for version in allowed for python in pythons)
-            if not allowed or any(not _reason(package, version, python, wheels) for version, python in pairs):
+            if not allowed or any(not _reason(package, version, python) for version, python in pairs):
                 continue
             related = [Related(place, f"Python {' or '.join(pythons)} is asked for here")]
             yield context.finding(
                 f"{package} {allowed[-1]} can't be installed with Python {pythons[0]}"
-                f" ({_reason(package, allowed[-1], pythons[0], wheels)})",
+                f" ({_reason(package, allowed[-1], pythons[0])})",
                 span,
                 related=related,
                 symbol=package,
@@ -55,18 +53,22 @@ def _pythons(view: VersionView) -> tuple[str, ...]:
     return allowed if len(allowed) < len(PYTHONS) and "==" in pins[0].specifier else ()
 
 
-def _order(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(".")[:3] if part.isdigit())
-
-
-def _reason(package: str, version: str, python: str, wheels: Mapping[str, list[list[str]]]) -> str:
+def _reason(package: str, version: str, python: str) -> str:
     """Why a release does not install with a Python; ``""`` if nothing speaks against it."""
     from packaging.specifiers import SpecifierSet
 
-    asked = requires_python(package, version)
+    from distlint.knowledge.requirements import requirements
+
+    known = requirements(package)
+    asked = requires_python(package, version) or (known.asked_python(version) if known is not None else "")
     if asked and not any(SpecifierSet(asked).contains(f"{python}.{patch}") for patch in (0, 5, 12, 99)):
         return f"it asks for Python {asked}"
-    for minor, first in wheels.get(package, ()):
-        if minor == python and _order(version) < _order(first):
-            return f"the first release with a wheel for it is {first}"
-    return ""
+    wheels = known.wheel_pythons(version) if known is not None else ()
+    if known is None or not wheels or python in wheels:
+        return ""
+    releases = known.line.releases
+    newer = releases[releases.index(version) + 1 :] if version in releases else ()
+    later = next((release for release in newer if python in known.wheel_pythons(release)), "")
+    if later:
+        return f"the first release with a wheel for it is {later}"
+    return f"its wheels are for Python {wheels[0]} to {wheels[-1]}"

@@ -21,6 +21,7 @@ from distlint.model.pin import Pin
 from distlint.model.source import SourceKind
 
 if TYPE_CHECKING:
+    from distlint.link.environments import VersionView
     from distlint.link.project import Project
 
 _MAX_INCLUDES = 50
@@ -62,6 +63,41 @@ def installations(project: Project) -> Iterator[Installation]:
             found = _installation(pins, constraints, own, pythons)
             if found is not None:
                 yield found
+
+
+def chosen(view: VersionView) -> Mapping[str, str]:
+    """What an installer picks for the packages of an environment, and for those that they bring along, by package.
+
+    ``{}`` where nothing fits, or that can't be told. Packages that were not harvested are left out.
+    """
+    wishes, free = [], []
+    for package in view.packages():
+        if package in NO_PACKAGES:
+            continue
+        pins = view.pins(package)
+        if any(pin.dynamic or pin.origin == "overrides" for pin in pins):
+            free.append(package)
+            continue
+        for pin in pins:
+            specifier, certain = _specifier(pin)
+            holding = pythons_where(pin.marker) if pin.marker else ALL_PYTHONS
+            if not certain:
+                free.append(package)
+            elif holding:
+                limits = pin.origin == "constraints"
+                wishes.append(Wish(package, _LOCAL.sub("", specifier), pin.extras, limits, holding))
+    return _picked(tuple(wishes), tuple(view.pythons()), frozenset(free))
+
+
+@lru_cache(maxsize=256)
+def _picked(wishes: tuple[Wish, ...], pythons: tuple[str, ...], free: frozenset[str]) -> Mapping[str, str]:
+    from distlint.link.release_sets import UndecidedError
+    from distlint.link.set_conflicts import Judge
+
+    try:
+        return Judge(wishes, pythons, free).chosen() or {}
+    except UndecidedError:
+        return {}
 
 
 def _together(facts: FileFacts, files: Mapping[str, FileFacts]) -> Iterator[tuple[list[Pin], list[Pin]]]:
