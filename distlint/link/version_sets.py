@@ -27,7 +27,9 @@ _PLATFORMS = (
     ("darwin", "Darwin", "posix", "arm64"),
     ("win32", "Windows", "nt", "AMD64"),
 )
-_UNKNOWN_VARIABLES = ("python_full_version", "platform_release", "platform_version", "implementation_version", "extra")
+_UNKNOWN_VARIABLES = ("platform_release", "platform_version", "implementation_version", "extra")
+_PATCH = 12
+"""The patch release that a marker is tried with: of the older Pythons the last ones are in use."""
 _LOCAL = re.compile(r"\+[A-Za-z0-9._-]+")
 _EXACT = re.compile(r"===?\s*([^,*]+?)\s*(?:,|$)")
 _MAX_EXACT = 8
@@ -183,6 +185,7 @@ def _environments(pythons: tuple[str, ...]) -> tuple[dict[str, str], ...]:
     return tuple(
         {
             "python_version": python,
+            "python_full_version": f"{python}.{_PATCH}",
             "sys_platform": platform,
             "platform_system": system,
             "os_name": os_name,

@@ -28,7 +28,7 @@ INSTALLERS = (
     "docker://",
 )
 """One of these stands in every text whose commands install something or start a container."""
-_ENVIRONMENT_WORDS = ("image", "container", "python-version", "python_version", "docker")
+_ENVIRONMENT_WORDS = ("image", "container", "python-version", "python_version", "versionSpec", "docker")
 """What stands in a YAML file that says what jobs run in."""
 _COMMAND_KEYS = ("run:", "script:", "command:", "args:", "commands:", "entrypoint:", "cmd:", "bash:")
 """What stands in a YAML file that runs commands."""

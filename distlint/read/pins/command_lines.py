@@ -75,6 +75,9 @@ def pins_from_words(words: Words, origin: str, file: str, group: str = "") -> Pi
         _read_environment(words[at:], collector, group)
     elif kind == "python":
         _read_python(words[at:], collector, group)
+    elif kind == "index":
+        for text, span in words[at:]:
+            collector.add_index(text or "", span, group)
     elif kind == "container":
         _read_container(words[at:], collector, group)
     if collector.pins:
@@ -111,7 +114,7 @@ def _installer(texts: list[str | None], at: int, first: str) -> tuple[str, int]:
     second = _skip_switches(texts, at + 1)
     word = (texts[second] if second < len(texts) else None) or ""
     if _PIP.fullmatch(first):
-        return ("pip", second + 1) if word == "install" else ("", 0)
+        return ("index", second + 1) if word == "config" else _if(word == "install", "pip", second)
     if first == "uv":
         return _uv(texts, second, word)
     if first in ("uvx", "pipx"):

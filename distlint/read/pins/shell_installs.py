@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _MAX_VALUE = 2000
 _MAX_COMMANDS = 4000
 _MAX_CHOICES = 8
+_MAX_ITEMS = 200
 _MAX_DEPTH = 12
 
 _INSTALLERS = (
@@ -76,6 +77,7 @@ class _Walk:
         self.collector = collector
         self._group = group
         self._variables = variables
+        self._arrays: dict[str, list[str]] = {}
         self._left = _MAX_COMMANDS
 
     def go(self, statements: Iterable[Statement], depth: int) -> None:
@@ -138,6 +140,11 @@ class _Walk:
 
     def _assign(self, item: Assignment) -> None:
         name = item.name
+        if isinstance(item.value, tuple) and item.index is None:
+            texts = [self.text(word) for word in item.value]
+            before = self._arrays.get(name, []) if item.append else []
+            self._arrays[name] = [*before, *(text for text in texts if text is not None)][:_MAX_ITEMS]
+            return
         value = self.text(item.value) if isinstance(item.value, Word) else None
         if item.value is None and not item.unset:
             return
@@ -156,14 +163,16 @@ class _Walk:
                 self.collector.add_index(self.text(item.value) or "", item.span, self._group)
         words: list[tuple[str | None, Span]] = []
         for word in command.words:
+            if (listed := self._listed(word)) is not None:
+                words += [(one, word.span) for one in listed]
+                continue
             text = self.text(word)
             split = text is not None and not word.quoted and " " in text
             for one in (text or "").split() if split else [text]:
                 words.append((one, _place(word)))
         reading = pins_from_words(words, self.collector.origin, self.collector.file, self._group)
         self.collector.take(reading)
-        if not reading.pins and not reading.includes:
-            self._inner(words, depth)
+        self._inner(words, depth)
 
     def _inner(self, words: Sequence[tuple[str | None, Span]], depth: int) -> None:
         """The script that a shell or a container is given as one word: ``bash -c "pip install …"``."""
@@ -178,6 +187,13 @@ class _Walk:
                     self.collector.take(pins_from_words(inner, self.collector.origin, self.collector.file, self._group))
 
     # Words
+
+    def _listed(self, word: Word) -> list[str] | None:
+        """The items of a word that is a whole array."""
+        only = word.parts[0] if len(word.parts) == 1 else None
+        if isinstance(only, Expansion) and only.index in ("@", "*") and not only.operator:
+            return self._arrays.get(only.name)
+        return None
 
     def text(self, word: Word) -> str | None:
         """A word's text; ``${NAME}`` for what is not known in it, ``None`` where it begins with that."""

@@ -131,7 +131,11 @@ class _Reader:
             image = value if isinstance(value, Leaf) else _child(value, "name")
             if isinstance(image, Leaf):
                 self._image(image, around)
-        if key in ("python-version", "python_version", "python") and around.group and isinstance(value, (Leaf, Items)):
+        if (
+            key in ("python-version", "python_version", "python", "versionSpec")
+            and around.group
+            and isinstance(value, (Leaf, Items))
+        ):
             self._python(value, around)
         elif key in _SCRIPT_KEYS and not isinstance(value, Mapping):
             for leaf in value.items if isinstance(value, Items) else (value,):
