@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import jsonschema
 import pytest
 import tomli
 from click.testing import CliRunner
@@ -70,16 +71,80 @@ def pins_of(advisory: Advisory, version: str) -> str:
     return "".join(f"{line}\n" for line in [f"{advisory.package}=={version}", *others])
 
 
+TIME = {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z$"}
+SCHEMA = {
+    "type": "object",
+    "required": ["schema_version", "id", "modified", "summary", "details", "affected", "references"],
+    "properties": {
+        "schema_version": {"type": "string", "pattern": r"^1\.[67]\.\d+$"},
+        "id": {"type": "string", "pattern": r"^DLA-\d{4}-\d{4}$"},
+        "modified": TIME,
+        "published": TIME,
+        "summary": {"type": "string", "minLength": 10},
+        "details": {"type": "string", "minLength": 10},
+        "affected": {
+            "type": "array",
+            "minItems": 1,
+            "items": {
+                "required": ["package", "ranges"],
+                "properties": {
+                    "package": {"required": ["ecosystem", "name"], "properties": {"ecosystem": {"const": "PyPI"}}},
+                    "ranges": {
+                        "type": "array",
+                        "minItems": 1,
+                        "items": {
+                            "required": ["type", "events"],
+                            "properties": {
+                                "type": {"const": "ECOSYSTEM"},
+                                "events": {
+                                    "type": "array",
+                                    "minItems": 1,
+                                    "contains": {"required": ["introduced"]},
+                                    "items": {
+                                        "type": "object",
+                                        "minProperties": 1,
+                                        "maxProperties": 1,
+                                        "propertyNames": {"enum": ["introduced", "fixed", "last_affected", "limit"]},
+                                        "additionalProperties": {"type": "string"},
+                                    },
+                                },
+                            },
+                        },
+                    },
+                },
+            },
+        },
+        "references": {
+            "type": "array",
+            "minItems": 1,
+            "items": {
+                "required": ["type", "url"],
+                "properties": {
+                    "type": {
+                        "enum": ["ADVISORY", "ARTICLE", "DETECTION", "DISCUSSION", "REPORT", "FIX", "INTRODUCED"]
+                        + ["GIT", "PACKAGE", "EVIDENCE", "WEB"]
+                    },
+                    "url": {"type": "string", "pattern": "^https://"},
+                },
+                "additionalProperties": False,
+            },
+        },
+        "database_specific": {"type": "object"},
+    },
+    "additionalProperties": False,
+}
+"""What OSV 1.6 and 1.7 ask of the fields that our documents use."""
+
+
 # What the files are -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_file_is_an_osv_document(path: Path) -> None:
     data = json.loads(path.read_text(encoding="utf-8"))
+    jsonschema.validate(data, SCHEMA)
     assert path.stem == data["id"]
     assert path.parent.name == data["affected"][0]["package"]["name"]
-    for moment in ("modified", "published"):
-        assert data[moment].endswith("Z")
     for entry in data["affected"]:
         assert set(entry) == {"package", "ranges"}
         assert entry["package"]["purl"] == f"pkg:pypi/{entry['package']['name']}"
