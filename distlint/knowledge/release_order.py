@@ -15,6 +15,7 @@ Key = tuple[tuple[int, ...], int]
 """The order of a final release: its numbers without zeros at the end, and its post release (-1: none)."""
 
 _FINAL = re.compile(r"v?(\d{1,9}(?:\.\d{1,9}){0,9})(?:[.-]?post(\d{1,9}))?(?:\+[A-Za-z0-9._-]+)?")
+_EARLY = re.compile(r"v?(\d{1,9}(?:\.\d{1,9}){0,9})[._-]?(?:a|b|c|rc|alpha|beta|pre|preview|dev)[._-]?\d*(?:\.dev\d+)?")
 _CLAUSE = re.compile(r"(===?|~=|!=|<=|>=|<|>)\s*(\S+)")
 
 
@@ -94,6 +95,12 @@ class ReleaseLine:
             if inside is None or operator not in ("==", "!="):
                 return None
             return inside if operator == "==" else self.all & ~inside
+        early = _EARLY.fullmatch(version)
+        if early is not None and operator not in ("~=", "==="):
+            # All releases here are final: they lie before a pre-release or, from its own final release on, behind it.
+            if operator in ("==", "!="):
+                return 0 if operator == "==" else self.all
+            operator, version = ">=" if operator[0] == ">" else "<", early.group(1)
         key = order_of(version)
         if key is None or operator == "===":
             return self._by_packaging(operator, version)
