@@ -129,8 +129,13 @@ def _together(facts: FileFacts, files: Mapping[str, FileFacts]) -> Iterator[tupl
 
 def _by_command(pins: Iterable[Pin]) -> Iterable[list[Pin]]:
     commands: dict[str, list[Pin]] = {}
+    pins = tuple(pins)
+    written: dict[tuple[object, str], set[str]] = {}
     for pin in pins:
-        if pin.command and not pin.alone:
+        written.setdefault((pin.span, pin.name), set()).add(pin.specifier)
+    for pin in pins:
+        # One word with several versions stands in a loop or a matrix: they are never installed together.
+        if pin.command and not pin.alone and len(written[pin.span, pin.name]) == 1:
             commands.setdefault(pin.command, []).append(pin)
     return commands.values()
 
