@@ -182,8 +182,8 @@ def _read_pip(words: Words, collector: Collector, group: str) -> None:
     while at < len(words):
         text, span = words[at]
         at += 1
-        if text is None:
-            continue
+        if not text or "{{" in text or "}}" in text:
+            continue  # not known, or a template's hole
         flag, given, value = text.partition("=")
         if not text.startswith("-"):
             collector.add(text, span, group)
