@@ -179,7 +179,7 @@ class _Judge:
         for use in self._uses({name for entry in entries for name in entry.names}):
             number = _most_specific(entries, use.name)
             fault = self.fault(entries[number], use, _errors(use))
-            if fault is not None:
+            if fault is not None and not self.project.library_mentions.scopes.is_replaced(use.name):
                 group = number if use.item is not None and use.item.name else _least_specific(entries, use.name)
                 groups.setdefault((use.file, group), []).append((use, fault))
         for (_, number), found in groups.items():

@@ -97,13 +97,8 @@ class Faults:
 
     @cached_property
     def used_packages(self) -> frozenset[str]:
-        """The packages that some file of the project imports."""
-        tops = {
-            item.module.partition(".")[0]
-            for file in self.project.python_files
-            for item in self.project.module(file).imports
-            if not item.level
-        }
+        """The packages that some file of the project mentions."""
+        tops = {mention.name.partition(".")[0] for mention in self.mentions.all()}
         return frozenset(self.packages[top] for top in tops if top in self.packages)
 
     def _of(self, mention: Mention) -> Iterator[Fault]:
@@ -250,11 +245,11 @@ class Faults:
 
         first = self.first(mention, allowed, lacks, lambda _: _REFUSED)
         if first is not None:
-            candidate, symbol = first
+            candidate, _ = first
             name = self._name_in(mention, candidate.stands[-1])
             others = self.table.history(name, keyword)
             if others:
-                yield Fault("argument", mention, allowed, candidate, name, symbol.name, keyword, place, others)
+                yield Fault("argument", mention, allowed, candidate, name, name, keyword, place, others)
             return
         newest = allowed.candidates[0]
         if not newest.is_newest:
