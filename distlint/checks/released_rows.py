@@ -39,9 +39,14 @@ class CuratedRows:
         version = fault.candidate.version
         if fault.kind == "name":
             return any(is_below(fault.name, name) and row.lacks(version) for row in self.names for name in row.names)
-        if fault.kind in ("argument", "missing"):
+        if fault.kind == "argument":
             return any(
-                fault.argument in row.keywords and _is_same(fault, row) and (row.lacks(version) or row.required)
+                fault.argument in row.keywords and _is_same(fault, row) and row.lacks(version) for row in self.keywords
+            )
+        if fault.kind == "missing":
+            # An argument that went by another name is wanting only because the other one is refused.
+            return any(
+                _is_same(fault, row) and (row.lacks(version) or (row.required and fault.argument in row.keywords))
                 for row in self.keywords
             )
         return False

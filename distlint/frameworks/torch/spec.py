@@ -12,7 +12,7 @@ SPEC = FrameworkSpec(
     modules=("torch", "lightning", "pytorch_lightning", "flash_attn"),
     literals=(
         # whatever imports these may use what only some releases have
-        *(b"import torch", b"from torch", b"lightning", b"flash_attn"),
+        *(b"import torch", b"from torch", b"torch.distributed", b"lightning", b"flash_attn", b"bitsandbytes"),
         b"DistributedDataParallel",
         b"DistributedSampler",
         b"init_process_group",
