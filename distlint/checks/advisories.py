@@ -1,7 +1,8 @@
 """Known defects of the releases in use, told to the code that uses the defective feature.
 
 Parameter ``symptoms``: the symptoms of the advisories that the rule is about. A defect counts for a place where the
-newest release that the place's pins allow has it; where only the oldest one has it, the finding is a note about the bound.
+newest release that the place's pins allow has it; where only the oldest one has it, the finding is a note about the bound,
+which is shown only on demand (confidence *possible*).
 Without a pin the newest release counts. A place in Python counts only where such a release reaches it
 (``link.version_guards``).
 """
@@ -167,12 +168,14 @@ class _Judge:
         if pin is not None:
             related.append(Related(pin, f"`{self.package}` is required here"))
         severity = self.context.rule.severity
+        # A low bound is often meant as it is, and what gets installed is the newest release.
+        sure = Confidence.POSSIBLE if not is_newest else Confidence.CERTAIN if pinned else Confidence.LIKELY
         fixed = _released(self.package, advisory.fixed_after(version))
         return self.context.finding(
             f"{self.package} {version}{where}: {advisory.summary} ({advisory.id})",
             first.span,
             related=related,
-            confidence=min(first.confidence, Confidence.CERTAIN if pinned and is_newest else Confidence.LIKELY),
+            confidence=min(first.confidence, sure),
             severity=severity if is_newest else min(severity, Severity.NOTE),
             plan=self._plan(first.versions, fixed) if is_newest else None,
             help=_help(advisory, fixed),

@@ -82,6 +82,7 @@ def test_documentation_is_written_checked_and_cleaned_up(tmp_path, capsys):
         "DS201.md",
         "PT501.md",
         "RUN101.md",
+        "advisories.md",
         "index.md",
     ]
     assert (
