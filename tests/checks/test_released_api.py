@@ -18,8 +18,8 @@ from distlint.knowledge.api import Api
 from distlint.model.finding import Finding, Severity
 from tests.conftest import MakeProject
 
-RELEASES = ["1.13.0", "1.13.1", "2.0.0", "2.0.1", "2.1.0", "2.1.1", "2.1.2", "2.2.0"]
-OLD, NEW, ALL = [0, 1], [2, 7], [0, 7]
+RELEASES = ["1.13.0", "1.13.1", "2.0.0", "2.0.1", "2.1.0", "2.1.1", "2.1.2", "2.2.0", "2.15.0"]
+OLD, NEW, ALL = [0, 1], [2, 8], [0, 8]
 
 RULE = """
 code = "XY410"
@@ -253,7 +253,7 @@ def test_calls_that_may_be_right_are_left_alone(make_project: MakeProject, table
 def test_numbers_of_arguments_that_only_another_release_takes(make_project: MakeProject, table: Api) -> None:
     text = "from torch.parts import grows\ngrows(1, 2)\n"
     (found,) = judged(make_project, text, "torch==1.13.1", "arguments")
-    assert "in torch 1.13.1 takes fewer arguments by position (2.0.0 to 2.2.0" in found.message
+    assert "in torch 1.13.1 takes fewer arguments by position (2.0.0 to 2.15.0" in found.message
     text = "from torch.parts import wants\nwants(1)\n"
     (found,) = judged(make_project, text, "torch==2.1.0", "arguments")
     assert "in torch 2.1.0 needs `b`" in found.message
@@ -289,3 +289,45 @@ def test_a_default_that_changed_between_the_allowed_releases(make_project: MakeP
     assert not judged(make_project, text, "torch==2.1.0", "defaults", CHANGES)
     assert not judged(make_project, text.replace("stays()", "stays(x=1)"), "torch>=1.13", "defaults", CHANGES)
     assert not judged(make_project, text.replace("stays()", "stays(1)"), "torch>=1.13", "defaults", CHANGES)
+
+
+def test_a_library_that_must_be_required_is_left_alone_without_a_requirement(
+    make_project: MakeProject, table: Api
+) -> None:
+    text = "from torch.gone import inf\n"
+    assert judged(make_project, text, "numpy")
+    assert not judged(make_project, text, "numpy", more="required = true")
+    assert judged(make_project, text, "torch", more="required = true")
+
+
+def test_names_that_a_rule_excepts_are_left_to_others(make_project: MakeProject, table: Api) -> None:
+    text = "from torch.gone import inf\nfrom torch.parts import leaves\n"
+    found = judged(make_project, text, "torch==2.1.0", more='except = ["torch.gone"]')
+    assert [f.symbol for f in found] == ["torch.parts.leaves"]
+
+
+CURATED = """[[check.parameters.symbols]]
+names = ["torch.gone"]
+package = "torch"
+removed = "2.0.0"
+
+[[check.parameters.symbols]]
+names = ["torch.parts.Wrapper"]
+keywords = ["policy"]
+package = "torch"
+removed = "2.0.0"
+"""
+
+
+def test_what_a_curated_rule_says_is_not_said_again(make_project: MakeProject, table: Api) -> None:
+    curated = parse_rule(
+        RULE.format(about="", more="").replace("released-api", "api-by-version").partition("[check.parameters]")[0]
+        + CURATED,
+        "curated.toml",
+    )
+    text = "from torch.gone import inf\nfrom torch.parts import Wrapper, leaves\nWrapper(1, policy=2)\n"
+    project = make_project({"main.py": text, "requirements.txt": "torch==2.1.0\n"})
+    for about, expected in (("names", ["torch.parts.leaves"]), ("arguments", [])):
+        rule = parse_rule(RULE.format(about=about, more=""), "rule.toml")
+        found = released_api(CheckContext(rule, project, lambda kind: (), (curated,)))
+        assert [f.symbol for f in found] == expected
