@@ -88,7 +88,7 @@ def _lazy(tree: ast.Module, facts: FileFacts) -> None:
         value: ast.expr | None = None
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
             target, value = node.targets[0], node.value
-        elif isinstance(node, ast.AnnAssign) or isinstance(node, ast.AugAssign):
+        elif isinstance(node, (ast.AnnAssign, ast.AugAssign)):
             target, value = node.target, node.value
         elif (
             isinstance(node, ast.Call)

@@ -94,7 +94,7 @@ class Linker:
                     out[f"{module}:{name}"] = value
             if detailed:
                 self._members(module, out)
-        return out
+        return {key: kept for key, value in out.items() if (kept := thinned(key, value)) is not None}
 
     def _module_row(self, module: str, bound: dict[str, Any], out: Rows) -> None:
         facts = self._code.get(module)
@@ -410,6 +410,20 @@ class Linker:
         for key, definition in self._extra_members.items():
             if key.startswith(f"{module}:"):
                 out.setdefault(key, definition)
+
+
+def thinned(key: str, value: dict[str, Any]) -> dict[str, Any] | None:
+    """A row without what nobody asks of private things: parameters of private functions, private data of classes."""
+    name = key.partition(":")[2]
+    last = name.rpartition(".")[2]
+    if not last.startswith("_") or last == "__version__":
+        return value
+    kind = value.get("k")
+    if "." in name and kind in ("i", "v"):
+        return None
+    if kind == "f" and "." in name and ("p" in value or "open" in value):
+        return {key: one for key, one in value.items() if key not in ("p", "open", "depp")}
+    return value
 
 
 @cache
