@@ -37,8 +37,8 @@ def released_api(context: CheckContext) -> Iterator[Finding]:
     """Uses of a library that some release that the pins allow does not serve.
 
     Parameters: ``packages``, ``about`` (``names``, ``arguments``, ``deprecated`` or ``defaults``), ``required`` for
-    packages of which only those count that a requirement names, ``except`` for names of which the table
-    can't tell, or another rule does, and for defaults ``changes``, see ``released_defaults.Change``.
+    packages of which only those count that a requirement names, ``within`` for the modules that come from nowhere but
+    the package (all by default), ``except`` for names of which the table can't tell, or another rule does, and for defaults ``changes``, see ``released_defaults.Change``.
     """
     project: Project = context.project
     faults = faults_of(project)
@@ -52,12 +52,15 @@ def released_api(context: CheckContext) -> Iterator[Finding]:
     rows = CuratedRows.of(context.rules)
     required = context.parameters.get("required", False)
     excepted = context.parameters.get("except", ())
+    within = context.parameters.get("within", ())
     found = [
         fault
         for fault in faults.all()
         if fault.package in packages and fault.kind in _KINDS[about] and not rows.tell(fault)
         # What is not required anywhere may come from a checkout, whose release nobody knows.
-        if (fault.allowed.pin is not None or not required) and not any(is_below(fault.name, name) for name in excepted)
+        if fault.allowed.pin is not None or not required
+        if not any(is_below(fault.name, name) for name in excepted)
+        if not within or any(is_below(fault.name, name) for name in within)
     ]
     for group in _grouped(found):
         yield _finding(context, faults, group)
