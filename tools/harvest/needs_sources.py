@@ -184,6 +184,9 @@ class SourceRelease:
             return UNKNOWN
         if source.folder is not None and not self._occurs(source.folder, name):
             return ABSENT
+        if name.startswith("_") and f'"{name}"' not in source.text and f"'{name}'" not in source.text:
+            # a star takes a private name only if `__all__` has it
+            return ABSENT
         if source.path is None:
             # the stub of an extension tells neither all nor since when
             return UNKNOWN
