@@ -132,8 +132,10 @@ class _Judge:
         versions: VersionView = self.project.environments.for_file(use.file)
         pinned = versions.is_pinned(entry.package)
         allowed = versions.allowed(entry.package)
+        bounded = versions.has_lower_bound(entry.package)
         for index, version in enumerate(reversed(allowed)):
-            if _order(version).is_prerelease or (index and not pinned):
+            # Where nobody said that old releases do, what counts is what an installer picks.
+            if _order(version).is_prerelease or (index and not bounded):
                 continue
             if entry.lacks(version) is given and self._reach(entry).reached(use.file, use.at, version, errors):
                 where = versions.standing(entry.package, is_newest=index == 0)

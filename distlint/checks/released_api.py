@@ -38,7 +38,9 @@ def released_api(context: CheckContext) -> Iterator[Finding]:
 
     Parameters: ``packages``, ``about`` (``names``, ``arguments``, ``deprecated`` or ``defaults``), ``required`` for
     packages of which only those count that a requirement names, ``within`` for the modules that come from nowhere but
-    the package (all by default), ``except`` for names of which the table can't tell, or another rule does, and for defaults ``changes``, see ``released_defaults.Change``.
+    the package (all by default), ``except`` for names of which the table can't tell, or another rule does,
+    ``provided`` for modules that another package adds where a release lacks them, and for defaults ``changes``, see
+    ``released_defaults.Change``.
     """
     project: Project = context.project
     faults = faults_of(project)
@@ -52,6 +54,7 @@ def released_api(context: CheckContext) -> Iterator[Finding]:
     rows = CuratedRows.of(context.rules)
     required = context.parameters.get("required", False)
     excepted = context.parameters.get("except", ())
+    provided = context.parameters.get("provided", ())
     within = context.parameters.get("within", ())
     found = [
         fault
@@ -59,7 +62,7 @@ def released_api(context: CheckContext) -> Iterator[Finding]:
         if fault.package in packages and fault.kind in _KINDS[about] and not rows.tell(fault)
         # What is not required anywhere may come from a checkout, whose release nobody knows.
         if fault.allowed.pin is not None or not required
-        if not any(is_below(fault.name, name) for name in excepted)
+        if fault.subject not in provided and not any(is_below(fault.name, name) for name in excepted)
         if not within or any(is_below(fault.name, name) for name in within)
     ]
     for group in _grouped(found):

@@ -85,7 +85,9 @@ class _Left:
 
 
 def _left_out(faults: Faults, mention: Mention, change: Change) -> _Left | None:
-    package = faults.packages[mention.name.partition(".")[0]]
+    package = faults.packages.get(mention.name.partition(".")[0])
+    if package is None:
+        return None
     allowed = faults.releases.of(package, mention.file)
     if not allowed.candidates or not allowed.is_pinned or _is_given(faults, mention, change, allowed):
         return None

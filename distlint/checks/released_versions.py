@@ -73,6 +73,9 @@ class AllowedReleases:
         versions = final or versions
         if not pinned:
             versions = versions[:1] or list(self._table.releases(package)[-1:])
+        elif not view.has_lower_bound(package):
+            # Nobody said that old releases do: what counts is what an installer picks.
+            versions = versions[:1]
         candidates = [
             Candidate(version, stands, index == 0)
             for index, version in enumerate(versions)

@@ -271,6 +271,13 @@ class VersionView:
         """Whether a pin that applies, or an override, says something about the version."""
         return self._resolution(package).pinned
 
+    def has_lower_bound(self, package: str) -> bool:
+        """Whether a pin that applies says which releases are too old, or which one it is; an override always does."""
+        from distlint.link.version_sets import is_bounded_below
+
+        resolution = self._resolution(package)
+        return resolution.pinned and (not resolution.pins or any(is_bounded_below(pin) for pin in resolution.pins))
+
     def is_installed(self, package: str) -> bool:
         """Whether the version is read from an environment that the user named, not from the project."""
         return self.environments.is_installed(_normalised(package))

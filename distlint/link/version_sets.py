@@ -93,6 +93,11 @@ def says_something(pin: Pin) -> bool:
     return bool(pin.specifier or pin.url or pin.dynamic)
 
 
+def is_bounded_below(pin: Pin) -> bool:
+    """Whether a pin says which releases are too old: by a lower bound, or by naming a version or a series."""
+    return bool(pin.url) or any(part.lstrip()[:1] in (">", "=", "~") for part in pin.specifier.split(","))
+
+
 def is_exact(pin: Pin) -> bool:
     """Whether a pin names one version, or one series (``==2.1.*``)."""
     return "==" in pin.specifier or bool(pin.url)

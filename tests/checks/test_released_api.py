@@ -194,6 +194,20 @@ def test_only_an_older_allowed_release_gives_a_warning_that_names_the_bound(
     assert "torch 1.13.1, which the pins allow (new in 2.0.0)" in found.message
 
 
+@pytest.mark.parametrize("pin", ["torch<2.2", "torch<=2.1.2", "torch!=2.0.0"])
+def test_a_pin_without_a_lower_bound_allows_what_an_installer_picks(
+    make_project: MakeProject, table: Api, pin: str
+) -> None:
+    assert not judged(make_project, "from torch.parts import comes\n", pin)
+    assert judged(make_project, "from torch.parts import leaves\n", pin)
+
+
+def test_a_module_that_another_package_may_add(make_project: MakeProject, table: Api) -> None:
+    more = 'provided = ["torch.gone"]'
+    assert not judged(make_project, "import torch.gone\nprint(torch.gone.inf)\n", "torch==2.1.0", more=more)
+    assert judged(make_project, "from torch.parts import leaves\n", "torch==2.1.0", more=more)
+
+
 def test_a_class_member_and_an_enumeration(make_project: MakeProject, table: Api) -> None:
     (found,) = judged(make_project, "from torch.parts import Mode\nprint(Mode.FAST)\n", "torch==1.13.1")
     assert found.symbol == "torch.parts.Mode.FAST"

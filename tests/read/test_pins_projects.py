@@ -254,6 +254,15 @@ def test_setup_py_that_reads_files(body, paths):
     assert [include.path for include in read_setup_py(body, "setup.py").includes] == paths
 
 
+def test_setup_py_that_works_a_version_out_says_nothing_of_it():
+    text = (
+        "def wanted():\n    found = ['numpy==1.26.0']\n    found.append(f'torch=={version(name)}')\n    return found\n"
+        "print(f'built with {name}')\nsetup(install_requires=wanted() + ['numpy>=1'])\n"
+    )
+    pins = read_setup_py(text, "setup.py").pins
+    assert [(pin.name, pin.specifier) for pin in pins if pin.dynamic] == [("torch", "")]
+
+
 def test_setup_py_with_keywords_in_a_mapping():
     text = "args = dict(install_requires='''\\ntorch==2.1.0\\nnumpy''')\nsetup(**args)\n"
     assert table(read_setup_py(text, "setup.py")) == [("torch", "==2.1.0", "", False), ("numpy", "", "", False)]
@@ -267,7 +276,7 @@ def test_setup_py_with_keywords_in_a_mapping():
         "a = b\nb = a\nsetup(install_requires=a, extras_require=a, **a)",
         "a0 = ['x']\n" + "".join(f"a{i + 1} = a{i} + a{i}\n" for i in range(60)) + "setup(install_requires=a60)",
         "d = {}\nd['x'] = d['x'] + d['x']\nsetup(extras_require=d)",
-        "setup(install_requires=[f'torch=={v}', 5, None, b'x'])",
+        "setup(install_requires=[f'torch{v}', f'{v}', 5, None, b'x'])",
     ],
 )
 def test_setup_py_that_makes_no_sense_ends_soon_and_says_nothing(text):

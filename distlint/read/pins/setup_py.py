@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from distlint.model.span import LineIndex, Span
 from distlint.read.pins.reading import Collector, PinReading
-from distlint.read.pins.requirement import Requirement
+from distlint.read.pins.requirement import Requirement, normalise_name
 from distlint.read.pins.requirements import requirement_extent
 from distlint.read.pins.static_lists import Item, ModuleValues
 
+_COMPUTED = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?\s*(?:[=~<>]=|[<>])\s*")
 _GROUPS = {"install_requires": "", "setup_requires": "build", "tests_require": "test"}
 
 
@@ -17,7 +19,8 @@ def read_setup_py(text: str, file: str) -> PinReading:
     """Reads what ``setup()`` is given for ``install_requires``, ``extras_require``, ``python_requires`` and their like.
 
     Lists are followed through names, sums, ``append`` and ``extend``; a call that reads a requirements file becomes
-    an include. What only some paths of the program add is optional. What can't be followed is left out.
+    an include. What only some paths of the program add is optional. What can't be followed is left out; where it is
+    the version alone, the requirement is dynamic.
     """
     collector = Collector(file, "setup")
     try:
@@ -31,6 +34,8 @@ def read_setup_py(text: str, file: str) -> PinReading:
     for call in values.calls("setup"):
         for name, expression in values.keywords(call):
             _read_keyword(name, expression, values, collector, index)
+            if name == "install_requires":
+                _add_computed(values, collector, index)
     return collector.reading()
 
 
@@ -59,6 +64,16 @@ def _add(item: Item, group: str, collector: Collector, index: LineIndex) -> None
         first, last = requirement_extent(line)
         if first < last:
             collector.add(line[first:last], span, group, optional=bool(group) or not item.certain)
+
+
+def _add_computed(values: ModuleValues, collector: Collector, index: LineIndex) -> None:
+    """Adds requirements whose version the program works out (``f"torch=={installed}"``), where no other names one."""
+    known = {pin.name for pin in collector.pins if not pin.optional}
+    for start, node in values.computed():
+        written = _COMPUTED.fullmatch(start)
+        if written and normalise_name(written[1]) not in known:
+            requirement = Requirement(normalise_name(written[1]), dynamic=True)
+            collector.add_parsed(requirement, node_span(node, index, collector.file))
 
 
 def node_span(node: ast.expr, index: LineIndex, file: str) -> Span:

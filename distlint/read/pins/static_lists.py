@@ -106,6 +106,14 @@ class ModuleValues:
             if isinstance(node, ast.Call) and _last_name(node.func) == function:
                 yield node
 
+    def computed(self) -> Iterator[tuple[str, ast.expr]]:
+        """The f-strings that begin with text and go on with what can't be followed: that text, and the string."""
+        for node in ast.walk(self._tree):
+            if isinstance(node, ast.JoinedStr) and node.values and self._text(node) is None:
+                first = node.values[0]
+                if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                    yield first.value, node
+
     def keywords(self, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
         """The keyword arguments of a call, those in ``**mapping`` included as far as they are written down."""
         for keyword in call.keywords:
