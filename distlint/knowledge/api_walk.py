@@ -61,8 +61,9 @@ class Walker:
         if self.module(module) is None:
             return ()
         start = len(module) + 1
-        own = [key for key in self._table.keys(self._package, module) if "." not in key[start:] and key[-1] != ">"]
-        return tuple(key[start:] for key in own if (value := self.value(key)) is not None and value["k"] != "t")
+        own = [key for key in self._table.keys(self._package, module) if "." not in key[start:] and key[-1] not in ">*"]
+        there = {key[start:] for key in own if (value := self.value(key)) is not None and value["k"] != "t"}
+        return tuple(sorted({*there, *self._bystanders(module)}))
 
     def symbol(self, dotted: str) -> Symbol | None:
         """What a dotted name is; ``None`` if the release lacks it or that is not known. Asks no other release."""
@@ -170,6 +171,22 @@ class Walker:
                     found = target + ".".join(rest)
                     if first <= self._position <= last and found != dotted and self.symbol(found) is not None:
                         return str(found)
+        return self._unimported(parts)
+
+    def _unimported(self, parts: list[str]) -> str:
+        """Where a name was imported from by a module that no longer does so, if it is still there."""
+        for split in range(len(parts) - 1, 0, -1):
+            row = self._table.row(self._package, f"{'.'.join(parts[:split])}:{parts[split]}") or ()
+            nearest = sorted(row, key=lambda span: min(abs(span[0] - self._position), abs(span[1] - self._position)))
+            for _, _, value in nearest:
+                target = value["to"].replace(":", ".") if value.get("k") == "a" else ""
+                found = ".".join([target, *parts[split + 1 :]])
+                if (
+                    target.partition(".")[0] in self._tops
+                    and found != ".".join(parts)
+                    and self.symbol(found) is not None
+                ):
+                    return str(found)
         return ""
 
     def _of_module(self, node: Node, name: str) -> Node:
@@ -177,10 +194,12 @@ class Walker:
         value = self.value(key)
         inner = self.module(f"{module}.{name}")
         # What ``from . import part`` binds is the submodule, whatever the row says of it.
-        if value is not None and (inner is None or value["k"] != "v"):
+        if value is not None and (inner is None or value["k"] not in "vt"):
             return UNKNOWN if value["k"] == "t" else self.enter(key, value)
         if inner is not None:
             return inner
+        if name in self._bystanders(module):
+            return Node("opaque", f"{module}.{name}", {})
         if node.value.get("hard") or node.value.get("stub") or name.endswith(tuple(node.value.get("ends", ()))):
             return UNKNOWN
         if self._is_made(f"{module}.{name}"):
@@ -190,6 +209,11 @@ class Walker:
         if self.knows(f"{module}.{name}"):
             return UNKNOWN if node.value.get("inner") else ABSENT
         return UNSEEN
+
+    def _bystanders(self, module: str) -> list[str]:
+        """Names of a module of which the table says only that they are there."""
+        value = self.value(f"{module}:*")
+        return str(value["names"]).split() if value else []
 
     def _is_made(self, module: str) -> bool:
         """Whether the release makes a module of such a name at run time."""
@@ -202,7 +226,8 @@ class Walker:
 
     def _no_module(self, parent: str, path: str) -> Found:
         above = self.module(parent) if parent else None
-        if above is None or above.value.get("inner") or self._is_made(path) or not self.knows(path):
+        shared = above is not None and above.value.get("open") == "namespace"
+        if above is None or shared or above.value.get("inner") or self._is_made(path) or not self.knows(path):
             return Found("unknown")
         row = self._table.row(self._package, path) or ()
         return Found("absent", path, None, self._releases(merged([(first, last) for first, last, _ in row])))

@@ -207,10 +207,12 @@ def test_a_withdrawn_mark_of_deprecation_is_gone_again() -> None:
     ("name", "version", "target"),
     [
         ("torch.distributed._composable.fully_shard", "2.6.0", "torch.distributed.fsdp.fully_shard"),
-        ("accelerate.memory_utils.find_executable_batch_size", "0.17.0", "accelerate.find_executable_batch_size"),
+        ("accelerate.memory_utils.find_executable_batch_size", "0.17.0", "accelerate.utils.memory.find_executable_batch_size"),
+        ("transformers.modeling_utils.Conv1D", "4.56.0", "transformers.pytorch_utils.Conv1D"),
     ],
 )
 def test_where_names_moved(name: str, version: str, target: str) -> None:
+    known(name)
     assert api().moved(name, version) == target
 
 

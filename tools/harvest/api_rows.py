@@ -42,7 +42,7 @@ def make(task: Task) -> dict[str, bytes]:
             "releases": versions,
             "yanked": [one for one in versions if one in yanked],
             "tops": list(package.tops),
-            "names": sum(":" in key and not key.endswith(">") for key in rows),
+            "names": sum(":" in key and not key.endswith((">", ":*")) for key in rows),
         }
         for position, version in enumerate(versions):
             if known and version in fresh and position:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _RENAMES = re.compile(r"(deprecat|rename|replace).*(kwarg|arg|param)", re.IGNORECASE)
 _ALIASES = re.compile(r"alias|legacy|renamed|moved", re.IGNORECASE)
+_NOTES = frozenset({"version", "reason", "message", "msg", "category", "new_name", "old_name", "custom_message"})
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -411,6 +412,13 @@ def instance_attributes(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[l
     found.pop("__dict__", None)
     found.pop("__class__", None)
     return list(found), opened
+
+
+def looks_up_registered(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a ``__getattr__`` finds only the parameters, buffers and submodules that an instance registered."""
+    words = {one.value for one in walk(node) if isinstance(one, ast.Constant)}
+    forwards = any(isinstance(one, ast.Call) and dotted(one.func) == "getattr" for one in walk(node))
+    return {"_parameters", "_buffers", "_modules"} <= words and not forwards
 
 
 def passes_through(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

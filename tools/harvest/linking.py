@@ -16,7 +16,7 @@ Rows = dict[str, dict[str, Any]]
 
 TRANSPARENT = frozenset(
     """
-    _beta _copy_docstring_and_deprecators _disable_dynamo abstractclassmethod abstractmethod
+    _defaults_from_env_vars     _beta _copy_docstring_and_deprecators _disable_dynamo abstractclassmethod abstractmethod
     add_code_sample_docstrings add_end_docstrings add_start_docstrings add_start_docstrings_to_model_forward
     allow_in_graph asynccontextmanager auto_docstring beartype cache classmethod compatibility contextmanager
     dataclass_transform deprecate_inference_params deprecated disable disallow_in_graph enable_grad
@@ -86,12 +86,19 @@ class Linker:
                 parent = parent.rpartition(".")[0]
             self._module_row(module, bound, out)
             detailed = self._package.detail(module) == "full"
+            merely: list[str] = []
             for name, definitions in bound.items():
                 if name.startswith("__") and name != "__version__":
                     continue
                 value = self._value(module, name, definitions, detailed)
-                if value is not None:
+                if value is None:
+                    continue
+                if not detailed and module not in self._packages and is_bystander(module, value):
+                    merely.append(name)
+                else:
                     out[f"{module}:{name}"] = value
+            if merely:
+                out[f"{module}:*"] = {"k": "n", "names": " ".join(sorted(merely))}
             if detailed:
                 self._members(module, out)
         return {key: kept for key, value in out.items() if (kept := thinned(key, value)) is not None}
@@ -410,6 +417,16 @@ class Linker:
         for key, definition in self._extra_members.items():
             if key.startswith(f"{module}:"):
                 out.setdefault(key, definition)
+
+
+def is_bystander(module: str, value: dict[str, Any]) -> bool:
+    """Whether a name of a module that is known by names only is not its own: imported from outside its folder, or a plain variable.
+
+    Such names share one row per module; nothing is said of them but that they are there.
+    """
+    if value["k"] == "a":
+        return not str(value["to"]).startswith(module.rpartition(".")[0] + ".")
+    return value["k"] == "v"
 
 
 def thinned(key: str, value: dict[str, Any]) -> dict[str, Any] | None:

@@ -58,6 +58,10 @@ class _Moves:
             if name.startswith("_") or not len(name) >= SHORTEST_NAME or not 1 < len(places) <= MOST_PLACES:
                 continue
             for key in places:
+                last = self._rows[key][-1][1]
+                home = self._home(key, last)
+                if home != key and not _is_above(key, home):
+                    continue  # readers follow an import that is gone by themselves
                 if self._kind(key) not in ("f", "c") and not (
                     name.isupper() and self._home(key, self._rows[key][-1][1]) == key
                 ):

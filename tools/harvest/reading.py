@@ -289,7 +289,7 @@ class _Reader:
         for statement in _flattened(node.body):
             if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 self._bind(statement.name, self._function(statement, method=True))
-                if statement.name in ("__getattr__", "__getattribute__"):
+                if statement.name in ("__getattr__", "__getattribute__") and not dynamic.looks_up_registered(statement):
                     found["getattr"] = True
                 if statement.name == "__post_init__":
                     names = [text.lstrip("-*").partition("=")[0] for text in found.get("p", ())]

@@ -22,7 +22,7 @@ def changes(rows: Mapping[str, Spans], release: int) -> dict[str, list[str]]:
     """The public changes of a release against the one before it, by kind, sorted."""
     out: dict[str, list[str]] = {kind: [] for kind in _HEADINGS}
     for key in sorted(rows):
-        if ">" in key or any(part.startswith("_") for part in key.replace(":", ".").split(".")):
+        if key.endswith((">", ":*")) or any(part.startswith("_") for part in key.replace(":", ".").split(".")):
             continue
         old, new = _at(rows[key], release - 1), _at(rows[key], release)
         if old == new:
