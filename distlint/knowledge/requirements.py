@@ -92,6 +92,13 @@ def requirements(package: str) -> Requirements | None:
     return Requirements(json.loads(archive.read(member)))
 
 
+def python_bits(pythons: Iterable[str]) -> list[int]:
+    """The Pythons as bits, those first that most releases support."""
+    found = [1 << PYTHONS.index(python) for python in pythons if python in PYTHONS]
+    common = [1 << PYTHONS.index(python) for python in ("3.10", "3.11", "3.9", "3.12", "3.8")]
+    return sorted(found, key=lambda bit: (common.index(bit) if bit in common else len(common), -bit))
+
+
 def has_requirements(package: str) -> bool:
     """Whether a package was harvested; costs no more than opening the archive."""
     archive = _archive()

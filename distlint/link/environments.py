@@ -36,6 +36,8 @@ from distlint.model.span import Span
 if TYPE_CHECKING:
     from packaging.version import Version
 
+    from distlint.link.release_sets import Wish
+
 
 @dataclass(frozen=True, slots=True)
 class _Resolution:
@@ -60,6 +62,8 @@ class Environments:
     _launched: Callable[[], Iterable[tuple[str, str]]] = field(default=tuple)
     _starters: dict[str, tuple[str, ...]] | None = None
     _resolved: dict[tuple[str, str], _Resolution] = field(default_factory=dict)
+    _by_itself: dict[tuple[str, str], _Resolution] = field(default_factory=dict)
+    _wished: dict[str, tuple[Wish, ...]] = field(default_factory=dict)
     _views: dict[tuple[str, str], VersionView] = field(default_factory=dict)
 
     @classmethod
@@ -140,17 +144,72 @@ class Environments:
         """The decision on one package for the files of a folder, or for one script that has pins of its own."""
         key = (package, script or folder)
         if key not in self._resolved:
-            self._resolved[key] = self._resolve(package, folder, script)
+            self._resolved[key] = self._fitting(package, folder, script, self._alone(package, folder, script))
         return self._resolved[key]
+
+    def _alone(self, package: str, folder: str, script: str) -> _Resolution:
+        """The decision on one package by its own pins."""
+        key = (package, script or folder)
+        if key not in self._by_itself:
+            self._by_itself[key] = self._resolve(package, folder, script)
+        return self._by_itself[key]
+
+    def _fitting(self, package: str, folder: str, script: str, found: _Resolution) -> _Resolution:
+        """The decision without the releases that what else is pinned leaves no place for."""
+        from distlint.link.version_sets import NO_PACKAGES, PYTHONS
+
+        if (
+            not found.versions
+            or len(found.versions) < 2
+            or self._installed
+            or package in (*NO_PACKAGES, *self._overrides)
+        ):
+            return found
+        from distlint.link.fitting_releases import fitting, holds_back
+
+        pythons = self.pythons(folder, script)
+        wishes = self._wishes(folder, script)
+        if pythons == PYTHONS and not holds_back(wishes):
+            return found
+        releases = fitting(package, wishes, () if pythons == PYTHONS else pythons)
+        versions = tuple(version for version in found.versions if version.public in (releases or ()))
+        return replace(found, versions=versions) if versions else found
+
+    def _wishes(self, folder: str, script: str) -> tuple[Wish, ...]:
+        """What the files of a folder, or a script, have installed."""
+        key = script or folder
+        if key not in self._wished:
+            from distlint.link.fitting_releases import installed_together, wishes_of
+
+            around = [source for place in upwards(folder) for source in self._sources.get(place, ())]
+            around += [self._commands[file] for file in (self.starters(script) if script and self._commands else ())]
+            together = installed_together(around)
+            names = {name for source in together for name in source.pins} | self._overrides.keys()
+            if script in self._scripts:
+                names = {pin.name for pin in self._scripts[script]} | self._overrides.keys()
+            wishes: list[Wish] = []
+            for package in sorted(names):
+                if package in self._overrides:
+                    wishes += wishes_of(package, [_written(package, self._overrides[package], "override")])
+                    continue
+                sources = self._choose(package, folder, script)
+                pins = self._alone(package, folder, script).pins
+                is_one = (len(sources) == 1 and not sources[0].alternatives) or len(
+                    {pin.specifier for pin in pins}
+                ) == 1
+                if is_one and (script in self._scripts or all(source in together for source in sources)):
+                    wishes += wishes_of(package, pins)
+            self._wished[key] = tuple(wishes)
+        return self._wished[key]
 
     def _resolve(self, package: str, folder: str, script: str) -> _Resolution:
         from distlint.link.version_sets import NO_PACKAGES, PYTHONS, known_versions, possible_versions
 
         if package in self._overrides:
-            wanted = Pin(package, self._overrides[package], Span("", 1, 1, 1, 1), "override")
+            wanted = _written(package, self._overrides[package], "override")
             return _Resolution((), _ordered(possible_versions(package, [wanted], PYTHONS)), True)
         if package in self._installed:
-            wanted = Pin(package, f"=={self._installed[package]}", Span("", 1, 1, 1, 1), "installed")
+            wanted = _written(package, f"=={self._installed[package]}", "installed")
             return _Resolution((), _ordered(possible_versions(package, [wanted], PYTHONS)), True)
         chosen = self._choose(package, folder, script)
         if chosen:
@@ -313,6 +372,11 @@ class VersionView:
                 kept = tuple(version for version in found.versions or (cap,) if version <= cap)
                 return replace(found, versions=kept, answers={}) if kept else found
         return found
+
+
+def _written(package: str, specifier: str, origin: str) -> Pin:
+    """A pin that stands in no file."""
+    return Pin(package, specifier, Span("", 1, 1, 1, 1), origin)
 
 
 def _ordered(versions: Iterable[Version] | None) -> tuple[Version, ...] | None:

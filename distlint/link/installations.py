@@ -28,7 +28,8 @@ _MAX_INCLUDES = 50
 _MAX_PINS = 400
 _IGNORED_ORIGINS = frozenset({"lock", "session", "python-version"})
 _COMMANDS = frozenset({"dockerfile", "shell"})
-_LOCAL = re.compile(r"\+[A-Za-z0-9._-]+")
+LOCAL = re.compile(r"\+[A-Za-z0-9._-]+")
+"""The local part of a version (``+cu121``), of which what releases require says nothing."""
 
 
 class Asked(NamedTuple):
@@ -85,7 +86,7 @@ def chosen(view: VersionView) -> Mapping[str, str]:
                 free.append(package)
             elif holding:
                 limits = pin.origin == "constraints"
-                wishes.append(Wish(package, _LOCAL.sub("", specifier), pin.extras, limits, holding))
+                wishes.append(Wish(package, LOCAL.sub("", specifier), pin.extras, limits, holding))
     return _picked(tuple(wishes), tuple(view.pythons()), frozenset(free))
 
 
@@ -195,7 +196,7 @@ def _installation(
         other_builds = other_builds or "+" in specifier or bool(pin.url)
         holding = pythons_where(pin.marker) if pin.marker else ALL_PYTHONS
         if holding:
-            wish = Wish(pin.name, _LOCAL.sub("", specifier), pin.extras, pin in constraints, holding)
+            wish = Wish(pin.name, LOCAL.sub("", specifier), pin.extras, pin in constraints, holding)
             asked[Asked(wish, pin)] = None
     told = [one for one in asked if one.wish.package not in free]
     if sum(bool(one.wish.specifier) for one in told) == 0 or len(asked) < 2:

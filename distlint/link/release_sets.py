@@ -12,7 +12,7 @@ from functools import cache
 from typing import NamedTuple
 
 from distlint.knowledge.release_order import ReleaseLine, clauses, names_one_version, witnesses
-from distlint.knowledge.requirements import ALL_PYTHONS, PYTHONS, Requirements, Row, requirements
+from distlint.knowledge.requirements import ALL_PYTHONS, Requirements, Row, requirements
 
 _MAX_TRIES = 200
 _MAX_PACKAGES = 400
@@ -228,6 +228,17 @@ class Problem:
             return 0
         return self._left.get(package, 0)
 
+    def present(self) -> dict[str, int]:
+        """The releases that are left, before anything is tried, of the harvested packages that are certainly there.
+
+        Empty if the requirements contradict each other.
+        """
+        try:
+            self._spread(self._begin())
+        except ContradictionError:
+            return {}
+        return {node: self._left[node] for node in self._present if "[" not in node and requirements(node) is not None}
+
     def named(self, package: str) -> list[str]:
         """The versions that packages which are certainly there name for another one with ``==``, ``>=`` or ``<=``."""
         self.narrowed(package)
@@ -386,10 +397,3 @@ def _merged(parts: list[tuple[int, int]]) -> list[tuple[int, int]]:
     for releases, wanted in parts:
         together[wanted] = together.get(wanted, 0) | releases
     return [(releases, wanted) for wanted, releases in together.items()]
-
-
-def python_bits(pythons: Iterable[str]) -> list[int]:
-    """The Pythons as bits, those first that most releases support."""
-    found = [1 << PYTHONS.index(python) for python in pythons if python in PYTHONS]
-    common = [1 << PYTHONS.index(python) for python in ("3.10", "3.11", "3.9", "3.12", "3.8")]
-    return sorted(found, key=lambda bit: (common.index(bit) if bit in common else len(common), -bit))

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from distlint.knowledge.release_order import clauses, witnesses
-from distlint.knowledge.requirements import PYTHONS, requirements
-from distlint.link.release_sets import Problem, Step, UndecidedError, Wish, python_bits
+from distlint.knowledge.requirements import PYTHONS, python_bits, requirements
+from distlint.link.release_sets import Problem, Step, UndecidedError, Wish
 
 _MAX_SOLUTIONS = 300
 _MAX_CANDIDATES = 40

@@ -320,3 +320,57 @@ def test_release_lists_are_sorted_and_without_withdrawn_or_early_ones():
 def test_the_python_that_a_release_asks_for_is_known():
     assert requires_python("numpy", "2.0.0") == ">=3.9"
     assert requires_python("numpy", "0.0.0") == ""
+
+
+@pytest.mark.parametrize(
+    ("requirements", "package", "newest"),
+    [
+        # accelerate wants torch 1.10 since 0.20 and torch 2 since 1.3.
+        ("torch==1.13.1\naccelerate\n", "accelerate", "1.2.1"),
+        ("torch<2\naccelerate>=0.20\n", "accelerate", "1.2.1"),
+        # The extra `torch` of transformers names releases of torch, the package itself does not.
+        ("transformers[torch]<5\ntorch==1.13.1\n", "transformers", "4.47.1"),
+        ("transformers<5\ntorch==1.13.1\n", "transformers", "4.57.6"),
+        # Nobody holds anything back.
+        ("torch>=1.13\naccelerate<2\n", "accelerate", "1.15.0"),
+        # Requirements that contradict each other say nothing.
+        ("torch==1.13.1\naccelerate==1.15.0\ntransformers<5\n", "transformers", "4.57.6"),
+    ],
+)
+def test_releases_that_other_pins_leave_no_place_for_do_not_count(requirements, package, newest):
+    assert view({"requirements.txt": requirements}).newest(package) == newest
+
+
+def test_the_python_of_a_project_limits_the_releases():
+    files = {"requirements.txt": "transformers\nnumpy\n", "environment.yml": "dependencies:\n  - python=3.8\n"}
+    assert view(files).newest("transformers") == "4.46.3"
+    assert view(files).newest("numpy") == "1.24.4"
+
+
+def test_an_override_holds_other_packages_back():
+    assert view({"requirements.txt": "torch\naccelerate\n"}, torch="1.13.1").newest("accelerate") == "1.2.1"
+
+
+def test_packages_that_nobody_asks_for_are_not_held_back():
+    assert view({"requirements.txt": "torch==1.13.1\n"}).newest("accelerate") == releases("accelerate")[-1]
+
+
+def test_an_extra_holds_nothing_back():
+    text = (
+        "[project]\nname = 'a'\ndependencies = ['torch', 'accelerate']\n"
+        "[project.optional-dependencies]\nserve = ['vllm==0.6.3']\n"
+    )
+    assert view({"pyproject.toml": text}).newest("torch") == releases("torch")[-1]
+
+
+def test_a_set_of_pins_with_another_name_holds_back_where_it_is_the_only_one():
+    files = {"requirements-train.txt": "torch==1.13.1\naccelerate\n"}
+    assert view(files).newest("accelerate") == "1.2.1"
+    files["requirements-eval.txt"] = "torch==2.4.0\naccelerate\n"
+    assert view(files).newest("accelerate") == releases("accelerate")[-1]
+
+
+def test_a_script_with_its_own_requirements_is_held_back_by_these_alone():
+    script = '# /// script\n# dependencies = ["torch==1.13.1", "accelerate"]\n# ///\n'
+    files = {"train.py": script, "requirements.txt": "torch==2.4.0\n"}
+    assert view(files).newest("accelerate") == "1.2.1"
