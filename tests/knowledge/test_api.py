@@ -207,7 +207,11 @@ def test_a_withdrawn_mark_of_deprecation_is_gone_again() -> None:
     ("name", "version", "target"),
     [
         ("torch.distributed._composable.fully_shard", "2.6.0", "torch.distributed.fsdp.fully_shard"),
-        ("accelerate.memory_utils.find_executable_batch_size", "0.17.0", "accelerate.utils.memory.find_executable_batch_size"),
+        (
+            "accelerate.memory_utils.find_executable_batch_size",
+            "0.17.0",
+            "accelerate.utils.memory.find_executable_batch_size",
+        ),
         ("transformers.modeling_utils.Conv1D", "4.56.0", "transformers.pytorch_utils.Conv1D"),
     ],
 )
