@@ -88,8 +88,17 @@ class Faults:
         """Every fault, by file and place."""
         if self._faults is None:
             found = (fault for mention in self.mentions.all() for fault in self._of(mention))
-            self._faults = tuple(fault for fault in found if not self.mentions.scopes.is_replaced(fault.name))
+            self._faults = tuple(fault for fault in found if self._holds(fault))
         return self._faults
+
+    def _holds(self, fault: Fault) -> bool:
+        """Whether nothing of the project, and no class below a declared one, brings what is missing."""
+        if self.mentions.scopes.is_replaced(fault.name):
+            return False
+        if not fault.mention.declared or fault.kind in ("deprecated", "deprecated-argument"):
+            return True
+        owner, _, member = fault.mention.name.rpartition(".")
+        return not self.table.derived_with(owner, member, fault.release, fault.argument or None)
 
     def calls(self) -> Iterator[Mention]:
         """Every call of something of a covered library."""

@@ -150,6 +150,18 @@ class Api:
             return ""
         return walker.moved(dotted) or self._advised(package, dotted, walker)
 
+    def derived_with(self, owner: str, member: str, version: str, parameter: str | None = None) -> bool:
+        """Whether a class below ``owner`` in a release may have a member, one that takes the parameter, of its own.
+
+        Looks through the whole package: for what seems wrong with an object that may be of any such class.
+        """
+        from distlint.knowledge.api_derived import derived_with
+
+        walker, package = self._walker(owner, version), self.package_of(owner.partition(".")[0])
+        if walker is None or package is None:
+            return False
+        return derived_with(walker, self._table, package, owner, member, parameter)
+
     def _advised(self, package: str, dotted: str, walker: Walker) -> str:
         """The first name in the deprecation message of another release that this one has."""
         for _, last in reversed(self._history(package, dotted)):

@@ -88,6 +88,18 @@ class Table:
             yield content[start + 3 : end].decode()
             start = content.find(prefix, end)
 
+    def keys_ending(self, package: str, end: str) -> Iterator[str]:
+        """The keys of a package that end with a text; inflates all of its members."""
+        wanted = end.encode("ascii", "backslashreplace") + b'",'
+        self._member(package, package)
+        for stem in self._members.get(package, {}):
+            content = self._member(package, stem)
+            at = content.find(wanted)
+            while at >= 0:
+                start = content.rfind(b'\n["', 0, at)
+                yield content[start + 3 : at + len(wanted) - 2].decode()
+                at = content.find(wanted, at + 1)
+
     def checksum(self) -> str:
         """SHA-256 over names and contents of all members but the index; ``""`` for an empty or damaged table."""
         import hashlib

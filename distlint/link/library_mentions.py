@@ -49,6 +49,8 @@ class Mention(NamedTuple):
     """Keywords that a class of the project between the call and the library takes itself."""
     member: bool = False
     """Whether it is about an attribute of an object, which the class of the object has or lacks."""
+    declared: bool = False
+    """Whether the object's class is known by an annotation or a test, so that it may as well be one derived from it."""
 
     @property
     def name(self) -> str:
@@ -105,6 +107,7 @@ class _FileWalk:
         self.project = project
         self.objects = objects
         self.scopes = objects.scopes
+        self.types = objects.types
         self.file = file
         self.module = project.module(file)
         self.found: list[Mention] = []
@@ -272,39 +275,44 @@ class _FileWalk:
 
     def _member(self, expr: ir.Attribute, function: int) -> None:
         """An attribute of an object of a library's class."""
-        owner = self._owner(expr, function)
+        owner, declared = self._owner(expr, function)
         if owner:
             found = tuple(meaning._replace(name=f"{meaning.name}.{expr.name}") for meaning in owner)
-            self.found.append(Mention("name", found, self.file, expr.at, function, member=True))
+            self.found.append(Mention("name", found, self.file, expr.at, function, member=True, declared=declared))
 
     def _method(self, func: ir.Attribute, call: ir.Call, function: int) -> None:
-        owner = self._owner(func, function)
+        owner, declared = self._owner(func, function)
         if not owner:
             return
         if func.name == "__init__":
             self.found.append(Mention("call", owner, self.file, call.at, function, call=call))
         else:
             found = tuple(meaning._replace(name=f"{meaning.name}.{func.name}") for meaning in owner)
-            self.found.append(Mention("call", found, self.file, call.at, function, call=call, member=True))
+            mention = Mention("call", found, self.file, call.at, function, call=call, member=True, declared=declared)
+            self.found.append(mention)
 
-    def _owner(self, expr: ir.Attribute, function: int) -> tuple[Meaning, ...]:
-        """The library class whose attribute ``object.name`` surely is."""
+    def _owner(self, expr: ir.Attribute, function: int) -> tuple[tuple[Meaning, ...], bool]:
+        """The library class whose attribute ``object.name`` is, and whether only a declaration says so."""
         base = expr.base
         if type(base) is ir.Name and base.id == self.objects.own_name(self.file, function):
             derived = self.objects.enclosing(self.file, function)
             if derived is None or self.objects.is_open(derived) or self._may_be_own(expr.name):
-                return ()
-            return derived.base
+                return (), False
+            return derived.base, False
         if type(base) is ir.Call and type(base.func) is ir.Name and base.func.id == "super":
             derived = self.objects.enclosing(self.file, function)
             if derived is None or self.objects.defines(derived, expr.name, above=True):
-                return ()
-            return derived.base
+                return (), False
+            return derived.base, False
         if type(base) not in (ir.Name, ir.Attribute) or self.project.is_stored(expr.name):
-            return ()
+            return (), False
         if any(type(base) is ir.Name and base.id in hidden for hidden in self._hidden):
-            return ()
-        return self.objects.made_by(base, self.file, function)
+            return (), False
+        made = self.objects.made_by(base, self.file, function)
+        if made:
+            return made, False
+        declared = self.types.of(base, self.file, function)
+        return (declared, True) if declared and not self.objects.may_define(expr.name, declared) else ((), False)
 
     def _may_be_own(self, name: str) -> bool:
         """Whether the project itself gives some object an attribute of this name."""

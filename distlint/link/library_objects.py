@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.link.library_scopes import LibraryScopes, Meaning, bodies_of
+from distlint.link.library_types import LibraryTypes
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.walking import statements
 from distlint.model import python as ir
@@ -35,6 +36,7 @@ class LibraryObjects:
     def __init__(self, project: Project, scopes: LibraryScopes) -> None:
         self.project = project
         self.scopes = scopes
+        self.types = LibraryTypes(project, scopes)
         self._derived: dict[ClassRef, Derived | None] = {}
         self._open: dict[ClassRef, bool] = {}
         self._fields: dict[ClassRef, frozenset[str]] = {}
@@ -86,6 +88,25 @@ class LibraryObjects:
             methods = {function.name for function in functions if function.owner == owner.index}
             self._known_members[owner] = self.fields(owner) | methods
         return self._known_members[owner]
+
+    def may_define(self, name: str, base: tuple[Meaning, ...]) -> bool:
+        """Whether a class of the project that may derive from a library's defines an attribute of this name."""
+        return any(
+            self.project.class_(owner).bases
+            and ((derived := self.derived(owner)) is None or derived.base == base or derived.base[0].name == base[0].name)
+            for owner in self._definers.get(name, ())
+        )
+
+    @cached_property
+    def _definers(self) -> dict[str, list[ClassRef]]:
+        """The project's classes by the names of their methods and of what their bodies bind."""
+        found: dict[str, list[ClassRef]] = {}
+        for file in self.project.python_files:
+            for index in range(len(self.project.module(file).classes)):
+                owner = ClassRef(file, index)
+                for name in self._members(owner):
+                    found.setdefault(name, []).append(owner)
+        return found
 
     def fields(self, owner: ClassRef) -> frozenset[str]:
         """The names that a class's body binds by assignment or annotation."""
