@@ -137,10 +137,19 @@ class _Judge:
             # Where nobody said that old releases do, what counts is what an installer picks.
             if _order(version).is_prerelease or (index and not bounded):
                 continue
-            if entry.lacks(version) is given and self._reach(entry).reached(use.file, use.at, version, errors):
+            if entry.lacks(version) is not given or self._is_beyond(entry, version):
+                continue
+            if self._reach(entry).reached(use.file, use.at, version, _shown_as(use, version, errors)):
                 where = versions.standing(entry.package, is_newest=index == 0)
                 return Fault(version, index == 0, pinned, versions.span(entry.package), use.function < 0, where)
         return None
+
+    def _is_beyond(self, entry: Entry, version: str) -> bool:
+        """Whether a pin names a release that is newer than all that are known: what it has, nobody can tell."""
+        from distlint.link.version_sets import known_versions
+
+        known = known_versions(entry.package)
+        return bool(known) and _order(version) > known[-1]
 
     def _reach(self, entry: Entry) -> Reach:
         return self.project.reach(entry.package)
@@ -210,6 +219,8 @@ class _Judge:
         names = {name.replace("()", "") for name in entry.names}
         for mention in self.project.library_mentions.all():
             if mention.call is None or len(mention.meanings) != 1 or mention.name not in names:
+                continue
+            if self.project.library_mentions.scopes.is_replaced(mention.name):
                 continue
             found = CallSite(mention.file, ir.Site(mention.call, mention.function), mention.name)
             use = Use(found.name, found.file, found.site.function, found.site.call.at)
@@ -321,6 +332,17 @@ def _errors(use: Use) -> frozenset[str]:
         if use.item is not None
         else frozenset({"AttributeError", "ImportError"})
     )
+
+
+def _shown_as(use: Use, version: str, errors: frozenset[str]) -> frozenset[str]:
+    """How a failure shows: a module that the release has gives no ``ModuleNotFoundError`` for a name that it lacks."""
+    item = use.item
+    if "ModuleNotFoundError" not in errors or item is None or not item.name:
+        return errors
+    from distlint.knowledge.api import api
+
+    there = api().find_import(item.module, None, version).state == "present"
+    return errors - {"ModuleNotFoundError"} if there else errors
 
 
 def _short(name: str) -> str:

@@ -38,9 +38,9 @@ def released_api(context: CheckContext) -> Iterator[Finding]:
 
     Parameters: ``packages``, ``about`` (``names``, ``arguments``, ``deprecated`` or ``defaults``), ``required`` for
     packages of which only those count that a requirement names, ``within`` for the modules that come from nowhere but
-    the package (all by default), ``except`` for names of which the table can't tell, or another rule does,
-    ``provided`` for modules that another package adds where a release lacks them, and for defaults ``changes``, see
-    ``released_defaults.Change``.
+    the package (all by default), ``except`` for names of which the table can't tell, or another rule does, ``told`` for
+    names of which another rule judges the plain calls, ``provided`` for modules that another package adds where a release
+    lacks them, and for defaults ``changes``, see ``released_defaults.Change``.
     """
     project: Project = context.project
     faults = faults_of(project)
@@ -55,6 +55,7 @@ def released_api(context: CheckContext) -> Iterator[Finding]:
     required = context.parameters.get("required", False)
     excepted = context.parameters.get("except", ())
     provided = context.parameters.get("provided", ())
+    told = context.parameters.get("told", ())
     within = context.parameters.get("within", ())
     found = [
         fault
@@ -63,6 +64,7 @@ def released_api(context: CheckContext) -> Iterator[Finding]:
         # What is not required anywhere may come from a checkout, whose release nobody knows.
         if fault.allowed.pin is not None or not required
         if fault.subject not in provided and not any(is_below(fault.name, name) for name in excepted)
+        if fault.mention.indirect or not any(is_below(fault.name, name) for name in told)
         if not within or any(is_below(fault.name, name) for name in within)
     ]
     for group in _grouped(found):

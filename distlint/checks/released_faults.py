@@ -33,7 +33,8 @@ class Fault:
 
     ``kind`` is ``name`` (absent), ``argument`` (not taken), ``missing`` (an argument that has to be given), ``crowded``
     (too many positional arguments), ``deprecated`` or ``deprecated-argument``. ``subject`` is the absent prefix of
-    ``name``, the callable or the deprecated name; ``argument`` the parameter. ``text`` is a deprecation message.
+    ``name``, the callable or the deprecated name; ``argument`` the parameter. ``text`` is a deprecation message, or says
+    what is with the releases in ``others`` where that is not the usual.
     """
 
     kind: str
@@ -333,12 +334,28 @@ class Faults:
             candidate, wanted = missing
             name = self._name_in(mention, candidate.stands[-1])
             others = self._releases_where(mention, name, lambda version: not self._wanting(mention, version, given))
+            # Where no release takes the call as it is, what it lacks here may be what others do without.
+            how = "" if others else "do without"
+            others = others or self._releases_without(mention, name, wanted)
             if others:
-                yield Fault("missing", mention, allowed, candidate, name, name, wanted, others=others)
+                yield Fault("missing", mention, allowed, candidate, name, name, wanted, others=others, text=how)
+
+    def _releases_without(self, mention: Mention, name: str, wanted: str) -> tuple[tuple[str, str], ...]:
+        """The stretches of releases in which an argument need not be given, or there is none of that name."""
+        package = self.packages[name.partition(".")[0]]
+
+        def does_without(version: str) -> bool:
+            symbol = self.table.find(name, version).symbol
+            found = symbol.parameter(wanted) if symbol is not None else None
+            return found is None or found.default is not None
+
+        return self._stretches(package, name, does_without)
 
     def _releases_where(self, mention: Mention, name: str, holds: Callable[[str], bool]) -> tuple[tuple[str, str], ...]:
         """The stretches of releases that take the call as it is: only then is it a matter of versions."""
-        package = self.packages[name.partition(".")[0]]
+        return self._stretches(self.packages[name.partition(".")[0]], name, holds)
+
+    def _stretches(self, package: str, name: str, holds: Callable[[str], bool]) -> tuple[tuple[str, str], ...]:
         stretches: list[tuple[str, str]] = []
         open_since = last = ""
         for version in self.table.releases(package):

@@ -11,6 +11,9 @@ from distlint.model.record import dataclass
 if TYPE_CHECKING:
     from distlint.knowledge.api import Api
 
+_MOST = 3
+"""So many names of a missing module are said."""
+
 _LONGEST = 160
 """So much of a deprecation message is quoted."""
 
@@ -72,9 +75,12 @@ def message_of(group: Sequence[Fault], table: Api) -> str:
         return f"{what} is deprecated in {release}{since}"
     if fault.kind == "name":
         bound = _bound(fault, table)
-        if fault.subject != fault.name:
-            return f"`{fault.name}` is not in {release} (`{fault.subject}` is {bound})"
-        return f"`{fault.name}` is not in {release} ({bound})"
+        names = list(dict.fromkeys(one.name for one in group))
+        what = ", ".join(f"`{name}`" for name in names[:_MOST])
+        words = (
+            f"{what}{' and others' if len(names) > _MOST else ''} {'is' if len(names) == 1 else 'are'} not in {release}"
+        )
+        return f"{words} (`{fault.subject}` is {bound})" if fault.subject != fault.name else f"{words} ({bound})"
     parts = []
     refused = {one.argument: one for one in group if one.kind == "argument"}
     if refused:
@@ -114,4 +120,4 @@ def _bound(fault: Fault, table: Api) -> str:
 
 def _fitting(fault: Fault) -> str:
     stretches = [first if first == last else f"{first} to {last}" for first, last in fault.others]
-    return f"{', '.join(stretches[-2:])} take the call as it is"
+    return f"{', '.join(stretches[-2:])} {fault.text or 'take the call as it is'}"

@@ -49,6 +49,8 @@ class Mention(NamedTuple):
     """Keywords that a class of the project between the call and the library takes itself."""
     member: bool = False
     """Whether it is about an attribute of an object, which the class of the object has or lacks."""
+    indirect: bool = False
+    """Whether the call is written as one of something else: ``partial``, a class of the project, ``super().__init__``."""
     declared: bool = False
     """Whether the object's class is known by an annotation or a test, so that it may as well be one derived from it."""
 
@@ -263,7 +265,7 @@ class _FileWalk:
             inner = self._meanings(call.args[0], function)
             if inner:
                 mention = _call_mention(inner, call, self.file, function)
-                self.found.append(mention._replace(skip=mention.skip + 1, whole=False))
+                self.found.append(mention._replace(skip=mention.skip + 1, whole=False, indirect=True))
             return rest
         if type(func) is ir.Attribute:
             self._method(func, call, function)
@@ -285,7 +287,7 @@ class _FileWalk:
         if not owner:
             return
         if func.name == "__init__":
-            self.found.append(Mention("call", owner, self.file, call.at, function, call=call))
+            self.found.append(Mention("call", owner, self.file, call.at, function, call=call, indirect=True))
         else:
             found = tuple(meaning._replace(name=f"{meaning.name}.{func.name}") for meaning in owner)
             mention = Mention("call", found, self.file, call.at, function, call=call, member=True, declared=declared)
@@ -337,7 +339,7 @@ class _FileWalk:
                 return
             own, whole = own | taken, False
         mention = Mention("call", derived.base, self.file, call.at, function, call=call, own_fields=own, whole=whole)
-        self.found.append(mention._replace(loose=not whole))
+        self.found.append(mention._replace(loose=not whole, indirect=True))
 
     def _passed_on(self, derived: Derived) -> frozenset[str] | None:
         """The parameters that ``__init__`` takes itself, where it hands all other keywords to the library's.
@@ -375,7 +377,7 @@ def _call_mention(meanings: tuple[Meaning, ...], call: ir.Call, file: str, funct
     """The call of a name; ``Class.__init__(self, ...)`` is that of the class."""
     if all(meaning.name.endswith(".__init__") for meaning in meanings):
         bare = tuple(meaning._replace(name=meaning.name.removesuffix(".__init__")) for meaning in meanings)
-        return Mention("call", bare, file, call.at, function, call=call, skip=1)
+        return Mention("call", bare, file, call.at, function, call=call, skip=1, indirect=True)
     return Mention("call", meanings, file, call.at, function, call=call)
 
 

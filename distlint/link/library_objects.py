@@ -93,7 +93,9 @@ class LibraryObjects:
         """Whether a class of the project that may derive from a library's defines an attribute of this name."""
         return any(
             self.project.class_(owner).bases
-            and ((derived := self.derived(owner)) is None or derived.base == base or derived.base[0].name == base[0].name)
+            and (
+                (derived := self.derived(owner)) is None or derived.base == base or derived.base[0].name == base[0].name
+            )
             for owner in self._definers.get(name, ())
         )
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from distlint.link.library_replaced import ReplacedNames
 from distlint.link.modules import MAX_HOPS
 from distlint.link.walking import below, expressions_of, statements
 from distlint.model import python as ir
@@ -76,46 +77,11 @@ class LibraryScopes:
 
     def is_replaced(self, dotted: str) -> bool:
         """Whether the program puts the name, or what it is in, in place itself (``sys.modules[...] =``, ``lib.x =``)."""
-        return any(dotted == name or dotted.startswith(name + ".") for name in self._replaced)
+        return self._replaced.has(dotted)
 
     @cached_property
-    def _replaced(self) -> frozenset[str]:
-        return frozenset(name for file in self.project.python_files for name in self._replacements(file))
-
-    def _replacements(self, file: str) -> Iterator[str]:
-        module = self.project.module(file)
-        for function, body in bodies_of(module):
-            for statement in statements(body):
-                if type(statement) is ir.Assign:
-                    for target in statement.targets:
-                        yield from self._replaced_by(target, file, function)
-                elif type(statement) is ir.Evaluate and type(statement.value) is ir.Call:
-                    yield from self._set_by_call(statement.value, file, function)
-
-    def _replaced_by(self, target: ir.Expr, file: str, function: int) -> Iterator[str]:
-        if type(target) is ir.Attribute:
-            if self._root_is_library(target, file):
-                for meaning in self.meanings(target.base, file, function):
-                    yield f"{meaning.name}.{target.name}"
-        elif type(target) is ir.Subscript and type(target.index) is ir.Constant:
-            base = target.base
-            if type(base) is ir.Attribute and base.name == "modules" and type(target.index.value) is str:
-                yield target.index.value
-
-    def _root_is_library(self, expr: ir.Expr, file: str) -> bool:
-        while type(expr) is ir.Attribute:
-            expr = expr.base
-        return type(expr) is ir.Name and any(item.alias == expr.id for item in self.project.module(file).imports)
-
-    def _set_by_call(self, call: ir.Call, file: str, function: int) -> Iterator[str]:
-        func = call.func
-        texts = [arg.value for arg in call.args if type(arg) is ir.Constant and type(arg.value) is str]
-        if type(func) is ir.Name and func.id == "setattr" and len(call.args) == 3 and texts:
-            for meaning in self.meanings(call.args[0], file, function):
-                yield f"{meaning.name}.{texts[0]}"
-        elif type(func) is ir.Attribute and func.name in ("setdefault", "__setitem__") and texts:
-            if type(func.base) is ir.Attribute and func.base.name == "modules":
-                yield texts[0]
+    def _replaced(self) -> ReplacedNames:
+        return ReplacedNames(self.project, self)
 
     # Scopes ------------------------------------------------------------------------------------------------------
 

@@ -176,8 +176,10 @@ class LibraryTypes:
             found = set()
             for site in self.project.module(file).calls.get("isinstance", ()):
                 subject = site.call.args[0] if site.call.args else None
-                if type(subject) is ir.Name or type(subject) is ir.Attribute:
-                    found.add(subject.id if type(subject) is ir.Name else subject.name)
+                if type(subject) is ir.Name:
+                    found.add(subject.id)
+                elif type(subject) is ir.Attribute:
+                    found.add(subject.name)
             self._narrowed[file] = frozenset(found)
         return self._narrowed[file]
 

@@ -63,8 +63,10 @@ class PinSource:
     constraints: list[Pin] = field(default_factory=list)
 
     def add(self, pins: Iterable[Pin]) -> None:
-        """Adds pins, each to those of its package."""
+        """Adds pins, each to those of its package; one for another system than Linux says nothing here."""
         for pin in pins:
+            if pin.marker and not _may_apply(pin):
+                continue
             self.pins.setdefault(pin.name, []).append(pin)
 
     @property
@@ -76,6 +78,12 @@ class PinSource:
             if part.lower() in _BUILD_FOLDERS:
                 return "/".join(parts[:position])
         return "/".join(parts[:-1]) if parts[-1].lower() in _PINS_FOLDERS else folder
+
+
+def _may_apply(pin: Pin) -> bool:
+    from distlint.link.version_sets import may_apply
+
+    return may_apply(pin.marker)
 
 
 def sources_of(facts: FileFacts, files: Mapping[str, FileFacts]) -> Iterator[PinSource]:

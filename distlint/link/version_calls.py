@@ -76,6 +76,8 @@ def called(run: Evaluation, call: ir.Call, scope: Scope) -> Any:
         return question(run, call, scope)
     if last in _PRESENCE:
         return _is_there(run, call, scope, last)
+    if run.names.is_availability(last) and (lowest := _least(run, call.args, call.keywords, scope)) is not None:
+        return lowest
     if last == "RequirementCache" and call.args:
         return combined([run.value(call.args[0], scope)], lambda text: meets(run, text, scope.file))
     arguments = run.values(call.args, scope)
@@ -237,6 +239,13 @@ _QUESTIONS: dict[str, Callable[[Evaluation, ir.Call, Scope], Any]] = {
 }
 
 
+def _least(run: Evaluation, arguments: Sequence[ir.Expr], keywords: Sequence[ir.Keyword], scope: Scope) -> Any:
+    """Whether the release is at least the one that a question for a package asks for, as far as it asks for one."""
+    given = [*arguments, *(one.value for one in keywords if one.name is not None and "ver" in one.name)]
+    wanted = run.value(given[0], scope) if len(given) == 1 else None
+    return run.compare_release(">=", wanted) if isinstance(wanted, str) and wanted[:1].isdigit() else None
+
+
 def _is_there(run: Evaluation, call: ir.Call, scope: Scope, last: str) -> Any:
     """``find_spec("a.b")`` and its like."""
     name = run.value(call.args[0], scope) if call.args else PROBE
@@ -247,6 +256,9 @@ def _is_there(run: Evaluation, call: ir.Call, scope: Scope, last: str) -> Any:
     answer = run.features.imports(name, "", run.version)
     if answer is None:
         return PROBE
+    least = _least(run, call.args[1:], call.keywords, scope) if answer and "." not in name else None
+    if least is not None:
+        return least
     if not last.startswith(("find_", "import_")):
         return answer
     return Thing() if answer else None if last != "import_module" else PROBE

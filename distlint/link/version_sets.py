@@ -24,9 +24,8 @@ NO_PACKAGES = frozenset({"python", CUDA, TOOLKIT})
 _PLATFORMS = (
     ("linux", "Linux", "posix", "x86_64"),
     ("linux", "Linux", "posix", "aarch64"),
-    ("darwin", "Darwin", "posix", "arm64"),
-    ("win32", "Windows", "nt", "AMD64"),
 )
+"""Distributed training runs on Linux: what is asked for elsewhere alone binds nothing."""
 _UNKNOWN_VARIABLES = ("platform_release", "platform_version", "implementation_version", "extra")
 _PATCH = 12
 """The patch release that a marker is tried with: of the older Pythons the last ones are in use."""
@@ -183,6 +182,15 @@ def _is_decidable(marker: str) -> bool:
     except (InvalidMarker, RecursionError):
         return False
     return not any(variable in marker for variable in _UNKNOWN_VARIABLES)
+
+
+@lru_cache(maxsize=1024)
+def may_apply(marker: str) -> bool:
+    """Whether a marker holds on some machine that training runs on, with some Python; an undecidable one may."""
+    if not marker or not _is_decidable(marker):
+        return True
+    parsed = Marker(marker)
+    return any(parsed.evaluate(environment) for environment in _environments(PYTHONS))
 
 
 @cache

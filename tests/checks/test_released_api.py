@@ -67,9 +67,14 @@ def rows() -> dict[str, list[list[Any]]]:
         "torch.parts:old_way": [[*OLD, function("x")], [*NEW, function("x", dep="use stays")]],
         "torch.parts:grows": [[*OLD, function("a")], [*NEW, function("a", "b=1")]],
         "torch.parts:wants": [[*OLD, function("a", "b=1")], [*NEW, function("a", "b")]],
+        "torch.parts:asks": [[*OLD, function("a", "x")], [*NEW, function("b", "x=1")]],
         "torch.parts:Wrapper": [[*OLD, wrapper_old], [*NEW, wrapper_new]],
         "torch.parts:Wrapper.close": [[*OLD, function()]],
         "torch.parts:Wrapper.run": [[*OLD, function("n")], [*NEW, function("n", "k=1")]],
+        "torch.parts:Middle": [[*ALL, {"k": "c", "b": []}]],
+        "torch.parts:Middle.close": [[*OLD, function()]],
+        "torch.parts:Lower": [[*ALL, {"k": "c", "b": ["torch.parts:Middle"]}]],
+        "torch.parts:Lower.close": [[*ALL, function()]],
         "torch.parts:Mode": [[*ALL, {"k": "c", "b": []}]],
         "torch.parts:Mode.FAST": [[*NEW, {"k": "v"}]],
     }
@@ -130,6 +135,18 @@ NAMES = [
     ),
     "from torch.parts import Wrapper\n\n\nclass W(Wrapper):\n    def f(self):\n        super().close()",
     "from torch.parts import Wrapper\n\n\nclass W(Wrapper):\n    def f(self):\n        self.close()",
+    "from torch.parts import Wrapper\n\n\ndef f(w: Wrapper):\n    w.close()",
+    "from torch.parts import Wrapper\n\n\ndef f(w: 'Wrapper | None' = None):\n    def g():\n        w.close()",
+    "import typing\nimport torch.parts as p\n\n\ndef f(w: typing.Optional[p.Wrapper]):\n    w.close()",
+    "from torch.parts import Wrapper\n\n\ndef f(x):\n    w: Wrapper = x\n    w.close()",
+    "from torch.parts import Wrapper\n\n\nclass C:\n    w: Wrapper\n\n    def f(self):\n        self.w.close()",
+    (
+        "from torch.parts import Wrapper\n\n\nclass C:\n    def __init__(self, w: Wrapper):\n        self.w = w\n\n"
+        "    def f(self):\n        self.w.close()"
+    ),
+    "from torch.parts import Wrapper\n\n\ndef f(w):\n    if isinstance(w, Wrapper):\n        w.close()",
+    "from torch.parts import Wrapper\n\n\ndef f(w):\n    assert isinstance(w, Wrapper)\n    w.close()",
+    "from torch.parts import Wrapper\n\n\ndef f(w):\n    if not isinstance(w, Wrapper):\n        return\n    w.close()",
     "try:\n    from torch.parts import leaves\nexcept ModuleNotFoundError:\n    leaves = None",
     "try:\n    import torch\nexcept ImportError:\n    torch = None\nprint(torch.parts.leaves)",
 ]
@@ -150,6 +167,28 @@ SILENT = [
     "try:\n    from torch.parts import leaves\nexcept ImportError:\n    from torch.parts import stays as leaves\nleaves(1)",
     "import torch\nif hasattr(torch.parts, 'leaves'):\n    torch.parts.leaves(1)",
     "import torch\ngetattr(torch.parts, 'leaves', None)",
+    "from torch.parts import Wrapper\n\n\ndef f(w: Wrapper, k):\n    w = k\n    w.close()",
+    "from torch.parts import Wrapper\n\n\ndef f(w: Wrapper | int):\n    w.close()",
+    "from torch.parts import Wrapper\n\n\ndef f(w):\n    if isinstance(w, (Wrapper, list)):\n        w.close()",
+    "from torch.parts import Wrapper\n\n\ndef f(w):\n    if not isinstance(w, Wrapper):\n        w.close()",
+    (
+        "from torch.parts import Wrapper\n\n\nclass W(Wrapper):\n    def close(self):\n        pass\n\n\n"
+        "def f(w: Wrapper):\n    w.close()"
+    ),
+    "from torch.parts import Middle\n\n\ndef f(w: Middle):\n    w.close()",
+    "import torch\nfor name in ('leaves',):\n    setattr(torch.parts, name, print)\ntorch.parts.leaves(1)",
+    "import torch\ntorch.parts.__dict__['leaves'] = print\ntorch.parts.leaves(1)",
+    "import torch\nvars(torch.parts).update(leaves=print)\ntorch.parts.leaves(1)",
+    "import torch\ntorch.parts.leaves, x = print, 1\ntorch.parts.leaves(1)",
+    "import sys\nimport torch\nsys.modules.update({'torch.gone': torch})\nimport torch.gone",
+    (
+        "from unittest import mock\nimport torch\nwith mock.patch.object(torch.parts, 'leaves', create=True):\n"
+        "    torch.parts.leaves(1)"
+    ),
+    "from unittest.mock import patch\nimport torch\n\n\n@patch('torch.parts.leaves', create=True)\ndef f(m):\n    torch.parts.leaves(1)",
+    "import torch\n\n\ndef f(monkeypatch):\n    monkeypatch.setattr('torch.parts.leaves', print, raising=False)\n    torch.parts.leaves(1)",
+    "import sys\nimport torch\n\n\ndef f(monkeypatch):\n    monkeypatch.setitem(sys.modules, 'torch.gone', torch)\n    import torch.gone",
+    "import torch\nimport wrapt\n\n\n@wrapt.patch_function_wrapper('torch.parts', 'leaves')\ndef f(*a):\n    pass\n\n\ntorch.parts.leaves(1)",
     "import torch\ntorch.parts.leaves = lambda x: x\ntorch.parts.leaves(1)",
     "import sys\nimport torch\nsys.modules['torch.gone'] = torch\nimport torch.gone",
     "import torch\n\n\ndef f(torch):\n    torch.parts.leaves(1)",
@@ -275,6 +314,26 @@ def test_numbers_of_arguments_that_only_another_release_takes(make_project: Make
     (found,) = judged(make_project, text, "torch==1.13.1", "arguments")
     assert found.symbol == "torch.parts.Wrapper.run"
     assert not judged(make_project, "from torch.parts import grows\ngrows(1, 2, 3)\n", "torch==1.13.1", "arguments")
+
+
+def test_what_a_call_lacks_where_no_release_takes_it_as_it_is(make_project: MakeProject, table: Api) -> None:
+    text = "from torch.parts import asks\nasks(x=1)\n"
+    (found,) = judged(make_project, text, "torch==2.1.0", "arguments")
+    assert "needs `b` (1.13.0 to 1.13.1 do without)" in found.message
+
+
+def test_plain_calls_can_be_left_to_another_rule(make_project: MakeProject, table: Api) -> None:
+    text = (
+        "from functools import partial\nfrom torch.parts import Wrapper\n"
+        "Wrapper(1, policy=2)\npartial(Wrapper, policy=2)\n"
+    )
+    (found,) = judged(make_project, text, "torch==2.1.0", "arguments", 'told = ["torch.parts.Wrapper"]')
+    assert found.span.line == 4
+
+
+def test_names_of_one_missing_module_are_told_together(make_project: MakeProject, table: Api) -> None:
+    (found,) = judged(make_project, "from torch.gone import inf, nan\n", "torch==2.1.0")
+    assert "`torch.gone.inf`, `torch.gone.nan` are not in torch 2.1.0" in found.message
 
 
 def test_deprecation_is_one_finding_for_a_symbol_in_a_file(make_project: MakeProject, table: Api) -> None:

@@ -11,7 +11,7 @@ _DASHED = ("transformers", ">=4.46")
 SPEC = FrameworkSpec(
     name="huggingface",
     prefix="HF",
-    packages=("transformers", "accelerate", "trl", "peft", "datasets"),
+    packages=("transformers", "accelerate", "trl", "peft", "datasets", "bitsandbytes"),
     modules=("transformers", "accelerate", "trl", "peft", "bitsandbytes"),
     literals=(
         b"accelerat",

@@ -8,7 +8,7 @@ from distlint.model.framework import FrameworkSpec, StarterSpec
 SPEC = FrameworkSpec(
     name="torch",
     prefix="PT",
-    packages=("torch", "torchvision", "torchaudio"),
+    packages=("torch", "torchvision", "torchaudio", "lightning", "flash-attn", "flash_attn"),
     modules=("torch", "lightning", "pytorch_lightning", "flash_attn"),
     literals=(
         # whatever imports these may use what only some releases have

@@ -20,7 +20,7 @@ _STRING = re.compile(
 _PACKAGE_TABLES = ("package", "packages")
 _ADDRESS = re.compile(r"/([A-Za-z0-9_.-]+?)-([0-9][^-/\s]*)-([^/\s#]*?(?:\.conda|\.tar\.bz2|\.whl))(?:[#\s]|$)")
 _ENTRY = re.compile(r"(\s*-?\s*)(name|version|manager)\s*:\s*(\S+)")
-_JSON_ENTRY = re.compile(r'\s*"((?:[^"\\]|\\.)*)"\s*:\s*(\{\s*\}|\{|"((?:[^"\\]|\\.)*)")?')
+_JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:\n]')
 
 
 def read_lock(text: str, file: str) -> PinReading:
@@ -113,22 +113,30 @@ def _add_entry(name: str, version: str, build: str, span: Span, collector: Colle
 
 
 def _read_pipfile_lock(text: str, file: str) -> PinReading:
-    """Follows the layout that pipenv writes: section, package, fields, each on a line of its own."""
+    """Section, package, fields: JSON in any layout, read token by token for the places."""
     collector = Collector(file, "lock")
-    index = LineIndex(text)
     path: list[str] = []
-    for number in range(1, index.line_count + 1):
-        line = index.line_text(number)
-        match = _JSON_ENTRY.match(line)
-        if match is not None and match[2] == "{":
-            path.append(match[1])
-        elif match is not None and len(path) == 2 and match[1] == "version" and match[3]:
-            span = Span(file, number, match.start(3) + 1, number, match.end(3) + 1)
-            section, name = path
-            requirement = Requirement(normalise_name(name), match[3])
-            collector.add_parsed(
-                requirement, span, "dev" if section == "develop" else "", optional=section == "develop"
-            )
-        elif line.strip().startswith("}") and path:
-            path.pop()
+    key = word = ""
+    line, start = 1, 0
+    for match in _JSON_TOKEN.finditer(text):
+        piece = match[0]
+        if piece == "\n":
+            line, start = line + 1, match.end()
+        elif piece == ":":
+            key = word
+        elif piece in ("{", "["):
+            path.append(key)
+            key = ""
+        elif piece in ("}", "]"):
+            if path:
+                path.pop()
+        elif piece[0] == '"':
+            word = piece[1:-1]
+            if key == "version" and len(path) == 3 and path[1] in ("default", "develop"):
+                column = match.start() - start + 2
+                span = Span(file, line, column, line, column + len(word))
+                optional = path[1] == "develop"
+                requirement = Requirement(normalise_name(path[2]), word)
+                collector.add_parsed(requirement, span, "dev" if optional else "", optional=optional)
+            key = ""
     return collector.reading()
