@@ -144,8 +144,13 @@ class Classes:
                 if inherited is None:
                     return None
                 merged.update((one.name, one) for one in inherited)
-            elif reached.kind != "foreign" or self._table.package_of(reached.key.partition(".")[0]):
+            elif reached.kind != "foreign":
                 return None
+            elif (package := self._table.package_of(reached.key.partition(".")[0])) is not None:
+                elsewhere = self._fields_elsewhere(package, reached.key)
+                if elsewhere is None:
+                    return None
+                merged.update((one.name, one) for one in elsewhere)
         if node.value.get("fields"):
             for one in parameters_of(node.value.get("p", ())):
                 if one.name.startswith("-"):
@@ -154,6 +159,35 @@ class Classes:
                     merged[one.name] = one
         ordered = [one for one in merged.values() if one.kind != "keyword"]
         return (*ordered, *(one for one in merged.values() if one.kind == "keyword"))
+
+    def _fields_elsewhere(self, package: str, dotted: str) -> tuple[Param, ...] | None:
+        """The fields of a base from another package, of which nobody knows the release: those of all of them.
+
+        None of them has to be given: it may be that only another release has it.
+        """
+        for walker in self._walker.other(package):
+            node = walker.reach_dotted(dotted)
+            if node is None or node.kind != "class":
+                return None
+            return Classes(walker, self._table)._fields_ever(node, package, 0)
+        return None
+
+    def _fields_ever(self, node: Node, package: str, depth: int) -> tuple[Param, ...] | None:
+        found: dict[str, Param] = {}
+        for base in node.value.get("b", ()):
+            reached = self._walker.reach(base) if base != "?" else UNKNOWN
+            if reached.kind == "foreign" and self._table.package_of(reached.key.partition(".")[0]) is None:
+                continue
+            inherited = self._fields_ever(reached, package, depth + 1) if depth < _DEEPEST else None
+            if reached.kind != "class" or inherited is None:
+                return None
+            found.update((one.name, one) for one in inherited)
+        for _, _, value in self._table.row(package, node.key) or ():
+            if value.get("fields"):
+                for one in parameters_of(value.get("p", ())):
+                    if not one.name.startswith("-"):
+                        found[one.name] = Param(one.name, one.kind, one.default or "...")
+        return tuple(found.values())
 
     def _deprecated_fields(self, node: Node, depth: int) -> Mapping[str, str]:
         out: dict[str, Any] = {}

@@ -17,6 +17,13 @@ SPEC = FrameworkSpec(
         b"accelerat",
         # whatever imports these may use what only some releases have
         *(b"import transformers", b"from transformers", b"import peft", b"from peft", b"import trl", b"from trl"),
+        *(
+            b'import_module("transformers',
+            b"import_module('transformers",
+            b'import_module("peft',
+            b"import_module('peft",
+        ),
+        *(b'import_module("trl', b"import_module('trl"),
         b"bitsandbytes",
         b"TrainingArguments",
         b"HfArgumentParser",
