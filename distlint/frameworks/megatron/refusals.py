@@ -8,7 +8,7 @@ the pins allow, and without pins all of them, as far as one of them knows every 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -107,7 +107,7 @@ def refusals(project: Project, launch: Launch, read: CommandSettings, versions: 
     certain = [given for given in read.given if given.certain]
     strange = [given for given in certain if not _known(parser, given.name)]
     names = {given.name for given in certain} - {given.name for given in strange}
-    consistent = tuple(i for i in parser.indexes if all(parser.entry(name, i) is not None for name in names))
+    consistent = _having(parser, names)
     foreign = [given for given in strange if not _suggestion(parser, given.name) and not _elsewhere(parser, given.name)]
     if read.ended is not None:
         message = f"{_FRAMEWORKS[parser.flavour]} takes no words behind a bare `--`"
@@ -196,6 +196,18 @@ def _is_patched(project: Project, script: str) -> bool:
 def _is_used(name: str, text: str) -> bool:
     """Whether a name that an import binds stands anywhere else in the file."""
     return name != "*" and len(re.findall(rf"\b{re.escape(name)}\b", text)) > 1
+
+
+def _having(parser: Parser, names: Collection[str]) -> tuple[int, ...]:
+    """The releases that have all of these options, or else two neighbours: a checkout in between has what both have."""
+    having = [{name for name in names if parser.entry(name, i) is not None} for i in parser.indexes]
+    found = tuple(i for i, here in zip(parser.indexes, having, strict=True) if len(here) == len(names))
+    if found or parser.pinned:
+        return found
+    for at in range(len(having) - 1, 0, -1):
+        if len(having[at - 1] | having[at]) == len(names):
+            return parser.indexes[at - 1 : at + 1]
+    return ()
 
 
 def _known(parser: Parser, name: str) -> bool:
@@ -296,7 +308,8 @@ def _unknown_of(parser: Parser, given: Given, *, sure: bool) -> Refused:
 def _other_release(
     project: Project, launch: Launch, parser: Parser, read: CommandSettings, given: Given
 ) -> Iterator[Refused]:
-    if not _mentioned(project, launch, parser, given.name):
+    defined = parser.program is not None and given.name in parser.program.defined
+    if not defined and not _mentioned(project, launch, parser, given.name):
         yield _other_release_of(parser, read, given, sure=parser.own and not parser.copied)
 
 
