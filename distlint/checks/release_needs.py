@@ -20,7 +20,7 @@ from distlint.model.value import Confidence
 if TYPE_CHECKING:
     from distlint.link.environments import VersionView
     from distlint.link.project import Project
-    from distlint.link.release_sets import Wish
+    from distlint.link.release_picks import Wish
 
 _MAX_PAIRS = 600
 _MAX_TRIED = 12
@@ -164,7 +164,7 @@ def _is_within(version: str, specifier: str) -> bool:
 
 def _wishes(view: VersionView, fixed: Mapping[str, str]) -> list[Wish]:
     """The requirements of an environment, with some packages at a release."""
-    from distlint.link.release_sets import Wish
+    from distlint.link.release_picks import Wish
     from distlint.link.version_sets import NO_PACKAGES
 
     found = [Wish(package, f"=={version}") for package, version in fixed.items() if package not in NO_PACKAGES]

@@ -12,7 +12,7 @@ from distlint.model.value import Confidence
 
 if TYPE_CHECKING:
     from distlint.link.installations import Asked, Installation
-    from distlint.link.release_sets import Wish
+    from distlint.link.release_picks import Wish
     from distlint.link.set_conflicts import Conflict, Repair
 
 _MAX_CONFLICTS = 3

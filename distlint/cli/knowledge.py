@@ -19,14 +19,15 @@ from distlint.cli.words import Word
 def command(name: str | None, output_format: str, output_file: Path | None, verify: bool) -> int:
     """Print which releases the table of released APIs covers, or the history of a NAME in it.
 
-    NAME is a package (`torch`) or a dotted name as code writes it, such as `torch.distributed.fsdp.fully_shard`.
+    NAME is a package (`torch`, `vllm`) or a dotted name as code writes it, such as `torch.distributed.fsdp.fully_shard`.
     """
     from distlint.knowledge.api import api
+    from distlint.knowledge.requirements import required_packages
     from distlint.report.knowledge import RENDER_COVERAGE, RENDER_HISTORY, coverage_of, history_of
 
     table = api()
     code = CLEAN
-    if name and name not in table.packages:
+    if name and name not in table.packages and name not in required_packages():
         try:
             history = history_of(table, name)
         except LookupError as error:

@@ -86,6 +86,18 @@ class Api:
         """Whether exactly this release was harvested; ``2.1`` and ``2.1.0+cu121`` mean ``2.1.0``."""
         return self._table.position(package, version) is not None
 
+    def content(self, member: str) -> bytes | None:
+        """A member of the table file that other modules read (``requires/torch.json``); ``None`` if it has none."""
+        return self._table.content(member)
+
+    def has(self, member: str) -> bool:
+        """Whether the table file has a member of that name."""
+        return self._table.has(member)
+
+    def members(self, folder: str) -> tuple[str, ...]:
+        """The names of the members in a folder (``requires/``), sorted."""
+        return self._table.members(folder)
+
     def find(self, dotted: str, version: str) -> Found:
         """What a dotted name is in a release when code reaches it by attribute access.
 

@@ -71,6 +71,24 @@ class Table:
             self._positions[package] = known
         return known.get(_plain(version))
 
+    def content(self, name: str) -> bytes | None:
+        """The content of a member by its full name; ``None`` for one that is not there, or damaged."""
+        if not self.has(name) or self._opened is None:
+            return None
+        try:
+            return self._opened[0].read(name)
+        except (OSError, ValueError):
+            return None
+
+    def has(self, name: str) -> bool:
+        """Whether there is a member of that name."""
+        return bool(self.index["packages"]) and self._opened is not None and name in self._opened[0]
+
+    def members(self, folder: str) -> tuple[str, ...]:
+        """The names of the members in a folder (``requires/``), sorted."""
+        names = self._opened[0].names if self.index["packages"] and self._opened else ()
+        return tuple(sorted(name for name in names if name.startswith(folder)))
+
     def row(self, package: str, key: str) -> Row | None:
         """The stretches of a row; ``None`` for one that no release has. ``key`` is ``module`` or ``module:Name``."""
         at = (package, key)

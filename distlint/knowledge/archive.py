@@ -47,6 +47,10 @@ class Archive:
         """The names of all members, in the order of the file."""
         return tuple(self._members)
 
+    def __contains__(self, name: str) -> bool:
+        """Whether there is a member of that name."""
+        return name in self._members
+
     def read(self, name: str) -> bytes:
         """The content of a member. Raises ``KeyError`` for one that is not there, ``ValueError`` for a damaged one."""
         offset, packed, size, method = self._members[name]

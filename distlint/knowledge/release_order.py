@@ -29,6 +29,10 @@ def order_of(version: str) -> Key | None:
     return numbers, int(match.group(2)) if match.group(2) else -1
 
 
+def _certain_order(version: str) -> Key:
+    return order_of(version) or ((), -1)
+
+
 def _trimmed(numbers: Sequence[int]) -> tuple[int, ...]:
     last = len(numbers)
     while last and not numbers[last - 1]:
@@ -60,11 +64,14 @@ def names_one_version(specifier: str) -> bool:
 class ReleaseLine:
     """The releases of one package, oldest first."""
 
-    def __init__(self, releases: Iterable[str]) -> None:
-        ordered = sorted((key, text) for text in releases if (key := order_of(text)) is not None)
-        self.releases = tuple(text for _, text in ordered)
-        self._keys = [key for key, _ in ordered]
-        self.all = (1 << len(ordered)) - 1
+    def __init__(self, releases: Iterable[str], *, ordered: bool = False) -> None:
+        """``ordered`` says that they are all final and stand in order: then none needs to be read before it is asked for."""
+        if ordered:
+            self.releases = tuple(releases)
+        else:
+            known = ((key, text) for text in releases if (key := order_of(text)) is not None)
+            self.releases = tuple(text for _, text in sorted(known))
+        self.all = (1 << len(self.releases)) - 1
         self._answers: dict[str, int | None] = {"": self.all}
 
     def newest(self, positions: int) -> str:
@@ -104,7 +111,7 @@ class ReleaseLine:
         key = order_of(version)
         if key is None or operator == "===":
             return self._by_packaging(operator, version)
-        below, through = bisect_left(self._keys, key), bisect_right(self._keys, key)
+        below, through = self._before(key), self._through(key)
         if operator == "==" or operator == "!=":
             same = _range(below, through)
             return same if operator == "==" else self.all & ~same
@@ -113,21 +120,28 @@ class ReleaseLine:
         if operator == "<=":
             return _range(0, through)
         if operator == "<":
-            return _range(0, below if key[1] >= 0 else bisect_left(self._keys, (key[0], -1)))
+            return _range(0, below if key[1] >= 0 else self._before((key[0], -1)))
         if operator == ">":
             # A post release does not lie above its own release in this sense.
-            return self.all & ~_range(0, through if key[1] >= 0 else bisect_right(self._keys, (key[0], 1 << 40)))
+            return self.all & ~_range(0, through if key[1] >= 0 else self._through((key[0], 1 << 40)))
         stem = version.partition("+")[0].partition(".post")[0].rpartition(".")[0]
         series = self._series(stem) if stem else None
         return None if series is None else series & ~_range(0, below)
+
+    def _before(self, key: Key) -> int:
+        """How many releases lie before one of that order."""
+        return bisect_left(self.releases, key, key=_certain_order)
+
+    def _through(self, key: Key) -> int:
+        return bisect_right(self.releases, key, key=_certain_order)
 
     def _series(self, stem: str) -> int | None:
         parts = stem.split(".")
         if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
             return None
         numbers = [int(part) for part in parts]
-        first = bisect_left(self._keys, (_trimmed(numbers), -2))
-        last = bisect_left(self._keys, (_trimmed([*numbers[:-1], numbers[-1] + 1]), -2))
+        first = self._before((_trimmed(numbers), -2))
+        last = self._before((_trimmed([*numbers[:-1], numbers[-1] + 1]), -2))
         return _range(first, last)
 
     def _by_packaging(self, operator: str, version: str) -> int | None:

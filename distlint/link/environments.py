@@ -36,7 +36,7 @@ from distlint.model.span import Span
 if TYPE_CHECKING:
     from packaging.version import Version
 
-    from distlint.link.release_sets import Wish
+    from distlint.link.release_picks import Wish
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from distlint.knowledge.requirements import ALL_PYTHONS, has_requirements, python_bits, requirements
 from distlint.link.installations import LOCAL, pythons_where
 from distlint.link.pin_sources import PinSource, Rank
-from distlint.link.release_sets import Problem, UndecidedError, Wish
+from distlint.link.release_picks import Wish
+from distlint.link.release_sets import Problem, UndecidedError
 
 if TYPE_CHECKING:
     from distlint.model.pin import Pin

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.knowledge.requirements import ALL_PYTHONS, PYTHONS
-from distlint.link.release_sets import Wish
+from distlint.link.release_picks import Wish
 from distlint.link.version_sets import NO_PACKAGES
 from distlint.model.facts import FileFacts
 from distlint.model.pin import Pin

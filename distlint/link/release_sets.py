@@ -11,24 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from distlint.knowledge.release_order import ReleaseLine, clauses, names_one_version, witnesses
+from distlint.knowledge.release_order import ReleaseLine, clauses, witnesses
 from distlint.knowledge.requirements import ALL_PYTHONS, Requirements, Row, requirements
+from distlint.link.release_picks import Wish, admitted_by, is_beyond, may_clash
 
 _MAX_TRIES = 200
 _MAX_PACKAGES = 400
-
-
-class Wish(NamedTuple):
-    """One requirement of a project, for some Pythons.
-
-    With ``limits_only`` it says nothing unless somebody else asks for the package.
-    """
-
-    package: str
-    specifier: str = ""
-    extras: tuple[str, ...] = ()
-    limits_only: bool = False
-    pythons: int = ALL_PYTHONS
 
 
 class Step(NamedTuple):
@@ -71,7 +59,7 @@ class Problem:
         self._present: set[str] = set()
         self.steps: list[Step] = []
         self.tries = 0
-        self._free = {*free, *(wish.package for wish in self.wishes if _is_beyond(wish))}
+        self._free = {*free, *(wish.package for wish in self.wishes if is_beyond(wish))}
         self._close()
 
     def line(self, package: str) -> ReleaseLine:
@@ -124,7 +112,7 @@ class Problem:
             known = requirements(package) if package not in self._free else None
             if known is not None:
                 self._lines[package] = known.line
-            elif package in wished or _may_clash(specifiers):
+            elif package in wished or may_clash(specifiers):
                 self._lines[package] = witnesses(sorted(specifiers))
         for node, own in rows.items():
             if _base(node) in self._lines:
@@ -331,20 +319,12 @@ def _parts(node: str) -> tuple[str, str]:
     return base, extra
 
 
-def _is_beyond(wish: Wish) -> bool:
-    """Whether a requirement is for releases that the harvest does not know, so that nothing follows from it."""
-    known = requirements(wish.package)
-    return known is not None and _admitted(known.line, known, wish.specifier) == 0
-
-
 def _admitted(line: ReleaseLine, known: Requirements | None, specifier: str) -> int:
     """The releases that a specifier admits for an installer; all where it can't be read."""
+    if known is not None:
+        return admitted_by(known, specifier)
     found = line.admitted(specifier)
-    if found is None:
-        return line.all
-    if known is not None and not names_one_version(specifier):
-        found &= ~known.yanked
-    return found
+    return line.all if found is None else found
 
 
 @cache
@@ -353,12 +333,6 @@ def _rows_for(package: str, extra: str, python: int) -> list[Row]:
     known = requirements(package)
     wanted = python or ALL_PYTHONS
     return [row for row in known.rows if row.extra == extra and row.pythons & wanted == wanted] if known else []
-
-
-def _may_clash(specifiers: Iterable[str]) -> bool:
-    """Whether two specifiers may admit no version together."""
-    told = [text for text in specifiers if text]
-    return len(told) > 1 and any(operator[0] in "<=~" for text in told for operator, _ in clauses(text) or ())
 
 
 @cache

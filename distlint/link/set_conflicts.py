@@ -7,11 +7,13 @@ from typing import NamedTuple
 
 from distlint.knowledge.release_order import clauses, witnesses
 from distlint.knowledge.requirements import PYTHONS, python_bits, requirements
-from distlint.link.release_sets import Problem, Step, UndecidedError, Wish
+from distlint.link.release_picks import Wish, is_met_by_newest
+from distlint.link.release_sets import Problem, Step, UndecidedError
 
 _MAX_SOLUTIONS = 300
 _MAX_CANDIDATES = 40
 _MAX_FACTS = 4
+_FIRST_TRIES = 3
 
 
 class Repair(NamedTuple):
@@ -73,6 +75,11 @@ class Judge:
     def _fits(self, wishes: Sequence[Wish]) -> bool:
         """Whether some Python has releases that satisfy all; raises ``UndecidedError``."""
         open_question = False
+        for at, bit in enumerate(self._bits[:_FIRST_TRIES]):
+            wanted = [wish for wish in wishes if wish.pythons & bit]
+            if is_met_by_newest(wanted, bit, self._free):
+                self._bits.insert(0, self._bits.pop(at))
+                return True
         for at, bit in enumerate(self._bits):
             try:
                 if at == 1 and self._solved(wishes, 0) is None:
@@ -213,18 +220,6 @@ def _told(problem: Problem) -> Iterator[str]:
         releases = step.before if step.backwards else problem.left(asking) or step.before
         told[problem.told(asking, asked, releases)] = None
     return iter([text for text in told if text][-_MAX_FACTS:])
-
-
-def contradicts(specifiers: Sequence[str]) -> bool:
-    """Whether no version at all, known or not, satisfies several specifiers."""
-    line = witnesses(specifiers)
-    left = line.all
-    for specifier in specifiers:
-        admitted = line.admitted(specifier)
-        if admitted is None:
-            return False
-        left &= admitted
-    return not left
 
 
 def moved(specifier: str, version: str) -> str:

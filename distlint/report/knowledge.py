@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from textwrap import wrap
 from typing import Any
 
 from distlint.judge.suggestion import did_you_mean
@@ -21,6 +22,8 @@ class Coverage:
     state: str
     packages: tuple[tuple[str, tuple[str, ...], tuple[str, ...], int], ...]
     """Name, releases oldest first, withdrawn ones, number of names."""
+    requirements: tuple[tuple[str, int, str], ...]
+    """Packages of which it is known what they require: name, number of releases, the newest of these."""
 
 
 @dataclass(frozen=True)
@@ -48,14 +51,27 @@ class History:
 def coverage_of(table: Api, package: str, *, verify: bool) -> Coverage:
     """What the table covers; only one package if it is named."""
     edition = table.edition
-    names = [package] if package else table.packages
+    names = [one for one in table.packages if package in ("", one)]
     return Coverage(
         edition.version,
         edition.harvested,
         edition.checksum,
         ("right" if table.is_intact() else "wrong") if verify else "",
         tuple((one, table.releases(one), table.yanked(one), table.size(one)) for one in names),
+        _requirements_of(package),
     )
+
+
+def _requirements_of(package: str) -> tuple[tuple[str, int, str], ...]:
+    from distlint.knowledge.requirements import required_packages, requirements
+
+    found = []
+    for name in required_packages():
+        known = requirements(name) if package in ("", name) else None
+        if known is not None:
+            read = known.line.all & ~known.unread
+            found.append((name, read.bit_count(), known.line.newest(read)))
+    return tuple(found)
 
 
 def history_of(table: Api, name: str) -> History:
@@ -126,7 +142,7 @@ def _shown(parameters: tuple[Param, ...]) -> list[str]:
 
 
 def _coverage_text(coverage: Coverage) -> str:
-    if not coverage.packages:
+    if not coverage.packages and not coverage.requirements:
         return "no table of released APIs is installed\n"
     state = {"right": ", which is right", "wrong": ", which is WRONG: the file was changed or damaged"}
     lines = [
@@ -137,7 +153,8 @@ def _coverage_text(coverage: Coverage) -> str:
     rows = [("package", "releases", "oldest", "newest", "withdrawn", "names")]
     for name, releases, withdrawn, names in coverage.packages:
         rows.append((name, str(len(releases)), releases[0], releases[-1], str(len(withdrawn)), str(names)))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    rows = rows if coverage.packages else []
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0] if rows else ()))]
     numeric = (1, 4, 5)
     for row in rows:
         cells = (
@@ -145,6 +162,9 @@ def _coverage_text(coverage: Coverage) -> str:
             for at, (cell, w) in enumerate(zip(row, widths, strict=True))
         )
         lines.append("  ".join(cells).rstrip())
+    if coverage.requirements:
+        told = ", ".join(f"{name} (to {newest})" for name, _, newest in coverage.requirements)
+        lines += ["", "what releases require of others and of Python is known of:", *wrap(told, 110)]
     lines += ["", "`distlint knowledge NAME` tells the history of a name, such as `package.module.function`."]
     return "\n".join(lines) + "\n"
 
@@ -159,6 +179,7 @@ def _coverage_json(coverage: Coverage) -> str:
             name: {"releases": list(releases), "withdrawn": list(withdrawn), "names": names}
             for name, releases, withdrawn, names in coverage.packages
         },
+        "requirements": {name: {"releases": count, "newest": newest} for name, count, newest in coverage.requirements},
     }
     return json.dumps(document, indent=2) + "\n"
 

@@ -6,8 +6,9 @@ import pytest
 
 from distlint.knowledge.release_order import ReleaseLine, witnesses
 from distlint.knowledge.requirements import PYTHONS, requirements
-from distlint.link.release_sets import Problem, Wish
-from distlint.link.set_conflicts import Conflict, Judge, contradicts, moved
+from distlint.link.release_picks import Wish, contradicts
+from distlint.link.release_sets import Problem
+from distlint.link.set_conflicts import Conflict, Judge, moved
 from distlint.read.pins.requirement import parse_requirement
 
 

@@ -13,14 +13,18 @@ import argparse
 import datetime as dt
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kinds import KINDS, Task, make
-from packages import PACKAGES, package_named
+from packages import METADATA_ONLY, PACKAGES, package_named
 from packaging.version import Version
+from sources import METADATA
 from table import INDEX, read_members, write_members
+
+if TYPE_CHECKING:
+    from index import Release
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TARGET = ROOT / "distlint" / "knowledge" / "api.zip"
@@ -29,18 +33,20 @@ TARGET = ROOT / "distlint" / "knowledge" / "api.zip"
 def main() -> int:
     """Harvests all packages, or those named."""
     options = _parser().parse_args()
-    names = tuple(options.packages) or tuple(one.name for one in PACKAGES)
+    names = tuple(options.packages) or (*(one.name for one in PACKAGES), *METADATA_ONLY)
     old = read_members(options.target)
     index: dict[str, Any] = json.loads(old[INDEX])["packages"] if old else {}
     if options.check:
-        return _check(names, index)
+        return _check(names, index, old)
+    listed: dict[str, dict[str, bool]] = {}
     if not options.offline:
         for name in names:
-            _fetch(name, [] if options.from_scratch else index.get(name, {}).get("releases", []), options.folder)
+            known = {} if options.from_scratch else _known(name, index, old)
+            listed[name] = _fetch(name, known, options.folder)
     members = {name: content for name, content in old.items() if name != INDEX}
     notes: list[str] = []
     for kind in options.only or KINDS:
-        task = Task(members, index, names, options.folder, options.from_scratch, options.workers, notes.append)
+        task = Task(members, index, names, options.folder, options.from_scratch, options.workers, notes.append, listed)
         members = make(kind, task)
     today = str(dt.datetime.now(dt.timezone.utc).date())
     changed = write_members(options.target, members, dict(sorted(index.items())), today)
@@ -71,25 +77,46 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _fetch(name: str, known: Sequence[str], folder: Path) -> None:
+def _known(name: str, index: Mapping[str, Any], members: Mapping[str, bytes]) -> dict[str, str]:
+    """The releases that the table has of a package, with the best kind of members that speaks of them."""
+    document = json.loads(members.get(f"requires/{name}.json", "{}"))
+    read = (one for one in document.get("releases", ()) if one not in document["unread"])
+    return {**dict.fromkeys(read, "requires"), **dict.fromkeys(index.get(name, {}).get("releases", ()), "api")}
+
+
+def _fetch(name: str, known: Mapping[str, str], folder: Path) -> dict[str, bool]:
+    """Brings the releases that are wanted, and gives all that the index has, with whether they were withdrawn."""
     import fetching
 
-    since, have = Version(package_named(name).since), set(known)
-    wanted = [one for one in fetching.all_releases(name) if one.version >= since and str(one.version) not in have]
-    for _ in fetching.fetch(name, wanted, folder):
+    releases = fetching.all_releases(name)
+    full, bare = _wanted(name, releases, known)
+    for _ in fetching.fetch(name, full, folder):
         pass
+    for _ in fetching.fetch(name, bare, folder / METADATA, metadata_only=True):
+        pass
+    return {str(one.version): one.yanked for one in releases}
 
 
-def _check(names: Sequence[str], index: Mapping[str, Any]) -> int:
+def _wanted(name: str, releases: Iterable[Release], known: Mapping[str, str]) -> tuple[list[Release], list[Release]]:
+    """The releases whose sources are wanted, and those of which only the metadata is."""
+    since = None if name in METADATA_ONLY else Version(package_named(name).since)
+    full = [one for one in releases if since is not None and one.version >= since]
+    bare = [one for one in releases if since is None or one.version < since]
+    return (
+        [one for one in full if known.get(str(one.version)) != "api"],
+        [one for one in bare if str(one.version) not in known],
+    )
+
+
+def _check(names: Sequence[str], index: Mapping[str, Any], members: Mapping[str, bytes]) -> int:
     import fetching
 
     new = 0
     for name in names:
-        since, have = Version(package_named(name).since), set(index.get(name, {}).get("releases", ()))
-        for release in fetching.all_releases(name):
-            if release.version >= since and str(release.version) not in have:
-                print(f"{name} {release.version} is new")
-                new += 1
+        full, bare = _wanted(name, fetching.all_releases(name), _known(name, index, members))
+        for release in (*full, *bare):
+            print(f"{name} {release.version} is new")
+            new += 1
     if not new:
         print("up to date")
     return 1 if new else 0

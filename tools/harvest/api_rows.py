@@ -11,7 +11,7 @@ from intervals import Spans, as_json, joined, moved_to
 from kinds import Task
 from linking import Linker
 from moves import moves_of, without_moves
-from packages import Package, package_named
+from packages import METADATA_ONLY, Package, package_named
 from packaging.version import Version
 from reading import FileFacts
 from report import as_text, changes
@@ -26,6 +26,8 @@ def make(task: Task) -> dict[str, bytes]:
     """The members of the kind ``api``; the index is told of the releases that they speak of."""
     made = {name: content for name, content in task.members.items() if name.startswith("api/")}
     for name in task.wanted:
+        if name in METADATA_ONLY:
+            continue
         package, available = package_named(name), releases_in(task.folder, name)
         entry = {} if task.from_scratch else task.index.get(name, {})
         known = list(entry.get("releases", ()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -25,12 +25,14 @@ class Task:
     from_scratch: bool
     workers: int
     note: Callable[[str], None]
+    listed: Mapping[str, Mapping[str, bool]] = field(default_factory=dict)
+    """All releases that the index has of a package, each with whether it was withdrawn; none where nobody asked it."""
 
 
 Maker = Callable[[Task], dict[str, bytes]]
 """Gives all members whose names begin with the kind's folder, also those of packages that were not looked at."""
 
-KINDS: dict[str, str] = {"api": "api_rows"}
+KINDS: dict[str, str] = {"api": "api_rows", "requires": "requirements_rows"}
 """Kinds in the order in which they are made (each may use the ones before), to modules with a function ``make``."""
 
 

@@ -127,6 +127,38 @@ PACKAGES: tuple[Package, ...] = (
     Package("pydantic", since="1.8", tops=("pydantic", "pydantic_v1"), names_only=_NAMES),
 )
 
+METADATA_ONLY: tuple[str, ...] = (
+    "auto-gptq",
+    "causal-conv1d",
+    "einops",
+    "evaluate",
+    "fsspec",
+    "liger-kernel",
+    "lightning-fabric",
+    "lightning-utilities",
+    "mamba-ssm",
+    "numpy",
+    "optimum",
+    "pandas",
+    "protobuf",
+    "pyarrow",
+    "ray",
+    "scikit-learn",
+    "scipy",
+    "setuptools",
+    "timm",
+    "torchao",
+    "torchaudio",
+    "torchdata",
+    "torchtune",
+    "torchvision",
+    "transformer-engine",
+    "triton",
+    "vllm",
+    "xformers",
+)
+"""Packages of which only what they require is taken: others of the table require them, or they require those."""
+
 COVERED_TOPS = frozenset(top for package in PACKAGES for top in package.tops)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from email.parser import HeaderParser
 from pathlib import Path
 from typing import Any
@@ -36,52 +37,71 @@ _DEVELOPMENT = re.compile(
 _LEGACY_SPECIFIER = re.compile(r"([<>=!~]=?|===)\s*([0-9][^\s,;]*?)\.\*")
 
 
-def requires_member(folders: Iterable[Path], unread: Iterable[tuple[str, bool]] = ()) -> dict[str, Any]:
-    """The document of one package, made from the folders of its releases (each with ``release.json``).
+@dataclass(frozen=True)
+class Metadata:
+    """What one release says: requirements (``None``: not known), Pythons that it asks for and that its wheels are for."""
 
-    ``unread`` are releases whose metadata nobody fetched, each with whether it was withdrawn. In the document, ``releases`` are all, oldest
-    first; ``yanked`` and ``unread`` some of them; ``python`` and ``wheels`` spans ``[first, last, value]``; ``rows``
-    the requirements, each with its spans. Positions count from 0 and both ends belong to a span.
+    rows: tuple[Row, ...] | None = None
+    python: str = ""
+    wheels: str = ""
+    yanked: bool = False
+
+
+def metadata_of(folder: Path) -> Metadata:
+    """What an unpacked release says, from its folder with ``release.json``."""
+    record = json.loads((folder / "release.json").read_text(encoding="utf-8"))
+    read = requirements_of(folder)
+    return Metadata(
+        None if read is None else tuple(dict.fromkeys(row for text in read for row in rows_of(text))),
+        _specifier(record["requires_python"]),
+        _wheel_pythons(record["files"]),
+        bool(record["yanked"]),
+    )
+
+
+def as_document(releases: Mapping[str, Metadata]) -> dict[str, Any]:
+    """The document of one package, by the texts of its versions.
+
+    In it, ``releases`` are all, oldest first; ``yanked`` and ``unread`` some of them; ``python`` and ``wheels`` spans
+    ``[first, last, value]``; ``rows`` the requirements, each with its spans. Positions count from 0 and both ends belong
+    to a span.
     """
-    records = {record["version"]: (record, folder) for folder, record in _records(folders)}
-    others = {version: yanked for version, yanked in unread if version not in records}
-    releases = sorted((text for text in (*records, *others) if not Version(text).epoch), key=Version)
+    order = sorted((text for text in releases if not Version(text).epoch), key=Version)
     rows: dict[Row, list[int]] = {}
-    pythons: list[str] = []
-    wheels: list[str] = []
-    broken: list[str] = []
-    for position, version in enumerate(releases):
-        if version in others:
-            pythons.append("")
-            wheels.append("")
-            continue
-        record, folder = records[version]
-        pythons.append(_specifier(record["requires_python"]))
-        wheels.append(_wheel_pythons(record["files"]))
-        read = requirements_of(folder)
-        if read is None:
-            broken.append(version)
-        for row in dict.fromkeys(row for text in read or () for row in rows_of(text)):
+    for position, version in enumerate(order):
+        for row in releases[version].rows or ():
             rows.setdefault(row, []).append(position)
     return {
-        "releases": releases,
-        "yanked": [version for version in releases if _is_yanked(version, records, others)],
-        "unread": [version for version in releases if version in others or version in broken],
-        "python": _spans(pythons),
-        "wheels": _spans(wheels),
+        "releases": order,
+        "yanked": [version for version in order if releases[version].yanked],
+        "unread": [version for version in order if releases[version].rows is None],
+        "python": _spans([releases[version].python for version in order]),
+        "wheels": _spans([releases[version].wheels for version in order]),
         "rows": [[*row, _runs(positions)] for row, positions in sorted(rows.items())],
     }
 
 
-def _records(folders: Iterable[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
-    for folder in folders:
-        path = folder / "release.json"
-        if path.is_file():
-            yield folder, json.loads(path.read_text(encoding="utf-8"))
-
-
-def _is_yanked(version: str, records: Mapping[str, tuple[dict[str, Any], Path]], others: Mapping[str, bool]) -> bool:
-    return others[version] if version in others else bool(records[version][0]["yanked"])
+def from_document(document: Mapping[str, Any]) -> dict[str, Metadata]:
+    """What ``as_document`` was made from."""
+    order, unread, yanked = document["releases"], set(document["unread"]), set(document["yanked"])
+    rows: dict[str, list[Row]] = {version: [] for version in order}
+    for name, extras, specifier, extra, pythons, runs in document["rows"]:
+        for first, last in runs:
+            for version in order[first : last + 1]:
+                rows[version].append((name, extras, specifier, extra, pythons))
+    values: dict[str, dict[str, str]] = {"python": {}, "wheels": {}}
+    for key, found in values.items():
+        for first, last, value in document[key]:
+            found.update(dict.fromkeys(order[first : last + 1], value))
+    return {
+        version: Metadata(
+            None if version in unread else tuple(rows[version]),
+            values["python"].get(version, ""),
+            values["wheels"].get(version, ""),
+            version in yanked,
+        )
+        for version in order
+    }
 
 
 def requirements_of(folder: Path) -> list[str] | None:

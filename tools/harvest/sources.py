@@ -16,6 +16,8 @@ from packaging.version import Version
 from reading import FileFacts, read
 
 RECORD = "release.json"
+METADATA = "metadata"
+"""The folder, in that of the releases, for those of which only metadata was fetched."""
 LARGEST = 4_000_000
 
 
