@@ -17,7 +17,7 @@ from distlint.knowledge.requirements import ALL_PYTHONS, PYTHONS
 from distlint.link.release_picks import Wish
 from distlint.link.version_sets import NO_PACKAGES
 from distlint.model.facts import FileFacts
-from distlint.model.pin import Pin
+from distlint.model.pin import Include, Pin
 from distlint.model.source import SourceKind
 
 if TYPE_CHECKING:
@@ -64,6 +64,50 @@ def installations(project: Project) -> Iterator[Installation]:
             found = _installation(pins, constraints, own, pythons)
             if found is not None:
                 yield found
+
+
+class Sought(NamedTuple):
+    """One requirement that the public index has to satisfy; ``limits_only`` where nothing is installed because of it."""
+
+    pin: Pin
+    limits_only: bool
+
+
+def sought(project: Project) -> Iterator[Sought]:
+    """All requirements that an installer takes to the public index, in the order of the files.
+
+    Without those that an image or conda brings, that may come from another index, or that the project holds itself.
+    """
+    files: Mapping[str, FileFacts] = project.facts
+    own = _own_packages(project)
+    around = _included_elsewhere(files)
+    for path in sorted(files):
+        facts = files[path]
+        if not facts.pins or facts.kind is SourceKind.LOCK or path in around:
+            continue
+        for pin in dict.fromkeys(facts.pins):
+            if pin.elsewhere or pin.url or pin.dynamic or pin.name in NO_PACKAGES or pin.name in own:
+                continue
+            if pin.origin in _IGNORED_ORIGINS or (pin.origin in _COMMANDS and not pin.command):
+                continue
+            if pin.specifier and (not pin.marker or pythons_where(pin.marker)):
+                yield Sought(pin, pin.origin == "constraints")
+
+
+def _included_elsewhere(files: Mapping[str, FileFacts]) -> frozenset[str]:
+    """The files of requirements whose packages may come from another index, because a file that includes them says so."""
+    found: set[str] = set()
+    queue = [_target(path, include) for path, facts in files.items() for include in facts.includes if include.elsewhere]
+    while queue:
+        path = queue.pop()
+        if path not in found and path in files:
+            found.add(path)
+            queue += [_target(path, include) for include in files[path].includes]
+    return frozenset(found)
+
+
+def _target(path: str, include: Include) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(path), include.path))
 
 
 def chosen(view: VersionView) -> Mapping[str, str]:
@@ -151,7 +195,7 @@ def _include(
     narrows: bool,
 ) -> None:
     for include in facts.includes:
-        path = posixpath.normpath(posixpath.join(posixpath.dirname(facts.path), include.path))
+        path = _target(facts.path, include)
         included = files.get(path)
         if included is None or path in seen or len(seen) > _MAX_INCLUDES:
             continue

@@ -18,6 +18,7 @@ class Pin:
     ``span`` is the requirement itself, without comment. ``dynamic`` says that the version is decided where we can't see (a variable
     that nobody sets, alternatives that PEP 440 can't spell): nothing may be concluded from ``specifier``. ``command`` is the
     same for pins that one command installs, ``""`` outside of commands; ``alone`` where it leaves out what they require.
+    ``elsewhere`` says that it may come from another place than the public package index, which may have other releases.
     """
 
     name: str
@@ -32,16 +33,18 @@ class Pin:
     dynamic: bool = False
     command: str = ""
     alone: bool = False
+    elsewhere: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Include:
     """A requirements file that names another one (``-r``, ``-c``): the path as written.
 
-    ``environment`` is that of the pins beside it, as in ``Pin``.
+    ``environment`` is that of the pins beside it, and ``elsewhere`` holds for what the file names, as in ``Pin``.
     """
 
     path: str
     span: Span
     constraint: bool = False
     environment: str = ""
+    elsewhere: bool = False

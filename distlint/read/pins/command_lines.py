@@ -77,7 +77,8 @@ def pins_from_words(words: Words, origin: str, file: str, group: str = "") -> Pi
         _read_python(words[at:], collector, group)
     elif kind == "index":
         for text, span in words[at:]:
-            collector.add_index(text or "", span, group)
+            if text is None or "/" in text:
+                collector.add_index(text or "", span, group)
     elif kind == "container":
         _read_container(words[at:], collector, group)
     if collector.pins:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from distlint.knowledge.distributions import (
     CUDA,
@@ -146,8 +147,10 @@ def _read_item(item: Node, collector: Collector, index: LineIndex) -> None:
 def add_conda(text: str, span: Span, collector: Collector, group: str = "", *, optional: bool = False) -> None:
     """Adds what one specification asks for; an error is recorded."""
     try:
+        first = len(collector.pins)
         for requirement in conda_requirements(text):
             collector.add_parsed(requirement, span, group, optional=optional)
+        collector.pins[first:] = [replace(pin, elsewhere=True) for pin in collector.pins[first:]]
     except RequirementError as error:
         collector.error(span, str(error))
 

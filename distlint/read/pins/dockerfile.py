@@ -88,10 +88,7 @@ def _read_run(instruction: Instruction, variables: dict[str, str], collector: Co
             (word.text, line.span(start + word.start, start + word.end, index, collector.file))
             for word in (_unquoted(word, body) for word in command)
         ]
-        reading = pins_from_words(words, collector.origin, collector.file)
-        collector.pins += reading.pins
-        collector.includes += reading.includes
-        collector.errors += reading.errors
+        collector.take(pins_from_words(words, collector.origin, collector.file))
 
 
 def _unquoted(word: TextWord, body: str) -> TextWord:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import field, replace
 
 from distlint.knowledge.distributions import (
@@ -28,6 +29,8 @@ class PinReading:
     pins: tuple[Pin, ...] = ()
     includes: tuple[Include, ...] = ()
     errors: tuple[ReadError, ...] = ()
+    elsewhere: bool = False
+    """Whether it names a place for packages other than the public index."""
 
 
 INDEX_VARIABLES = frozenset(
@@ -46,6 +49,15 @@ INDEX_VARIABLES = frozenset(
 """Variables of the environment from which installers take where wheels come from."""
 
 
+_OFFICIAL = re.compile(
+    r"https?://(?:pypi\.(?:python\.)?org|pypi\.tuna\.tsinghua\.edu\.cn|pypi\.doubani?o?\.com|repo\.huaweicloud\.com"
+    r"|(?:pypi\.)?mirrors?\.[\w.-]+)/(?:[\w-]+/){0,3}simple/?"
+    r"|https?://download\.pytorch\.org/whl(?!.*(?:lts|nightly|test))\S*"
+    r"|auto|cpu|cu\d+|rocm[\d.]+|xpu"
+)
+"""The public index, its mirrors, that of PyTorch (whose releases have the same numbers), and names of its parts."""
+
+
 def environment_name(file: str, group: str = "") -> str:
     """The key of an environment: the file's folder (``""`` for the root), and ``#group`` where there is one."""
     folder = file.rpartition("/")[0]
@@ -61,6 +73,8 @@ class Collector:
     pins: list[Pin] = field(default_factory=list)
     includes: list[Include] = field(default_factory=list)
     errors: list[ReadError] = field(default_factory=list)
+    elsewhere: bool = False
+    """Whether packages may come from another place than the public index."""
 
     def add(self, text: str, span: Span, group: str = "", *, optional: bool = False, origin: str = "") -> None:
         """Adds a requirement as PEP 508 or pip spell it; an error is recorded, not raised."""
@@ -106,6 +120,7 @@ class Collector:
 
     def add_index(self, address: str, span: Span, group: str = "", *, optional: bool = False) -> None:
         """Adds the CUDA of the wheels that an index holds, where its address tells (``…/whl/cu121``)."""
+        self.elsewhere = self.elsewhere or not _OFFICIAL.fullmatch(address.strip("\"' "))
         version = cuda_of_build(address) if "cu" in address else ""
         if version:
             self.add_parsed(Requirement(CUDA, cuda_specifier(version)), span, group, optional=optional)
@@ -134,7 +149,13 @@ class Collector:
         self.pins += reading.pins
         self.includes += reading.includes
         self.errors += reading.errors
+        if reading.elsewhere and all(pin.name == CUDA for pin in reading.pins):
+            self.elsewhere = True  # a setting that holds for the commands to come
 
     def reading(self) -> PinReading:
         """What was gathered."""
-        return PinReading(tuple(self.pins), tuple(self.includes), tuple(self.errors))
+        pins, includes = self.pins, self.includes
+        if self.elsewhere:
+            pins = [replace(pin, elsewhere=True) for pin in pins]
+            includes = [replace(include, elsewhere=True) for include in includes]
+        return PinReading(tuple(pins), tuple(includes), tuple(self.errors), self.elsewhere)
