@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -13,8 +12,6 @@ from distlint.model.finding import Finding, FixPlan, Operation, Severity
 if TYPE_CHECKING:
     from distlint.knowledge.requirements import Requirements
     from distlint.link.installations import Sought
-
-_LOCAL = re.compile(r"\+[A-Za-z0-9._-]+")
 
 
 @check("pin-existence")
@@ -38,8 +35,9 @@ def pin_existence(context: CheckContext) -> Iterator[Finding]:
 
 def _judged(context: CheckContext, one: Sought, *, alone: bool) -> Finding | None:
     from distlint.knowledge.requirements import requirements
+    from distlint.link.installations import release_specifier
 
-    specifier = _LOCAL.sub("", one.pin.specifier)
+    specifier = release_specifier(one.pin)
     known = requirements(one.pin.name) if specifier else None
     admitted = known.line.admitted(specifier) if known is not None else None
     if known is None or admitted is None:

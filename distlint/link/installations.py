@@ -254,6 +254,11 @@ def _installation(
     )
 
 
+def release_specifier(pin: Pin) -> str:
+    """The specifier of a pin without local parts (``+cu121``), by which releases of the public index are told."""
+    return _LOCAL.sub("", pin.specifier)
+
+
 def _specifier(pin: Pin) -> tuple[str, bool]:
     """The specifier of a pin, also where an address names the version; and whether the version is known at all."""
     if not pin.url:

@@ -18,6 +18,7 @@ class Pin:
     ``span`` is the requirement itself, without comment. ``dynamic`` says that the version is decided where we can't see (a variable
     that nobody sets, alternatives that PEP 440 can't spell): nothing may be concluded from ``specifier``. ``command`` is the
     same for pins that one command installs, ``""`` outside of commands; ``alone`` where it leaves out what they require.
+    Commands with the same ``sequence`` that is not ``""`` run one after the other, and install into the same place.
     ``elsewhere`` says that it may come from another place than the public package index, which may have other releases.
     """
 
@@ -34,6 +35,7 @@ class Pin:
     command: str = ""
     alone: bool = False
     elsewhere: bool = False
+    sequence: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,10 @@ _CONDA_VALUES = frozenset(
 # fmt: on
 
 
+_PIPS = frozenset({"pip", "pip3", "python -m pip", "python3 -m pip"})
+_OTHER_PLACES = frozenset({"-t", "--target", "--prefix", "--root", "--python", "-p", "--dry-run", "-c", "--constraint"})
+
+
 def pins_from_words(words: Words, origin: str, file: str, group: str = "") -> PinReading:
     """The pins of one simple command; an empty reading for a command that installs nothing.
 
@@ -84,8 +88,19 @@ def pins_from_words(words: Words, origin: str, file: str, group: str = "") -> Pi
     if collector.pins:
         # Where its first word stands tells a command from the others.
         command, alone = f"{words[0][1].line}:{words[0][1].column}", "--no-deps" in texts or "--nodeps" in texts
-        collector.pins = [replace(pin, command=command, alone=alone) for pin in collector.pins]
+        sequence = _place(texts) if kind == "pip" else ""
+        collector.pins = [replace(pin, command=command, alone=alone, sequence=sequence) for pin in collector.pins]
     return collector.reading()
+
+
+def _place(texts: list[str | None]) -> str:
+    """What stands for the place that a command installs into: the words that name the installer; ``""``: not known."""
+    at = next((at for at, text in enumerate(texts) if text in ("install", "add")), 0)
+    words = [text for text in texts[:at] if text is not None]
+    if len(words) < at or any(text is None or text.partition("=")[0] in _OTHER_PLACES for text in texts):
+        return ""
+    name = " ".join(words).lstrip("!%")
+    return "pip" if name in _PIPS else name
 
 
 def _command_start(texts: list[str | None]) -> int:

@@ -31,6 +31,10 @@ class Instruction(NamedTuple):
     """Where the arguments begin in the line's text."""
 
 
+_BRANCHES = re.compile(r"\|\||\b(?:if|for|while|case|activate)\b")
+"""What makes it uncertain whether, or for which Python, a command runs."""
+
+
 def read_dockerfile(text: str, file: str) -> PinReading:
     """Reads the images in ``FROM`` that are known to bring a package, and what ``RUN`` installs.
 
@@ -40,7 +44,10 @@ def read_dockerfile(text: str, file: str) -> PinReading:
     collector = Collector(file, "dockerfile")
     index = LineIndex(text)
     variables: dict[str, str] = {}
+    place = 0
     for instruction in instructions(index):
+        # A stage starts anew; with another path, user or shell it may be another Python that gets the packages.
+        place += instruction.keyword in ("FROM", "ENV", "USER", "SHELL")
         if instruction.keyword in ("ARG", "ENV"):
             _set(instruction, variables)
             for name in INDEX_VARIABLES & variables.keys() if instruction.keyword == "ENV" else ():
@@ -51,7 +58,7 @@ def read_dockerfile(text: str, file: str) -> PinReading:
         elif instruction.keyword == "FROM":
             _read_image(instruction, variables, collector, index)
         elif instruction.keyword == "RUN":
-            _read_run(instruction, variables, collector, index)
+            _read_run(instruction, variables, collector, index, place)
     return collector.reading()
 
 
@@ -77,7 +84,9 @@ def _read_image(instruction: Instruction, variables: dict[str, str], collector: 
             collector.add_image(words[0].text, line.span(start, end, index, collector.file), IMAGE_GROUP)
 
 
-def _read_run(instruction: Instruction, variables: dict[str, str], collector: Collector, index: LineIndex) -> None:
+def _read_run(
+    instruction: Instruction, variables: dict[str, str], collector: Collector, index: LineIndex, place: int
+) -> None:
     line, start = instruction.line, instruction.start
     while flag := _FLAG.match(line.text, start):
         start = flag.end()
@@ -88,7 +97,9 @@ def _read_run(instruction: Instruction, variables: dict[str, str], collector: Co
             (word.text, line.span(start + word.start, start + word.end, index, collector.file))
             for word in (_unquoted(word, body) for word in command)
         ]
-        collector.take(pins_from_words(words, collector.origin, collector.file))
+        reading = pins_from_words(words, collector.origin, collector.file)
+        known = _BRANCHES.search(body) is None
+        collector.take(reading.in_sequence(f"{place}:" if known else ""))
 
 
 def _unquoted(word: TextWord, body: str) -> TextWord:

@@ -32,6 +32,15 @@ class PinReading:
     elsewhere: bool = False
     """Whether it names a place for packages other than the public index."""
 
+    def in_sequence(self, prefix: str) -> PinReading:
+        """The same with a prefix to the sequences of the pins; with ``""`` their sequence is not known."""
+        if not any(pin.sequence for pin in self.pins):
+            return self
+        return replace(
+            self,
+            pins=tuple(replace(pin, sequence=pin.sequence and prefix and prefix + pin.sequence) for pin in self.pins),
+        )
+
 
 INDEX_VARIABLES = frozenset(
     {

@@ -54,6 +54,26 @@ _INSTALLERS = (
 )
 
 
+_OTHER_PLACE = frozenset(
+    {
+        None,
+        "source",
+        ".",
+        "conda",
+        "mamba",
+        "micromamba",
+        "deactivate",
+        "exit",
+        "exec",
+        "pyenv",
+        "module",
+        "uv",
+        "poetry",
+    }
+)
+"""Commands after which another Python may get the packages."""
+
+
 def installs_something(text: str) -> bool:
     """Whether a text may hold a command that installs packages."""
     return any(word in text for word in _INSTALLERS)
@@ -79,6 +99,7 @@ class _Walk:
         self._variables = variables
         self._arrays: dict[str, list[str]] = {}
         self._left = _MAX_COMMANDS
+        self._place = ""
 
     def go(self, statements: Iterable[Statement], depth: int) -> None:
         """Goes through statements in order."""
@@ -171,7 +192,9 @@ class _Walk:
             for one in (text or "").split() if split else [text]:
                 words.append((one, _place(word)))
         reading = pins_from_words(words, self.collector.origin, self.collector.file, self._group)
-        self.collector.take(reading)
+        if not self._place or not words or words[0][0] in _OTHER_PLACE:
+            self._place = f"{command.span.line}:{command.span.column}:" if words else ""
+        self.collector.take(reading.in_sequence(self._place if depth == 0 else ""))
         self._inner(words, depth)
 
     def _inner(self, words: Sequence[tuple[str | None, Span]], depth: int) -> None:
