@@ -256,7 +256,7 @@ def _installation(
 
 def release_specifier(pin: Pin) -> str:
     """The specifier of a pin without local parts (``+cu121``), by which releases of the public index are told."""
-    return _LOCAL.sub("", pin.specifier)
+    return LOCAL.sub("", pin.specifier)
 
 
 def _specifier(pin: Pin) -> tuple[str, bool]:
