@@ -66,7 +66,10 @@ class Triage:
         self._config_key = re.compile(b"(?:" + b"|".join(map(re.escape, self._config)) + rb")[\w-]*[\"']?[ \t]*[:=]")
         self._carrier = _needed({word for word in launchers - {b"python"} if len(word) > _SHORT} | set(_CARRIER_WORDS))
         self._command = _needed(launchers | set(_SHELL_WORDS))
-        self._lock = _needed(package.encode() for spec in specs for package in spec.packages)
+        modules = (module.replace("_", "-") for spec in specs for module in spec.modules if "." not in module)
+        self._lock = _needed(
+            name.encode() for name in (*modules, *(package for spec in specs for package in spec.packages))
+        )
 
     def matters(self, path: str, kind: SourceKind, data: bytes) -> bool:
         """Whether the file must be read."""
