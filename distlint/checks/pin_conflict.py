@@ -27,7 +27,8 @@ class Conflict:
     newest releases that the pins allow are all among them; at least the packages in ``pinned`` (by default the first)
     have to be pinned; the others are named by the project without a version, or are among ``implied``, which others
     bring along: an installer picks their newest release. With ``every`` all releases that the pins allow have
-    to be among them, and all packages pinned, by different files or commands: no pair that fits can come of them. ``uses`` are
+    to be among them, and all packages pinned, by different files or commands: no pair that fits can come of them. With
+    ``always`` they have to be among them too, wherever they are pinned. ``uses`` are
     names one of which the project has to use for it to matter. ``why`` is the message, with ``{package}`` for versions.
     ``mend`` gives the specifier that would solve it, for one of the packages.
     """
@@ -38,6 +39,7 @@ class Conflict:
     implied: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
     every: bool = False
+    always: bool = False
     mend: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -47,7 +49,8 @@ class Conflict:
         every = bool(row.get("every", False))
         pinned = tuple(row.get("pinned", tuple(packages) if every else tuple(packages)[:1]))
         implied, uses = tuple(row.get("implied", ())), tuple(row.get("uses", ()))
-        return cls(packages, row["why"], pinned, implied, uses, every, dict(row.get("mend", {})))
+        always = bool(row.get("always", False))
+        return cls(packages, row["why"], pinned, implied, uses, every, always, dict(row.get("mend", {})))
 
 
 @check("pin-conflict")
@@ -72,7 +75,8 @@ def _judged(context: CheckContext, view: VersionView, conflict: Conflict) -> Fin
     chosen = {package: view.newest(package) for package in conflict.packages}
     if not all(_is_among(chosen[package], specifier) for package, specifier in conflict.packages.items()):
         return None
-    if conflict.every and not all(view.test(package, wanted) for package, wanted in conflict.packages.items()):
+    sure = conflict.every or conflict.always
+    if sure and not all(view.test(package, wanted) for package, wanted in conflict.packages.items()):
         return None
     places = {package: place for package in conflict.packages if (place := view.span(package)) is not None}
     if not places or any(package not in places and package not in conflict.implied for package in conflict.packages):

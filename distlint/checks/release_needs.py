@@ -6,6 +6,7 @@ count: of a pin the newest that it allows. Only what fails with them is told.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -52,7 +53,7 @@ class _Scene:
             return allowed
         # with a choice, what the releases declare decides what an installer picks
         chosen = _picked(self.view).get(package, "")
-        return (chosen, *(version for version in allowed if version != chosen)) if chosen else allowed
+        return (chosen, *(version for version in allowed if version != chosen)) if chosen else ()
 
     def is_named(self, package: str) -> bool:
         """Whether the environment says anything about a package."""
@@ -113,6 +114,8 @@ def _judged(context: CheckContext, scene: _Scene, package: str, other: str) -> F
     view = scene.view
     if not view.is_pinned(package) and not view.is_pinned(other):
         return None
+    if not _are_together(view, package, other):
+        return None
     own, beside = scene.candidates(package), scene.candidates(other)
     if not own or not beside:
         return None
@@ -137,6 +140,18 @@ def _judged(context: CheckContext, scene: _Scene, package: str, other: str) -> F
         plan=_plan(context, view, fits, pair),
         symbol=need.symbol,
     )
+
+
+def _are_together(view: VersionView, package: str, other: str) -> bool:
+    """Whether two requirements belong to one installation: files of one folder, or an image and what is put on it."""
+    one, two = view.pins(package), view.pins(other)
+    if "python" in (package, other) or not one or not two:
+        return True
+    if "lock" in (one[0].origin, two[0].origin):
+        return one[0].span.file == two[0].span.file
+    if "dockerfile" in (one[0].origin, two[0].origin):
+        return True
+    return posixpath.dirname(one[0].span.file) == posixpath.dirname(two[0].span.file)
 
 
 def _told_at(view: VersionView, package: str, other: str, gone: bool) -> str:
