@@ -347,7 +347,7 @@ class _FileWalk:
         ``None`` where it does not, or where several classes come in between.
         """
         ref = self.objects.initializer(derived)
-        if ref is None:
+        if ref is None or self.objects.defines(derived, "__init__", above=True):
             return None
         definition = self.project.function(ref)
         rest = [one.name for one in definition.parameters if one.kind == "var-keyword"]

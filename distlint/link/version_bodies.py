@@ -19,7 +19,10 @@ MAX_WAYS = 64
 
 
 class End(NamedTuple):
-    """How a body ends: ``return`` with a value, ``raise``, or ``unknown`` with ``PROBE`` or ``OTHER``."""
+    """How a body ends: ``return`` with a value, ``raise``, or ``unknown`` with ``PROBE`` or ``OTHER``.
+
+    A ``raise`` with ``PROBE`` comes of a call that refuses the release.
+    """
 
     kind: str
     value: Any = None
@@ -104,7 +107,7 @@ class _Walk:
             if kind is ir.Assert and self._truth(statement.test, scope) is False:  # type: ignore[union-attr]
                 return End("raise")
             if type(statement) is ir.Evaluate and self._run.tests.refuses(self._run, statement.value, scope) is True:
-                return End("raise")
+                return End("raise", PROBE)
             if kind is ir.Assign or kind is ir.AugAssign:
                 scope = self._assigned(statement, scope)
         return End("return", None)
@@ -130,7 +133,8 @@ class _Walk:
             return End("unknown", PROBE)
         ends = [self.ending(way, scope) for way in ways]
         if answer is OTHER and any(end.kind != "raise" for end in ends):
-            ends = [end for end in ends if end.kind != "raise"]
+            # but what refuses the release does so, unless something switches it off
+            ends = [end for end in ends if end.kind != "raise" or end.value is PROBE]
         if all(end.kind == "raise" for end in ends):
             return End("raise")
         value = joined([PROBE if end.kind == "raise" else end.value for end in ends])

@@ -404,3 +404,12 @@ def test_what_a_curated_rule_says_is_not_said_again(make_project: MakeProject, t
         rule = parse_rule(RULE.format(about=about, more=""), "rule.toml")
         found = released_api(CheckContext(rule, project, lambda kind: (), (curated,)))
         assert [f.symbol for f in found] == expected
+
+
+def test_arguments_that_another_class_of_the_project_takes_are_its_own(make_project: MakeProject, table: Api) -> None:
+    text = (
+        "from torch.parts import Wrapper\n\n\nclass Engine(Wrapper):\n    def __init__(self, module, policy=None):\n"
+        "        super().__init__(module)\n\n\nclass Pipe(Engine):\n    def __init__(self, *args, **kwargs):\n"
+        "        super().__init__(*args, **kwargs)\n\n\nPipe(1, policy=2)\n"
+    )
+    assert not judged(make_project, text, "torch==2.1.0", "arguments")
