@@ -45,8 +45,8 @@ def _judged(context: CheckContext, one: Sought, *, alone: bool) -> Finding | Non
     text = f"`{one.pin.name}{one.pin.specifier}`"
     if not admitted:
         return _missing(context, one, known, specifier, text, alone=alone)
-    if admitted & ~known.yanked or not _names_release(specifier):
-        return None
+    if admitted & ~known.yanked or not _names_release(specifier) or "+" in one.pin.specifier:
+        return None  # what the public index withdrew, an index of builds may still have
     release = known.line.newest(admitted)
     near = _near(known, release)
     instead = f"; {near[0]} took its place" if near and _follows(known, near[0], release) else ""

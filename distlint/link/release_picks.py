@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from distlint.knowledge.release_order import clauses, names_one_version, witnesses
+from distlint.knowledge.release_order import clauses, names_one_version, order_of, witnesses
 from distlint.knowledge.requirements import ALL_PYTHONS, Ask, Requirements, requirements
 
 _MAX_CANDIDATES = 25
@@ -35,9 +35,17 @@ def is_met_by_newest(wishes: Iterable[Wish], python: int, free: Collection[str])
 
 
 def is_beyond(wish: Wish) -> bool:
-    """Whether a requirement is for releases that the harvest does not know, so that nothing follows from it."""
+    """Whether a requirement is for releases that nobody knows, so that nothing follows from it.
+
+    Of a package that was not harvested any final release may exist, but its pre-releases can't be told apart.
+    """
     known = requirements(wish.package)
-    return known is not None and admitted_by(known, wish.specifier) == 0
+    if known is not None:
+        return admitted_by(known, wish.specifier) == 0
+    return any(
+        operator in ("==", "===") and order_of(version.removesuffix(".*")) is None
+        for operator, version in clauses(wish.specifier) or ()
+    )
 
 
 def admitted_by(known: Requirements, specifier: str) -> int:

@@ -6,7 +6,7 @@ import pytest
 
 from distlint.knowledge.release_order import ReleaseLine, witnesses
 from distlint.knowledge.requirements import PYTHONS, requirements
-from distlint.link.release_picks import Wish, contradicts
+from distlint.link.release_picks import Wish, contradicts, is_met_by_newest
 from distlint.link.release_sets import Problem
 from distlint.link.set_conflicts import Conflict, Judge, moved
 from distlint.read.pins.requirement import parse_requirement
@@ -106,6 +106,8 @@ def test_an_extra_asks_for_more() -> None:
         ("transformers==4.57.0", "not-a-known-package==1.0"),
         ("torch>=2.0", "torchvision==0.17.0"),
         ("tokenizers==0.13.3", "transformers", "trl"),
+        ("not-a-known-package==1.0b5", "vllm>=0.19.1", "torch"),
+        ("not-a-known-package===1.0rc2", "not-a-known-package>=0.9", "timm"),
     ],
 )
 def test_what_is_not_known_or_leaves_a_way_out_is_no_conflict(texts: tuple[str, ...]) -> None:
@@ -154,3 +156,17 @@ def test_only_the_bound_that_refuses_a_version_is_moved(specifier: str, version:
 def test_hundreds_of_requirements_end_in_time() -> None:
     texts = [f"package-{number}>={number}" for number in range(300)]
     assert conflict("torch==2.1.0", *texts) is None
+
+
+@pytest.mark.parametrize(
+    ("texts", "fits"),
+    [
+        (("torch==2.1.0", "deepspeed==0.14.2", "transformers==4.40.0"), True),
+        (("transformers[torch,sentencepiece]==4.57.0", "accelerate"), True),
+        (("torch==2.1.0", "torchvision==0.17.0"), False),
+        (("transformers[torch]==4.57.0", "accelerate==0.20.0"), False),
+        (("not-a-known-package<1", "not-a-known-package>2"), False),
+    ],
+)
+def test_sets_that_fit_are_found_without_a_search(texts: tuple[str, ...], fits: bool) -> None:
+    assert is_met_by_newest(wishes(*texts), 1 << PYTHONS.index("3.10"), ()) == fits
