@@ -29,13 +29,17 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """The releases of one package that a file may run with, newest first, and where the pin stands."""
+    """The releases of one package that a file may run with, newest first, and where the pin stands.
+
+    ``standing`` is how messages tell why the newest of them is in use, as in ``VersionView.standing``.
+    """
 
     package: str
     candidates: tuple[Candidate, ...]
     is_pinned: bool
     pin: Span | None
     is_installed: bool = False
+    standing: str = ""
 
     @property
     def ends(self) -> tuple[Candidate, ...]:
@@ -81,7 +85,8 @@ class AllowedReleases:
             for index, version in enumerate(versions)
             if (stands := self._standing(package, version))
         ]
-        return Allowed(package, tuple(candidates), pinned, view.span(package), view.is_installed(package))
+        installed, standing = view.is_installed(package), view.standing(package)
+        return Allowed(package, tuple(candidates), pinned, view.span(package), installed, standing)
 
     def _standing(self, package: str, version: str) -> tuple[str, ...]:
         if self._table.covers(package, version):

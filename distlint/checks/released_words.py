@@ -99,7 +99,7 @@ def _where(fault: Fault) -> str:
         return ", which is installed"
     if not fault.candidate.is_newest:
         return ", which the pins allow"
-    return "" if fault.allowed.is_pinned else ", the newest release"
+    return fault.allowed.standing
 
 
 def _bound(fault: Fault, table: Api) -> str:

@@ -94,7 +94,11 @@ class Environments:
                 sources.setdefault(source.home, []).append(source)
             if (installs := commands_of(facts, files)) is not None:
                 commands[path] = installs
-        wanted = {_normalised(name): _as_specifier(text) for name, text in overrides.items()}
+        wanted: dict[str, str] = {}
+        if overrides:
+            from distlint.link.version_sets import as_specifier
+
+            wanted = {_normalised(name): as_specifier(text) for name, text in overrides.items()}
         return cls(sources, scripts, wanted, installed or {}, commands, launched)
 
     def for_file(self, path: str) -> VersionView:
@@ -268,7 +272,11 @@ class Environments:
         if "python" in self._installed:
             return pythons_allowed([f"=={'.'.join(self._installed['python'].split('.')[:2])}.*"])
         found: set[str] = set()
+        starters = self.starters(script) if script and self._commands else ()
         for source in self._choose("python", folder, script):
+            # A workflow sets a Python up for its own jobs, such as one that builds the documentation.
+            if source.rank is Rank.COMMANDS and source.file.endswith((".yml", ".yaml")) and source.file not in starters:
+                continue
             pins = source.pins["python"]
             for joint in [[pin] for pin in pins] if source.alternatives else [pins]:
                 found.update(pythons_allowed("" if pin.dynamic else pin.specifier for pin in joint))
@@ -347,7 +355,13 @@ class VersionView:
             return ", which is installed"
         if not is_newest:
             return ", which the pins allow"
-        return "" if self.is_pinned(package) else ", the newest release"
+        if self.is_pinned(package):
+            return ""
+        from distlint.link.version_sets import known_versions
+
+        known = [version for version in known_versions(package) if not version.is_prerelease]
+        fits = bool(known) and self.newest(package) not in ("", known[-1].public)
+        return ", the newest release that fits the pins" if fits else ", the newest release"
 
     def pins(self, package: str) -> tuple[Pin, ...]:
         """The pins that apply, those first that restrict the version; ``()`` where there is none or an override."""
@@ -386,12 +400,3 @@ def _ordered(versions: Iterable[Version] | None) -> tuple[Version, ...] | None:
 @cache
 def _normalised(package: str) -> str:
     return re.sub(r"[-_.]+", "-", package).lower()
-
-
-def _as_specifier(text: str) -> str:
-    from packaging.specifiers import SpecifierSet
-
-    text = text.strip()
-    specifier = f"=={text}" if text[:1].isdigit() else text
-    SpecifierSet(specifier)
-    return specifier

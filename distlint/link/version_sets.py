@@ -87,6 +87,14 @@ def _minors(wanted: Sequence[SpecifierSet]) -> tuple[str, ...]:
     )
 
 
+def as_specifier(text: str) -> str:
+    """A version or a specifier as a specifier; raises ``ValueError`` for what is neither."""
+    text = text.strip()
+    specifier = f"=={text}" if text[:1].isdigit() else text
+    SpecifierSet(specifier)
+    return specifier
+
+
 def says_something(pin: Pin) -> bool:
     """Whether a pin restricts the version at all."""
     return bool(pin.specifier or pin.url or pin.dynamic)

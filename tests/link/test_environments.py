@@ -374,3 +374,10 @@ def test_a_script_with_its_own_requirements_is_held_back_by_these_alone():
     script = '# /// script\n# dependencies = ["torch==1.13.1", "accelerate"]\n# ///\n'
     files = {"train.py": script, "requirements.txt": "torch==2.4.0\n"}
     assert view(files).newest("accelerate") == "1.2.1"
+
+
+def test_the_release_that_fits_is_not_called_the_newest():
+    files = {"requirements.txt": "torch==1.13.1\naccelerate\n"}
+    assert view(files).standing("accelerate") == ", the newest release that fits the pins"
+    assert view(files).standing("deepspeed") == ", the newest release"
+    assert view(files).standing("torch") == ""
