@@ -11,12 +11,12 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.link.callers import MAX_CANDIDATES
-from distlint.link.caught import is_caught
+from distlint.link.caught import around, is_caught
 from distlint.link.library_uses import function_around
 from distlint.link.modules import FunctionRef
 from distlint.link.reachers import Reachers, stopping_conditions
 from distlint.link.skipped_tests import Skips
-from distlint.link.version_paths import Condition, Test, conditions_to, last_name
+from distlint.link.version_paths import Condition, Handler, Test, Unless, conditions_to, last_name
 from distlint.link.version_tests import VersionTests
 from distlint.link.version_values import OTHER, PROBE
 from distlint.link.walking import below
@@ -123,7 +123,7 @@ class Reach:
         here = self._within(place, version)
         if here is False:
             return False
-        outside = self._outside(place.file, place.function, version, level)
+        outside = self._outside(place, version, level)
         return False if outside is False else None if None in (here, outside) else True
 
     def _within(self, place: Place, version: str) -> bool | None:
@@ -169,9 +169,12 @@ class Reach:
 
     # Around the body ---------------------------------------------------------------------------------------------
 
-    def _outside(self, file: str, function: int, version: str, level: int) -> bool | None:
+    def _outside(self, place: Place, version: str, level: int) -> bool | None:
+        file, function = place.file, place.function
         if function < 0:
-            return self._remembered((file, -1), version, lambda: self._module_reached(file, version, level))
+            tries = self._tries_around(place)
+            key = (file, -1, *(statement.at for statement in tries))
+            return self._remembered(key, version, lambda: self._module_reached(file, version, level, tries))
         return self._remembered(
             (file, function), version, lambda: self._function_reached(file, function, version, level)
         )
@@ -221,8 +224,13 @@ class Reach:
             return True
         return _any([self._reached(Place(file, at, function), version, level + 1) for file, at, function in places])
 
-    def _module_reached(self, file: str, version: str, level: int) -> bool | None:
-        stopped = self._goes_on(file, version)
+    def _tries_around(self, place: Place) -> tuple[ir.Try, ...]:
+        """The ``try`` statements whose bodies hold a place of a module: what fails there is what their handlers end."""
+        found = around(self._project.module(place.file).body, place.at)
+        return tuple(one for one, block in found if type(one) is ir.Try and block is one.body)
+
+    def _module_reached(self, file: str, version: str, level: int, tries: tuple[ir.Try, ...]) -> bool | None:
+        stopped = self._none_stops(file, version, tries) if tries else self._goes_on(file, version)
         if stopped is not True or level >= MAX_LEVELS or self._project.module(file).is_script:
             return stopped
         places = self._reachers.imports_of(file)
@@ -234,10 +242,13 @@ class Reach:
         """Whether no module that this one needs ends the program: a package's ``__init__.py`` may refuse a release."""
         return self._remembered((file, "goes on"), version, lambda: self._none_stops(file, version))
 
-    def _none_stops(self, file: str, version: str) -> bool | None:
+    def _none_stops(self, file: str, version: str, tries: tuple[ir.Try, ...] = ()) -> bool | None:
+        """The handlers of ``tries`` don't count."""
         answer: bool | None = True
         for needed in self._reachers.needed_by(file):
             for condition in stopping_conditions(self._project, needed):
+                if tries and type(condition) is Unless and _is_of(condition, tries):
+                    continue
                 holds = self._tests.answer(condition, needed, -1, version)
                 if holds is False:
                     return False
@@ -287,6 +298,11 @@ class Reach:
             own = [(caller.file, caller.site.call.at) for caller in self._project.callers(ref)]
             return bool(own) and catching.issuperset(own)
         return bool(places) and all(self._is_caught(place, errors, level + 1) for place in places)
+
+
+def _is_of(condition: Unless, tries: tuple[ir.Try, ...]) -> bool:
+    """Whether a way out leads through a handler of one of these statements."""
+    return any(type(part) is Handler and any(part.statement is one for one in tries) for part in condition.parts)
 
 
 def _any(answers: Sequence[bool | None]) -> bool | None:

@@ -149,6 +149,9 @@ NAMES = [
     "from torch.parts import Wrapper\n\n\ndef f(w):\n    if not isinstance(w, Wrapper):\n        return\n    w.close()",
     "try:\n    from torch.parts import leaves\nexcept ModuleNotFoundError:\n    leaves = None",
     "try:\n    import torch\nexcept ImportError:\n    torch = None\nprint(torch.parts.leaves)",
+    "try:\n    from torch.gone import inf\nexcept ImportError as err:\n    raise RuntimeError('no') from err",
+    "import sys\ntry:\n    import torch.gone as g\nexcept ImportError:\n    sys.exit(1)",
+    "try:\n    import torch.gone as g\nexcept ImportError:\n    raise SystemExit('no')",
 ]
 
 
