@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from distlint.link.environments import VersionView
     from distlint.link.project import Project
 
+WHOLE_ENVIRONMENT = 4
+"""So many packages that requirements name describe an environment rather than a need of one script."""
+
 
 @dataclass(frozen=True)
 class Conflict:
@@ -93,10 +96,21 @@ def _judged(context: CheckContext, view: VersionView, conflict: Conflict) -> Fin
         conflict.why.format(**{package.replace("-", "_"): version for package, version in chosen.items()}) + newest,
         places[first],
         related=related,
-        confidence=Confidence.LIKELY if picked else Confidence.CERTAIN,
+        confidence=_confidence(view, places, conflict, picked),
         plan=_plan(context, view, conflict, places),
         symbol=" ".join(conflict.packages),
     )
+
+
+def _confidence(view: VersionView, places: Mapping[str, Span], conflict: Conflict, picked: list[str]) -> Confidence:
+    """How sure it is that the releases meet.
+
+    A package that nobody names is what an installer picks only where the requirements describe an environment; a few
+    lines say what matters for one script, and the rest may come from anywhere.
+    """
+    if len(places) < len(conflict.packages) and len(view.packages()) < WHOLE_ENVIRONMENT:
+        return Confidence.POSSIBLE
+    return Confidence.LIKELY if picked else Confidence.CERTAIN
 
 
 def _is_installed_at_once(view: VersionView, packages: Iterable[str]) -> bool:

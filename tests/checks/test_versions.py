@@ -116,6 +116,17 @@ def test_a_conflict_needs_all_of_its_releases(make_project: MakeProject, pins: s
     assert len(found) == count
 
 
+@pytest.mark.parametrize(
+    ("more", "confidence"), [("", Confidence.POSSIBLE), ("numpy\ntransformers==4.30.0\ndatasets\n", Confidence.LIKELY)]
+)
+def test_what_is_not_named_is_picked_where_an_environment_is_described(
+    make_project: MakeProject, more: str, confidence: Confidence
+) -> None:
+    files = {"requirements.txt": "deepspeed==0.7.0\n" + more, "main.py": "import deepspeed\n"}
+    (found,) = judged(make_project, "pin-conflict", CONFLICT.format(more='implied = ["torch"]'), files)
+    assert found.confidence is confidence
+
+
 def test_what_one_command_refuses_two_commands_install(make_project: MakeProject) -> None:
     files = {
         "setup.sh": "pip install torch==2.0.1\npip install deepspeed==0.7.0\n",
