@@ -38,6 +38,8 @@ def _judged(context: CheckContext, one: Sought, *, alone: bool) -> Finding | Non
     from distlint.link.installations import release_specifier
 
     specifier = release_specifier(one.pin)
+    if "===" in specifier:
+        return None  # this compares texts, and other places may spell a version so
     known = requirements(one.pin.name) if specifier else None
     admitted = known.line.admitted(specifier) if known is not None else None
     if known is None or admitted is None:

@@ -31,7 +31,7 @@ class Instruction(NamedTuple):
     """Where the arguments begin in the line's text."""
 
 
-_BRANCHES = re.compile(r"\|\||\b(?:if|for|while|case|activate)\b")
+_BRANCHES = re.compile(r"\|\||\b(?:if|for|while|case|activate|uninstall)\b")
 """What makes it uncertain whether, or for which Python, a command runs."""
 
 
@@ -47,7 +47,7 @@ def read_dockerfile(text: str, file: str) -> PinReading:
     place = 0
     for instruction in instructions(index):
         # A stage starts anew; with another path, user or shell it may be another Python that gets the packages.
-        place += instruction.keyword in ("FROM", "ENV", "USER", "SHELL")
+        place += instruction.keyword in ("FROM", "ENV", "USER", "SHELL") or "uninstall" in instruction.line.text
         if instruction.keyword in ("ARG", "ENV"):
             _set(instruction, variables)
             for name in INDEX_VARIABLES & variables.keys() if instruction.keyword == "ENV" else ():

@@ -192,9 +192,10 @@ class _Walk:
             for one in (text or "").split() if split else [text]:
                 words.append((one, _place(word)))
         reading = pins_from_words(words, self.collector.origin, self.collector.file, self._group)
-        if not self._place or not words or words[0][0] in _OTHER_PLACE:
+        removes = any(text == "uninstall" for text, _ in words)
+        if not self._place or not words or words[0][0] in _OTHER_PLACE or removes or command.background:
             self._place = f"{command.span.line}:{command.span.column}:" if words else ""
-        self.collector.take(reading.in_sequence(self._place if depth == 0 else ""))
+        self.collector.take(reading.in_sequence(self._place if depth == 0 and not command.background else ""))
         self._inner(words, depth)
 
     def _inner(self, words: Sequence[tuple[str | None, Span]], depth: int) -> None:
