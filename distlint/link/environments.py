@@ -27,7 +27,18 @@ from dataclasses import field, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from distlint.link.pin_sources import PinSource, Rank, commands_of, joint_pins, sources_of, telling, upwards
+from distlint.link.pin_sources import (
+    PinSource,
+    Rank,
+    Resolution,
+    commands_of,
+    is_workflow,
+    joint_pins,
+    sources_of,
+    telling,
+    upwards,
+    written_pin,
+)
 from distlint.model.facts import FileFacts
 from distlint.model.pin import Pin
 from distlint.model.record import dataclass
@@ -37,17 +48,6 @@ if TYPE_CHECKING:
     from packaging.version import Version
 
     from distlint.link.release_picks import Wish
-
-
-@dataclass(frozen=True, slots=True)
-class _Resolution:
-    """The pins that decide on a package and the versions that they allow, oldest first (``None``: can't be told)."""
-
-    pins: tuple[Pin, ...]
-    versions: tuple[Version, ...] | None
-    pinned: bool
-    answers: dict[str, bool | None] = field(default_factory=dict)
-    """What was asked already: whether the versions satisfy a specifier."""
 
 
 @dataclass(slots=True)
@@ -61,8 +61,8 @@ class Environments:
     _commands: dict[str, PinSource] = field(default_factory=dict)
     _launched: Callable[[], Iterable[tuple[str, str]]] = field(default=tuple)
     _starters: dict[str, tuple[str, ...]] | None = None
-    _resolved: dict[tuple[str, str], _Resolution] = field(default_factory=dict)
-    _by_itself: dict[tuple[str, str], _Resolution] = field(default_factory=dict)
+    _resolved: dict[tuple[str, str], Resolution] = field(default_factory=dict)
+    _by_itself: dict[tuple[str, str], Resolution] = field(default_factory=dict)
     _wished: dict[str, tuple[Wish, ...]] = field(default_factory=dict)
     _views: dict[tuple[str, str], VersionView] = field(default_factory=dict)
 
@@ -144,21 +144,21 @@ class Environments:
             return frozenset(name for file in self.starters(script) for name in self._commands[file].pins)
         return frozenset(name for source in self._sources.get(folder, ()) for name in source.pins)
 
-    def resolve(self, package: str, folder: str, script: str) -> _Resolution:
+    def resolve(self, package: str, folder: str, script: str) -> Resolution:
         """The decision on one package for the files of a folder, or for one script that has pins of its own."""
         key = (package, script or folder)
         if key not in self._resolved:
             self._resolved[key] = self._fitting(package, folder, script, self._alone(package, folder, script))
         return self._resolved[key]
 
-    def _alone(self, package: str, folder: str, script: str) -> _Resolution:
+    def _alone(self, package: str, folder: str, script: str) -> Resolution:
         """The decision on one package by its own pins."""
         key = (package, script or folder)
         if key not in self._by_itself:
             self._by_itself[key] = self._resolve(package, folder, script)
         return self._by_itself[key]
 
-    def _fitting(self, package: str, folder: str, script: str, found: _Resolution) -> _Resolution:
+    def _fitting(self, package: str, folder: str, script: str, found: Resolution) -> Resolution:
         """The decision without the releases that what else is pinned leaves no place for."""
         from distlint.link.version_sets import NO_PACKAGES, PYTHONS
 
@@ -194,7 +194,7 @@ class Environments:
             wishes: list[Wish] = []
             for package in sorted(names):
                 if package in self._overrides:
-                    wishes += wishes_of(package, [_written(package, self._overrides[package], "override")])
+                    wishes += wishes_of(package, [written_pin(package, self._overrides[package], "override")])
                     continue
                 sources = self._choose(package, folder, script)
                 pins = self._alone(package, folder, script).pins
@@ -206,19 +206,19 @@ class Environments:
             self._wished[key] = tuple(wishes)
         return self._wished[key]
 
-    def _resolve(self, package: str, folder: str, script: str) -> _Resolution:
+    def _resolve(self, package: str, folder: str, script: str) -> Resolution:
         from distlint.link.version_sets import NO_PACKAGES, PYTHONS, known_versions, possible_versions
 
         if package in self._overrides:
-            wanted = _written(package, self._overrides[package], "override")
-            return _Resolution((), _ordered(possible_versions(package, [wanted], PYTHONS)), True)
+            wanted = written_pin(package, self._overrides[package], "override")
+            return Resolution((), _ordered(possible_versions(package, [wanted], PYTHONS)), True)
         if package in self._installed:
-            wanted = _written(package, f"=={self._installed[package]}", "installed")
-            return _Resolution((), _ordered(possible_versions(package, [wanted], PYTHONS)), True)
+            wanted = written_pin(package, f"=={self._installed[package]}", "installed")
+            return Resolution((), _ordered(possible_versions(package, [wanted], PYTHONS)), True)
         chosen = self._choose(package, folder, script)
         if chosen:
             return self._union(package, folder, script, chosen)
-        return _Resolution((), None if package in NO_PACKAGES else known_versions(package) or None, False)
+        return Resolution((), None if package in NO_PACKAGES else known_versions(package) or None, False)
 
     def _choose(self, package: str, folder: str, script: str) -> list[PinSource]:
         """The sources that decide on a package; empty if no file says anything about it."""
@@ -238,7 +238,7 @@ class Environments:
                         return telling(package, found)
         return []
 
-    def _union(self, package: str, folder: str, script: str, sources: list[PinSource]) -> _Resolution:
+    def _union(self, package: str, folder: str, script: str, sources: list[PinSource]) -> Resolution:
         """All versions that one of the sources allows."""
         from distlint.link.version_sets import PYTHONS, possible_versions, says_something
 
@@ -253,7 +253,7 @@ class Environments:
                 versions = None if possible is None or versions is None else versions | possible
         pins = [*(pin for source in sources for pin in source.pins[package]), *limits]
         pins.sort(key=lambda pin: not says_something(pin))
-        return _Resolution(tuple(pins), _ordered(versions), any(says_something(pin) for pin in pins))
+        return Resolution(tuple(pins), _ordered(versions), any(says_something(pin) for pin in pins))
 
     def _constraints(self, package: str, source: PinSource) -> list[Pin]:
         found = [pin for pin in source.constraints if pin.name == package]
@@ -275,7 +275,7 @@ class Environments:
         starters = self.starters(script) if script and self._commands else ()
         for source in self._choose("python", folder, script):
             # A workflow sets a Python up for its own jobs, such as one that builds the documentation.
-            if source.rank is Rank.COMMANDS and source.file.endswith((".yml", ".yaml")) and source.file not in starters:
+            if is_workflow(source) and source.file not in starters:
                 continue
             pins = source.pins["python"]
             for joint in [[pin] for pin in pins] if source.alternatives else [pins]:
@@ -376,7 +376,7 @@ class VersionView:
         pins = self._resolution(package).pins
         return pins[0].span if pins else None
 
-    def _resolution(self, package: str) -> _Resolution:
+    def _resolution(self, package: str) -> Resolution:
         found = self.environments.resolve(_normalised(package), self.folder, self.script)
         for name, release in self.caps:
             if name == package:
@@ -386,11 +386,6 @@ class VersionView:
                 kept = tuple(version for version in found.versions or (cap,) if version <= cap)
                 return replace(found, versions=kept, answers={}) if kept else found
         return found
-
-
-def _written(package: str, specifier: str, origin: str) -> Pin:
-    """A pin that stands in no file."""
-    return Pin(package, specifier, Span("", 1, 1, 1, 1), origin)
 
 
 def _ordered(versions: Iterable[Version] | None) -> tuple[Version, ...] | None:

@@ -7,11 +7,16 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
 from distlint.knowledge.distributions import CUDA, TOOLKIT
 from distlint.model.facts import FileFacts
 from distlint.model.pin import Pin
 from distlint.model.record import dataclass
+from distlint.model.span import Span
+
+if TYPE_CHECKING:
+    from packaging.version import Version
 
 _MAX_INCLUDES = 50
 _PINS_FOLDERS = frozenset({"requirements", "requirement", "reqs", "constraints", "environments", "envs", "conda"})
@@ -84,6 +89,22 @@ def _may_apply(pin: Pin) -> bool:
     from distlint.link.version_sets import may_apply
 
     return may_apply(pin.marker)
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """The pins that decide on a package and the versions that they allow, oldest first (``None``: can't be told)."""
+
+    pins: tuple[Pin, ...]
+    versions: tuple[Version, ...] | None
+    pinned: bool
+    answers: dict[str, bool | None] = field(default_factory=dict)
+    """What was asked already: whether the versions satisfy a specifier."""
+
+
+def written_pin(package: str, specifier: str, origin: str) -> Pin:
+    """A pin that stands in no file."""
+    return Pin(package, specifier, Span("", 1, 1, 1, 1), origin)
 
 
 def sources_of(facts: FileFacts, files: Mapping[str, FileFacts]) -> Iterator[PinSource]:
@@ -207,6 +228,11 @@ def _is_sequence(facts: FileFacts) -> bool:
     return any(pin.origin in ("lock", *_COMMANDS) for pin in facts.pins)
 
 
+def is_workflow(source: PinSource) -> bool:
+    """Whether a source is what the jobs of a workflow (or services) install."""
+    return source.rank is Rank.COMMANDS and source.file.endswith((".yml", ".yaml"))
+
+
 def upwards(folder: str) -> Iterator[str]:
     """A folder and all above it, up to the root (``""``)."""
     while folder:
@@ -216,9 +242,15 @@ def upwards(folder: str) -> Iterator[str]:
 
 
 def telling(package: str, sources: list[PinSource]) -> list[PinSource]:
-    """Of sources of one rank, those that say most: exact pins before ranges, ranges before bare names."""
+    """Of sources of one rank, those that say most: exact pins before ranges, ranges before bare names.
+
+    Where one workflow takes what comes, what others pin is one case of several that are tested.
+    """
     from distlint.link.version_sets import is_exact, says_something
 
+    bare = [source for source in sources if not any(says_something(pin) for pin in source.pins[package])]
+    if any(is_workflow(source) for source in bare):
+        sources = [source for source in sources if source in bare or not is_workflow(source)]
     for test in (is_exact, says_something):
         if found := [source for source in sources if any(test(pin) for pin in source.pins[package])]:
             return found

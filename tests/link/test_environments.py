@@ -381,3 +381,17 @@ def test_the_release_that_fits_is_not_called_the_newest():
     assert view(files).standing("accelerate") == ", the newest release that fits the pins"
     assert view(files).standing("deepspeed") == ", the newest release"
     assert view(files).standing("torch") == ""
+
+
+def test_a_workflow_that_takes_what_comes_is_tested_too():
+    exact, bare = "pip install torch==1.13.1\n", "pip install torch\n"
+    files = {".github/workflows/old.yml": exact, ".github/workflows/new.yml": bare}
+    read = {name: facts(name.replace(".yml", ".sh"), text) for name, text in files.items()}
+    renamed = {
+        name: FileFacts(name, SourceKind.REQUIREMENTS, pins=one.pins, includes=one.includes)
+        for name, one in read.items()
+    }
+    seen = Environments.build(renamed, {}).for_file("train.py")
+    assert not seen.is_pinned("torch")
+    only = Environments.build({".github/workflows/old.yml": renamed[".github/workflows/old.yml"]}, {})
+    assert only.for_file("train.py").newest("torch") == "1.13.1"
