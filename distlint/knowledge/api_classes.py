@@ -43,7 +43,10 @@ class Classes:
             return (UNKNOWN if value["k"] == "t" else self._walker.enter(key, value)), True
         known = self._walker.knows(key)
         answer = UNKNOWN if node.value.get("open") or node.value.get("getattr") or depth > _DEEPEST else ABSENT
-        for base in node.value.get("b", ()):
+        if node.value.get("attrs") and not self._walker.is_code(key):
+            answer = UNKNOWN  # instances get attributes whose names can't be read, but hardly those of methods
+        bases = (*node.value.get("b", ()), *((node.value["m"],) if "m" in node.value else ()))
+        for base in bases:
             found, there = self._of_base(base, name, depth)
             known = known or there
             if found is not ABSENT and found is not UNKNOWN:

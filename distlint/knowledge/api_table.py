@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ class Table:
         self._path = path
         self._opened: tuple[Archive, dict[str, Any]] | None = None
         self._empty = False
-        self._members: dict[str, dict[str, str]] = {}
+        self._members: dict[str, list[str]] = {}
         self._content: dict[str, bytes] = {}
         self._rows: dict[tuple[str, str], Row | None] = {}
         self._positions: dict[str, dict[str, int]] = {}
@@ -150,23 +151,21 @@ class Table:
         return row
 
     def _member(self, package: str, module: str) -> bytes:
-        """The member with the rows of a module: the one with the longest name that the module's begins with."""
+        """The member with the rows of a module: members are named by their first module, and modules stand in order."""
         members = self._members.get(package)
         if members is None:
             names = self._opened[0].names if self.index["packages"] and self._opened else ()
             prefix = f"api/{package}/"
-            members = {
-                name[len(prefix) : -len(".jsonl")]: name
+            members = sorted(
+                name[len(prefix) : -len(".jsonl")]
                 for name in names
                 if name.startswith(prefix) and name.endswith(".jsonl")
-            }
+            )
             self._members[package] = members
-        stem = module
-        while stem not in members:
-            stem, dot, _ = stem.rpartition(".")
-            if not dot:
-                return b""
-        name = members[stem]
+        position = bisect_right(members, module.removesuffix(">")) - 1
+        if position < 0:
+            return b""
+        name = f"api/{package}/{members[position]}.jsonl"
         if name not in self._content and self._opened is not None:
             try:
                 self._content[name] = b"\n" + self._opened[0].read(name)

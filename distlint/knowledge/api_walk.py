@@ -62,8 +62,7 @@ class Walker:
             return ()
         start = len(module) + 1
         own = [key for key in self._table.keys(self._package, module) if "." not in key[start:] and key[-1] not in ">*"]
-        there = {key[start:] for key in own if (value := self.value(key)) is not None and value["k"] != "t"}
-        return tuple(sorted({*there, *self._bystanders(module)}))
+        return tuple(sorted(key[start:] for key in own if (value := self.value(key)) is not None and value["k"] != "t"))
 
     def symbol(self, dotted: str) -> Symbol | None:
         """What a dotted name is; ``None`` if the release lacks it or that is not known. Asks no other release."""
@@ -147,15 +146,47 @@ class Walker:
     def knows(self, key: str) -> bool:
         """Whether any release has what a key stands for, as more than a word in its text or a C extension's stub."""
         row = self._table.row(self._package, key) or ()
-        return any(self._is_firm(first, value) for first, _, value in row)
+        return any(self._is_firm(first, key, value) for first, _, value in row)
 
-    def _is_firm(self, release: int, value: dict[str, Any]) -> bool:
+    def _imports(self, key: str) -> bool:
+        """Whether a module in Python binds that name in any release, be it to something of a C extension."""
+        row = self._table.row(self._package, key) or ()
+        place = self._table.row(self._package, key.partition(":")[0]) or ()
+        return any(
+            value.get("k") not in ("t", "n") and not (value_at(place, first) or {}).get("stub")
+            for first, _, value in row
+        )
+
+    def is_code(self, key: str) -> bool:
+        """Whether a key is a function or a module written in Python in all releases that have it, and in some."""
+        row = self._table.row(self._package, key) or ()
+        ends = [self._end(first, key, value) for first, _, value in row if value.get("k") not in ("t", "n")]
+        return bool(ends) and all(firm and value.get("k", "f") == "f" for firm, value in ends)
+
+    def _is_firm(self, release: int, key: str, value: dict[str, Any]) -> bool:
         """Whether a value tells of Python code; what a C extension has besides its stub, nobody knows."""
-        if value.get("k") != "a":
-            return value.get("k") != "t" and not value.get("stub")
-        row = self._table.row(self._package, value["to"].partition(":")[0])
-        module = value_at(row, release) if row else None
-        return module is None or not module.get("stub")
+        return value.get("k") not in ("t", "n") and self._end(release, key, value)[0]
+
+    def _end(self, release: int, key: str, value: dict[str, Any]) -> tuple[bool, dict[str, Any]]:
+        """Where the re-exports of a value end in a release: whether outside of stubs, and the last value."""
+        for _ in range(_DEEPEST):
+            module = key.partition(":")[0]
+            row = self._table.row(self._package, module)
+            place = value_at(row, release) if row else None
+            if place is not None and place.get("stub"):
+                return False, value
+            if value.get("k") != "a":
+                break
+            key = value["to"]
+            row = self._table.row(self._package, key)
+            reached = value_at(row, release) if row else None
+            if reached is None:
+                module = key.partition(":")[0]
+                row = self._table.row(self._package, module)
+                place = value_at(row, release) if row else None
+                return place is None or not place.get("stub"), value
+            value = reached
+        return True, value
 
     def moved(self, dotted: str) -> str:
         """Where a name is in this release; see ``Api.moved``."""
@@ -199,21 +230,23 @@ class Walker:
         if inner is not None:
             return inner
         if name in self._bystanders(module):
-            return Node("opaque", f"{module}.{name}", {})
+            return UNKNOWN
+        if node.value.get("extended") and (self.is_code(key) or self.is_code(f"{module}.{name}")):
+            return ABSENT
         if node.value.get("hard") or node.value.get("stub") or name.endswith(tuple(node.value.get("ends", ()))):
             return UNKNOWN
         if self._is_made(f"{module}.{name}"):
             return UNKNOWN
-        if self.knows(key):
+        if self.knows(key) or (not node.value.get("open") and self._imports(key)):
             return ABSENT
         if self.knows(f"{module}.{name}"):
             return UNKNOWN if node.value.get("inner") else ABSENT
         return UNSEEN
 
     def _bystanders(self, module: str) -> list[str]:
-        """Names of a module of which the table says only that they are there."""
-        value = self.value(f"{module}:*")
-        return str(value["names"]).split() if value else []
+        """Names that a module merely imports in some releases; the table does not say in which."""
+        row = self._table.row(self._package, f"{module}:*")
+        return str(row[0][2]["names"]).split() if row else []
 
     def _is_made(self, module: str) -> bool:
         """Whether the release makes a module of such a name at run time."""
@@ -238,10 +271,20 @@ class Walker:
             return Found("unknown")
         module, _, name = path.rpartition(".")
         spans = list(self._history(self._package, path))
+        above = self.reach_dotted(path.rpartition(".")[0])
+        closed = above is not None and above.kind == "module" and not above.value.get("open")
+        if step is UNSEEN and not closed and not any(self._is_firm_at(first, path) for first, _ in spans):
+            return Found("unknown")
         for key in (f"{module}:{name}", path):
             row = self._table.row(self._package, key) or ()
             spans.extend((first, last) for first, last, value in row if value.get("k") != "t")
         return Found("absent", path, None, self._releases(merged(spans))) if spans else Found("unknown")
+
+    def _is_firm_at(self, release: int, dotted: str) -> bool:
+        """Whether a dotted name leads to Python code in a release that has it, not to the stub of a C extension."""
+        other = Walker(self._table, self._package, release, self._history)
+        node = other.reach_dotted(dotted)
+        return node is not None and not (other.value(node.key.partition(":")[0]) or {}).get("stub")
 
     def _releases(self, spans: tuple[Span, ...]) -> tuple[tuple[str, str], ...]:
         names = self._table.releases(self._package)

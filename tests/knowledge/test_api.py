@@ -206,7 +206,7 @@ def test_a_withdrawn_mark_of_deprecation_is_gone_again() -> None:
 @pytest.mark.parametrize(
     ("name", "version", "target"),
     [
-        ("torch.distributed._composable.fully_shard", "2.6.0", "torch.distributed.fsdp.fully_shard"),
+        ("torch.distributed.fsdp.fully_shard", "2.4.0", "torch.distributed._composable.fsdp.fully_shard"),
         (
             "accelerate.memory_utils.find_executable_batch_size",
             "0.17.0",

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from multiprocessing import get_context
 
-from intervals import Spans, as_json, joined, moved_to
+from intervals import Spans, as_json, gathered, joined, moved_to, told
 from kinds import Task
 from linking import Linker
 from moves import moves_of, without_moves
@@ -33,9 +33,9 @@ def make(task: Task) -> dict[str, bytes]:
         known = list(entry.get("releases", ()))
         yanked = {*entry.get("yanked", ()), *(one.version for one in available if one.yanked)}
         fresh = {one.version for one in available} - set(known)
-        if not fresh:
+        if not fresh and not known:
             continue
-        old = without_moves(rows_of(name, made)) if known else {}
+        old = told(without_moves(rows_of(name, made))) if known else {}
         rows, versions = extended(package, old, known, available, task.workers)
         rows.update(moves_of(rows, len(versions)))
         made = {member: content for member, content in made.items() if not member.startswith(f"api/{name}/")}
@@ -67,7 +67,7 @@ def extended(
         at = {version: position for position, version in enumerate(versions)}
         read = _read(package, fresh, workers)
         rows = joined(rows, *(_placed(part, [at[one.version] for one in fresh]) for part in read))
-    return rows, versions
+    return gathered(rows), versions
 
 
 def _placed(rows: Mapping[str, Spans], position: Sequence[int]) -> dict[str, Spans]:

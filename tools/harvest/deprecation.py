@@ -12,6 +12,7 @@ LONGEST = 160
 
 _CATEGORIES = re.compile(r"(Pending)?DeprecationWarning")
 _SAYS = re.compile(r"deprecat|will be removed|no longer supported|going to be removed|is removed", re.IGNORECASE)
+_ADVISES = re.compile(r"\buse\b|instead|replaced|renamed|moved|obsolete|no longer|legacy", re.IGNORECASE)
 _WARNERS = re.compile(r"warn|warning|warning_once|warn_once|.*deprecat.*|rank_zero_warn|log_once")
 _ASIDE = re.compile(r"(?<!support )\b(for|of|in|to|by|when)( the)?( argument| parameter)? [`'\"]*\w+", re.IGNORECASE)
 """What stands beside the deprecated thing: ``using A for B is deprecated`` says nothing against B."""
@@ -59,6 +60,18 @@ def of_parameters(node: Function, names: Iterable[str]) -> dict[str, str]:
     return dict(sorted(out.items()))
 
 
+def by_default(arguments: ast.arguments) -> dict[str, str]:
+    """The parameters whose default says that they are deprecated."""
+    plain = [*arguments.posonlyargs, *arguments.args]
+    pairs = [*zip(plain[len(plain) - len(arguments.defaults) :], arguments.defaults, strict=True)]
+    pairs += [(one, value) for one, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if value]
+    return {
+        one.arg: "deprecated"
+        for one, value in pairs
+        if isinstance(value, ast.Constant) and isinstance(value.value, str) and value.value.lower() == "deprecated"
+    }
+
+
 def _tested_calls(body: list[ast.stmt], tested: frozenset[str]) -> Iterator[tuple[frozenset[str], ast.Call]]:
     for statement in body:
         if isinstance(statement, ast.If):
@@ -99,7 +112,7 @@ def _warning(call: ast.Call) -> str:
         _CATEGORIES.fullmatch(dotted(one).rpartition(".")[2])
         for one in [*call.args[1:], *(keyword.value for keyword in call.keywords)]
     )
-    return text if text and (category or _SAYS.search(text)) else ""
+    return text if _SAYS.search(text) or (category and _ADVISES.search(text)) else ""
 
 
 def message(node: ast.AST) -> str:

@@ -40,14 +40,34 @@ def apply(tree: ast.Module, text: str, facts: FileFacts) -> None:
     facts.is_lazy = "_LazyModule(" in text and "sys.modules[__name__] =" in text
     if "globals()" in text or "vars()" in text or "locals()" in text:
         _globals(tree, facts)
-    if "setattr(" in text and "sys.modules[__name__]" in text:
-        _opened(facts, "sets attributes of itself", hard=False)
+    if "sys.modules[__name__]" in text:
+        written = re.search(r"\w\.__dict__(\[|\.update)", text) is not None
+        if written or "setattr(" in text:
+            _opened(facts, "sets attributes of itself", hard=written)
+    if re.search(r"_C\._\w+_init\(\)", text) and _initialised(tree):
+        facts.extended = True
+        _opened(facts, "a C extension adds names", hard=True)
     if "def __getattr__" in text:
         _getattr(tree, facts)
     if re.search(r"^exec\(", text, re.MULTILINE):
         _opened(facts, "runs text", hard=True)
     if facts.open:
         facts.words = sorted(_words(tree) - facts.names.keys())
+
+
+def _initialised(tree: ast.Module) -> bool:
+    """Whether the import has a C extension put names into this module: it calls its set-up and imports none of its parts."""
+    called = False
+    for node in _at_import(tree.body):
+        if isinstance(node, ast.ImportFrom) and re.search(r"(^|\.)_C\.\w", node.module or ""):
+            return False
+        tested = [node.test] if isinstance(node, ast.If) else [node.value] if isinstance(node, ast.Expr) else []
+        called = called or any(
+            isinstance(one, ast.Call) and re.search(r"_C\._\w+_init$", dotted(one.func))
+            for part in tested
+            for one in walk(part)
+        )
+    return called
 
 
 def _opened(facts: FileFacts, reason: str, *, hard: bool) -> None:
@@ -421,8 +441,19 @@ def looks_up_registered(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return {"_parameters", "_buffers", "_modules"} <= words and not forwards
 
 
-def passes_through(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether a decorator leaves the parameters as they are: it returns what it is given, or a wrapper that hands all on."""
+def passes_through(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    """Whether a decorator leaves the parameters as they are: it returns what it is given, or a wrapper that hands all on.
+
+    ``all``; ``keywords`` if the wrapper turns positional arguments into keywords for some calls; ``""`` if it does neither.
+    """
+    if _keeps_all(node):
+        return "all"
+    inner = [one for one in walk(node) if isinstance(one, _FUNCTIONS) and one is not node]
+    taken = {one.arg for part in (node, *inner) for one in [*part.args.posonlyargs, *part.args.args]}
+    return "keywords" if any(_forwards(one, taken, positional=True) for one in inner) else ""
+
+
+def _keeps_all(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     if not any(isinstance(one, _FUNCTIONS) for part in node.body for one in (part, *getattr(part, "body", ()))):
         last = node.body[-1]
         if len(node.body) > 4 or not isinstance(last, ast.Return) or not isinstance(last.value, ast.Name):
@@ -447,7 +478,8 @@ def passes_through(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return False
 
 
-def _forwards(node: ast.FunctionDef | ast.AsyncFunctionDef, functions: set[str]) -> bool:
+def _forwards(node: ast.FunctionDef | ast.AsyncFunctionDef, functions: set[str], *, positional: bool = False) -> bool:
+    """Whether a wrapper hands on all it is given; with ``positional`` it may name positional arguments before."""
     rest, keywords = node.args.vararg, node.args.kwarg
     if rest is None or keywords is None:
         return False
@@ -462,7 +494,12 @@ def _forwards(node: ast.FunctionDef | ast.AsyncFunctionDef, functions: set[str])
         elif isinstance(one, (ast.Assign, ast.Delete)):
             for target in one.targets:
                 if isinstance(target, ast.Subscript) and dotted(target.value) == keywords.arg:
-                    changed = True
+                    named = (
+                        isinstance(one, ast.Assign)
+                        and isinstance(one.value, ast.Subscript)
+                        and dotted(one.value.value) == rest.arg
+                    )
+                    changed = changed or not (positional and named)
     return handed and not changed
 
 

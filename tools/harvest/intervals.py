@@ -10,9 +10,46 @@ Spans = list[tuple[int, int, str]]
 """(first release, last release, value as JSON), both included, in order."""
 
 
+_MERE = '{"k":"n"}'
+
+
 def as_json(value: Any) -> str:
     """The one spelling of a value."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+def told(rows: Mapping[str, Spans]) -> dict[str, Spans]:
+    """The rows without those of private members of classes, of which nothing is said."""
+    return {key: spans for key, spans in rows.items() if not is_private_member(key)}
+
+
+def is_private_member(key: str) -> bool:
+    """Whether a row is about a member of a class that is private by its name."""
+    name = key.partition(":")[2]
+    return "." in name and name.rpartition(".")[2].startswith("_")
+
+
+def gathered(rows: Mapping[str, Spans]) -> dict[str, Spans]:
+    """Rows with the names that modules merely import (``{"k":"n"}``) in one row per module, without stretches.
+
+    Such a name is never absent from its module, so that it need not be known which releases import it.
+    """
+    out: dict[str, Spans] = {}
+    names: dict[str, set[str]] = {}
+    for key, spans in rows.items():
+        module, _, name = key.partition(":")
+        if name == "*":
+            for *_, text in spans:
+                names.setdefault(module, set()).update(json.loads(text)["names"].split())
+            continue
+        kept = [span for span in spans if span[2] != _MERE]
+        if len(kept) < len(spans):
+            names.setdefault(module, set()).add(name)
+        if kept:
+            out[key] = kept
+    for module, found in names.items():
+        out[f"{module}:*"] = [(0, 0, as_json({"k": "n", "names": " ".join(sorted(found))}))]
+    return out
 
 
 def moved_to(rows: Mapping[str, Spans], old: Sequence[str], new: Sequence[str]) -> dict[str, Spans]:

@@ -8,8 +8,10 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from intervals import is_private_member
 from packages import COVERED_TOPS, Package
 from reading import Definition, FileFacts
+from signatures import with_rest
 from sources import SourceFile
 
 Rows = dict[str, dict[str, Any]]
@@ -86,7 +88,6 @@ class Linker:
                 parent = parent.rpartition(".")[0]
             self._module_row(module, bound, out)
             detailed = self._package.detail(module) == "full"
-            merely: list[str] = []
             for name, definitions in bound.items():
                 if name.startswith("__") and name != "__version__":
                     continue
@@ -94,14 +95,13 @@ class Linker:
                 if value is None:
                     continue
                 if not detailed and module not in self._packages and is_bystander(module, value):
-                    merely.append(name)
+                    if not _is_data(name, value):
+                        out[f"{module}:{name}"] = {"k": "n"}
                 else:
                     out[f"{module}:{name}"] = value
-            if merely:
-                out[f"{module}:*"] = {"k": "n", "names": " ".join(sorted(merely))}
             if detailed:
                 self._members(module, out)
-        return {key: kept for key, value in out.items() if (kept := thinned(key, value)) is not None}
+        return {key: value for key, value in out.items() if not is_private_member(key)}
 
     def _module_row(self, module: str, bound: dict[str, Any], out: Rows) -> None:
         facts = self._code.get(module)
@@ -112,6 +112,8 @@ class Linker:
             row = {"open": facts.open or self._hard[module]}
             if facts.hard or module in self._hard:
                 row["hard"] = True
+                if facts.extended and module not in self._hard:
+                    row["extended"] = True
             else:
                 for word in facts.words:
                     if word not in bound and len(word) > 2 and not word.startswith("__"):
@@ -356,8 +358,11 @@ class Linker:
 
     def _function(self, place: str, definition: Definition) -> dict[str, Any]:
         value: dict[str, Any] = {"k": "f", "p": definition.get("p", [])}
-        if definition.get("open") or any(not self._transparent(place, one) for one in definition.get("d", ())):
+        kept = [self._transparent(place, one) for one in definition.get("d", ())]
+        if definition.get("open") or not all(kept):
             value = {"k": "f", "open": True}
+        elif "keywords" in kept:
+            value["p"] = with_rest(value["p"])
         value.update({key: definition[key] for key in ("dep", "depp") if definition.get(key)})
         return value
 
@@ -368,7 +373,11 @@ class Linker:
         if bases:
             value["b"] = bases
         value.update(
-            {key: definition[key] for key in ("dep", "depp", "getattr", "open", "fields", "sig") if definition.get(key)}
+            {
+                key: definition[key]
+                for key in ("dep", "depp", "getattr", "open", "attrs", "fields", "sig")
+                if definition.get(key)
+            }
         )
         meta = definition.get("meta")
         if meta:
@@ -376,8 +385,9 @@ class Linker:
             located = self._locate(target) if target and ":" in target else None
             if target not in PLAIN_METACLASSES:
                 if located is None or located[2]["k"] != "c":
-                    value["sig"] = True
+                    value["sig"] = value["open"] = True
                 else:
+                    value["m"] = target
                     members = (self._code.get(located[0]) or self._stubs[located[0]]).members
                     if f"{located[1]}.__call__" in members:
                         value["sig"] = True
@@ -385,18 +395,20 @@ class Linker:
                         value["getattr"] = True
         if any(not self._transparent(place, one) for one in definition.get("d", ())):
             value["sig"] = value["open"] = True
-        if any(not self._transparent(place, one) for one in definition.get("init", ())):
+        kept = [self._transparent(place, one) for one in definition.get("init", ())]
+        if not all(kept):
             value["sig"] = True
         if "p" in definition and not value.get("sig"):
-            value["p"] = definition["p"]
+            value["p"] = with_rest(definition["p"]) if "keywords" in kept else definition["p"]
         return value
 
-    def _transparent(self, place: str, decorator: str) -> bool:
+    def _transparent(self, place: str, decorator: str) -> str:
+        """What of the parameters a decorator leaves as it is: ``all``, ``keywords`` or nothing."""
         if decorator.rpartition(".")[2] in TRANSPARENT:
-            return True
+            return "all"
         target = self._target(place, decorator) if decorator != "?" else None
         located = self._locate(target) if target and ":" in target else None
-        return bool(located and located[2].get("through"))
+        return str(located[2].get("through", "")) if located else ""
 
     def _members(self, module: str, out: Rows) -> None:
         given: dict[str, list[Definition]] = {}
@@ -422,25 +434,16 @@ class Linker:
 def is_bystander(module: str, value: dict[str, Any]) -> bool:
     """Whether a name of a module that is known by names only is not its own: imported from outside its folder, or a plain variable.
 
-    Such names share one row per module; nothing is said of them but that they are there.
+    Nothing is said of such names but that they are there.
     """
     if value["k"] == "a":
         return not str(value["to"]).startswith(module.rpartition(".")[0] + ".")
     return value["k"] == "v"
 
 
-def thinned(key: str, value: dict[str, Any]) -> dict[str, Any] | None:
-    """A row without what nobody asks of private things: parameters of private functions, private data of classes."""
-    name = key.partition(":")[2]
-    last = name.rpartition(".")[2]
-    if not last.startswith("_") or last == "__version__":
-        return value
-    kind = value.get("k")
-    if "." in name and kind in ("i", "v"):
-        return None
-    if kind == "f" and "." in name and ("p" in value or "open" in value):
-        return {key: one for key, one in value.items() if key not in ("p", "open", "depp")}
-    return value
+def _is_data(name: str, value: dict[str, Any]) -> bool:
+    """Whether a bystander is data that no release has as a function or class: nothing can be said about it."""
+    return value["k"] == "v" and (name.isupper() or name.startswith("_") or name in ("logger", "log"))
 
 
 @cache

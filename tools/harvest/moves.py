@@ -1,7 +1,8 @@
 """Where a name is in the releases that lack it at its old place: rows ``module:Name>`` with a dotted path for each stretch.
 
 A place is taken for the new (or the older) home of a name when some release has both and they are the same definition, or when the
-release has just one definition of that name and it is of the same kind. A module's is the one of the same name with half its names.
+release has just one definition of that name, of the same kind and with like parameters (or bases and members). A module's is the one
+of the same name with half its names.
 """
 
 from __future__ import annotations
@@ -42,11 +43,15 @@ class _Moves:
         self._places: dict[str, list[str]] = defaultdict(list)
         self._modules: dict[str, list[str]] = defaultdict(list)
         self._names: dict[str, list[str]] = defaultdict(list)
+        self._members: dict[str, list[str]] = defaultdict(list)
         for key in rows:
             module, colon, name = key.partition(":")
+            if name.count(".") == 1:
+                owner, _, member = key.rpartition(".")
+                self._members[owner].append(member)
             if not colon:
                 self._modules[module.rpartition(".")[2]].append(module)
-            elif "." not in name:
+            elif "." not in name and name != "*":
                 self._places[name].append(key)
                 if not name.startswith("_"):
                     self._names[module].append(key)
@@ -122,7 +127,7 @@ class _Moves:
             if kind not in ("f", "c"):
                 return ""
             homes = {self._home(one, release) for one in there}
-            if len(homes) != 1 or self._kind(next(iter(homes)), release) != kind:
+            if len(homes) != 1 or not self._is_alike(key, next(iter(homes)), release):
                 return ""
             linked = there
         else:
@@ -140,6 +145,33 @@ class _Moves:
         if value and kind == "alt":
             kind = value["of"][0].get("k", "")
         return str(kind)
+
+    def _is_alike(self, key: str, other: str, release: int) -> bool:
+        """Whether a row's last value before a gap, or first after it, and that of another place are alike enough for one thing.
+
+        They must be of one kind and share half of their parameters; classes without a constructor of their own share bases and
+        half of their members.
+        """
+        at = self._rows[key][-1][1]
+        home = self._home(key, at)
+        old, new = self.at(home, at), self.at(other, release)
+        if old is None or new is None or old.get("k") != new.get("k"):
+            return False
+        if "p" in old and "p" in new:
+            left, right = _names(old["p"]), _names(new["p"])
+            if left or right:
+                return 2 * len(left & right) >= len(left | right)
+        elif old.get("k") != "c" or "p" in old or "p" in new:
+            return False
+        if old.get("k") != "c":
+            return "p" in old
+        if {_last(one) for one in old.get("b", ())} != {_last(one) for one in new.get("b", ())}:
+            return False
+        mine, others = self._members_at(home, at), self._members_at(other, release)
+        return bool(mine and others) and 2 * len(mine & others) >= len(mine | others)
+
+    def _members_at(self, key: str, release: int) -> set[str]:
+        return {one for one in self._members.get(key, ()) if self.at(f"{key}.{one}", release) is not None}
 
     def _same_once(self, left: str, right: str) -> bool:
         """Whether some release has both, as one definition."""
@@ -179,6 +211,14 @@ class _Moves:
 
     def _names_at(self, module: str, release: int) -> set[str]:
         return {key.rpartition(":")[2] for key in self._names.get(module, ()) if self.at(key, release) is not None}
+
+
+def _names(texts: list[str]) -> set[str]:
+    return {name for text in texts if (name := text.lstrip("*/").partition("=")[0]) and name not in ("args", "kwargs")}
+
+
+def _last(target: str) -> str:
+    return target.replace(":", ".").rpartition(".")[2]
 
 
 def _is_above(key: str, home: str) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 
 import deprecation
 import dynamic
+import outline
 from signatures import dotted, fields, parameters
 
 Definition = dict[str, Any]
@@ -21,6 +22,8 @@ Definition = dict[str, Any]
 _CACHED = re.compile(
     r"(.*[._])?(cached_?property|lazy_?property|lazy_attribute|classproperty|abstractproperty|property)$"
 )
+_RESTORING = frozenset({"__setstate__", "__deepcopy__", "__copy__", "__reduce__"})
+"""Methods that give an instance attributes which another one had."""
 _PLAIN_LITERAL = (str, int, float, bool, type(None))
 LONGEST_LITERAL = 24
 
@@ -45,6 +48,8 @@ class FileFacts:
     """Modules entered into ``sys.modules`` by name."""
     open: str = ""
     """Why names may appear at run time that the source does not define; ``""`` for a closed module."""
+    extended: bool = False
+    """A C extension puts names into this module when it is imported."""
     hard: bool = False
     """Of an open module: names may come from other places than the words of its source."""
     made: list[str] = field(default_factory=list)
@@ -65,7 +70,7 @@ def read(source: bytes, *, stub: bool = False, shallow: bool = False) -> FileFac
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(source)
+            tree = (outline.parsed(source) if shallow else None) or ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return FileFacts(open="unreadable", hard=True)
     reader = _Reader(stub, shallow)
@@ -232,10 +237,13 @@ class _Reader:
                 found["d"] = hiding
             if any(map(_is_overload, decorators)):
                 found["overload"] = True
-            elif deprecated := deprecation.of_parameters(node, _names(node.args)):
+            elif deprecated := {
+                **deprecation.by_default(node.args),
+                **deprecation.of_parameters(node, _names(node.args)),
+            }:
                 found["depp"] = deprecated
-            if dynamic.passes_through(node):
-                found["through"] = True
+            if through := dynamic.passes_through(node):
+                found["through"] = through
             renamed = dynamic.renamed_keywords(node.decorator_list)
             if renamed:
                 found["depp"] = {**renamed, **found.get("depp", {})}
@@ -301,8 +309,8 @@ class _Reader:
                 for name in attributes:
                     if self._path(name) not in self.facts.members:
                         self._bind(name, {"k": "i"})
-                if opened:
-                    found["open"] = True
+                if opened and statement.name not in _RESTORING:
+                    found["attrs"] = True
             else:
                 self._statement(statement, False)
 

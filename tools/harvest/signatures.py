@@ -32,6 +32,16 @@ def parameters(arguments: ast.arguments, *, bound: bool) -> list[str]:
     return out
 
 
+def with_rest(texts: list[str]) -> list[str]:
+    """Parameters that take more positional arguments than are written."""
+    if any(one.startswith("*") and one != "*" and not one.startswith("**") for one in texts):
+        return texts
+    if "*" in texts:
+        return ["*args" if one == "*" else one for one in texts]
+    at = next((position for position, one in enumerate(texts) if one.startswith("**")), len(texts))
+    return [*texts[:at], "*args", *texts[at:]]
+
+
 def _written(name: str, default: ast.expr | None) -> str:
     return name if default is None else f"{name}={text_of(default)}"
 

@@ -13,8 +13,8 @@ from intervals import Spans, lines, parsed
 
 FORMAT = 1
 INDEX = "index.json"
-LARGEST_MEMBER = 150_000
-"""Members above this size are split by one more dotted segment, so that a look-up inflates little."""
+LARGEST_MEMBER = 100_000
+"""A member ends before the module that would make it larger, so that a look-up inflates little and members are few."""
 
 _TIME = (1980, 1, 1, 0, 0, 0)
 
@@ -66,29 +66,19 @@ def write_members(path: Path, members: Mapping[str, bytes], packages: Mapping[st
 
 
 def members_of(package: str, rows: Mapping[str, Spans]) -> dict[str, bytes]:
-    """The members that hold the rows of a package: one per two dotted segments, large ones split further."""
-    groups: dict[str, dict[str, Spans]] = {}
-    _split(rows, 2, groups, "")
-    return {
-        f"api/{package}/{name}.jsonl": "".join(f"{line}\n" for line in lines(group)).encode()
-        for name, group in groups.items()
-    }
-
-
-def _split(rows: Mapping[str, Spans], depth: int, groups: dict[str, dict[str, Spans]], own: str) -> None:
-    parts: dict[str, dict[str, Spans]] = {}
+    """The members that hold the rows of a package: modules in order, each member named by its first one."""
+    modules: dict[str, dict[str, Spans]] = {}
     for key, spans in rows.items():
-        module = key.partition(":")[0].removesuffix(">")
-        parts.setdefault(".".join(module.split(".")[:depth]), {})[key] = spans
-    for name, part in parts.items():
-        size = sum(len(key) + 8 + sum(len(value) + 8 for *_, value in spans) for key, spans in part.items())
-        deeper = any(key.partition(":")[0].removesuffix(">").count(".") >= depth for key in part)
-        if size > LARGEST_MEMBER and deeper and name != own:
-            _split(part, depth + 1, groups, name)
-        elif size > LARGEST_MEMBER and deeper:
-            groups[name] = part
-        else:
-            groups[name] = part
+        modules.setdefault(key.partition(":")[0].removesuffix(">"), {})[key] = spans
+    out: dict[str, list[bytes]] = {}
+    size, name = LARGEST_MEMBER, ""
+    for module in sorted(modules):
+        content = "".join(f"{line}\n" for line in lines(modules[module])).encode()
+        if size + len(content) > LARGEST_MEMBER:
+            size, name = 0, module
+        out.setdefault(name, []).append(content)
+        size += len(content)
+    return {f"api/{package}/{name}.jsonl": b"".join(parts) for name, parts in out.items()}
 
 
 def rows_of(package: str, members: Mapping[str, bytes]) -> dict[str, Spans]:
