@@ -47,10 +47,11 @@ def requirement_sets(context: CheckContext) -> Iterator[Finding]:
 def _conflicts(asked: Sequence[Asked], installation: Installation) -> Iterator[tuple[Conflict, str]]:
     """The conflicts of an installation, with their kind: when one is mended, others may be left."""
     wishes = [one.wish for one in asked]
+    changed: set[int] = set()
     for _ in range(_MAX_CONFLICTS):
         conflict = _judged(tuple(wishes), installation.pythons, installation.free)
-        if conflict is None:
-            return
+        if conflict is None or changed.intersection(conflict.core):
+            return  # what follows from a change is not what the project says
         kind = _kind(tuple(wishes[at] for at in conflict.core), conflict, installation)
         if not kind:
             return
@@ -58,6 +59,7 @@ def _conflicts(asked: Sequence[Asked], installation: Installation) -> Iterator[t
         at = conflict.repairs[0].position if conflict.repairs else conflict.core[0]
         mended = conflict.repairs[0].specifier if conflict.repairs else ""
         wishes[at] = wishes[at]._replace(specifier=mended)
+        changed.add(at)
 
 
 @lru_cache(maxsize=512)
