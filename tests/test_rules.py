@@ -61,6 +61,12 @@ def test_a_rule_says_what_proves_it_and_when_it_is_silent(rule: Rule) -> None:
 
 
 @every_rule
+def test_no_text_holds_the_marks_of_a_conflict_between_edits(rule: Rule) -> None:
+    text = (ROOT / "rules" / rule.source).read_text(encoding="utf-8")
+    assert not [line for line in text.splitlines() if line.startswith(("<<<<<<<", "=======", ">>>>>>>"))]
+
+
+@every_rule
 def test_summary_and_message_keep_to_the_style(rule: Rule) -> None:
     summary, message = rule.summary, rule.check.message
     assert re.match(r"[A-Z`0-9]", summary)
