@@ -121,7 +121,7 @@ def _judged(context: CheckContext, scene: _Scene, package: str, other: str) -> F
         return None
     pair = Pair(package, own[0], other, beside[0])
     need = scene.failure(pair)
-    if need is None or _is_provided(context, view, need):
+    if need is None or _is_provided(context, view, need) or _is_refused(pair):
         return None
     if need.is_gone(pair.beside) is not context.parameters["gone"]:
         return None
@@ -266,6 +266,18 @@ def _is_peaceful(scene: _Scene, pair: Pair) -> bool:
             if beside and scene.failure(Pair(package, fixed[package], other, beside)) is not None:
                 return False
     return True
+
+
+def _is_refused(pair: Pair) -> bool:
+    """Whether what the two releases declare excludes the pair already: an installer says so, and so do other rules."""
+    from distlint.knowledge.requirements import PYTHONS
+    from distlint.link.release_sets import Wish
+    from distlint.link.version_sets import NO_PACKAGES
+
+    if {pair.package, pair.other} & NO_PACKAGES:
+        return False
+    wishes = (Wish(pair.package, f"=={pair.version}"), Wish(pair.other, f"=={pair.beside}"))
+    return _solved(wishes, PYTHONS) is None
 
 
 def _is_declared(view: VersionView, pair: Pair) -> bool:
