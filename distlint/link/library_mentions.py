@@ -306,11 +306,14 @@ class _FileWalk:
             if derived is None or self.objects.defines(derived, expr.name, above=True):
                 return (), False
             return derived.base, False
-        if type(base) not in (ir.Name, ir.Attribute) or self.project.is_stored(expr.name):
+        if type(base) not in (ir.Name, ir.Attribute, ir.Call) or self.project.is_stored(expr.name):
             return (), False
-        if any(type(base) is ir.Name and base.id in hidden for hidden in self._hidden):
+        root = base.func if type(base) is ir.Call else base
+        while type(root) is ir.Attribute:
+            root = root.base
+        if any(type(root) is ir.Name and root.id in hidden for hidden in self._hidden):
             return (), False
-        made = self.objects.made_by(base, self.file, function)
+        made = self.objects.made_by(base, self.file, function, expr.name)
         if made:
             return made, False
         declared = self.types.of(base, self.file, function)

@@ -5,11 +5,11 @@ Only what is sure counts: an object that one call made, a class with a single ba
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from distlint.link.library_scopes import LibraryScopes, Meaning, bodies_of
+from distlint.link.library_holders import holders_of
+from distlint.link.library_scopes import LibraryScopes, Meaning
 from distlint.link.library_types import LibraryTypes
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.walking import statements
@@ -162,45 +162,49 @@ class LibraryObjects:
     @cached_property
     def holders(self) -> frozenset[str]:
         """The last names of variables and attributes that somewhere hold an object of a covered library's class."""
-        found: set[str] = set()
-        for file in self.project.python_files:
-            module = self.project.module(file)
-            if not any(item.module.partition(".")[0] in self.scopes.tops or item.level for item in module.imports):
-                continue
-            for function, body in bodies_of(module):
-                for statement in statements(body):
-                    found.update(self._held(statement, file, function))
-        return frozenset(found)
+        return holders_of(self.project, self.scopes)
 
-    def _held(self, statement: ir.Stmt, file: str, function: int) -> Iterator[str]:
-        pairs: list[tuple[ir.Expr, ir.Expr]] = []
-        if type(statement) is ir.Assign and statement.value is not None:
-            pairs = [(target, statement.value) for target in statement.targets]
-        elif type(statement) is ir.With:
-            pairs = [(bound, context) for context, bound in statement.items if bound is not None]
-        for target, value in pairs:
-            if type(value) is ir.Call and self.scopes.meanings(value.func, file, function):
-                for one in target.items if type(target) is ir.ListDisplay else (target,):
-                    name = one.id if type(one) is ir.Name else one.name if type(one) is ir.Attribute else ""
-                    if name:
-                        yield name
+    def made_by(self, expr: ir.Expr, file: str, function: int, member: str = "") -> tuple[Meaning, ...]:
+        """The library class or function whose call surely made an object; ``()`` where that is not known.
 
-    def made_by(self, expr: ir.Expr, file: str, function: int) -> tuple[Meaning, ...]:
-        """The library class or function whose call surely made an object; ``()`` where that is not known."""
-        last = expr.id if type(expr) is ir.Name else expr.name if type(expr) is ir.Attribute else ""
-        if last not in self.holders:
-            return ()
+        For an object of a project class that derives from a library's, and has no ``member`` of its own: the latter.
+        """
+        if type(expr) is ir.Call:
+            found = self.scopes.meanings(expr.func, file, function)
+            if found:
+                return self._result(found, found[0].name if len(found) == 1 else "", ())
+            target = self.project.modules.resolve(expr.func, file)
+            if not isinstance(target, (ClassRef, FunctionRef)):
+                return ()
+        else:
+            last = expr.id if type(expr) is ir.Name else expr.name if type(expr) is ir.Attribute else ""
+            if last not in self.holders:
+                return ()
         from distlint.link.abstract import Instance
         from distlint.link.modules import External
 
         made = self.project.evaluator(None).ask(expr, file, function)
-        if not isinstance(made, Instance) or not isinstance(made.callee, External):
+        if not isinstance(made, Instance):
+            return ()
+        if isinstance(made.callee, ClassRef):
+            return self._inherited(made.callee, member) if member and not made.part else ()
+        if not isinstance(made.callee, External):
             return ()
         found = self.scopes.meanings(made.call.func, made.frame.file, made.frame.function)
-        known = self._results.get((made.callee.name, made.part))
+        return self._result(found, made.callee.name, made.part)
+
+    def _result(self, found: tuple[Meaning, ...], name: str, part: tuple[int | str, ...]) -> tuple[Meaning, ...]:
+        known = self._results.get((name, part))
         if known is not None:
             return tuple(meaning._replace(name=known) for meaning in found[:1])
-        return found if not made.part else ()
+        return found if not part else ()
+
+    def _inherited(self, owner: ClassRef, member: str) -> tuple[Meaning, ...]:
+        """The library class that a project class leaves a member to."""
+        derived = self.derived(owner)
+        if derived is None or self.is_open(derived) or self.defines(derived, member):
+            return ()
+        return derived.base if not any(self.project.class_(one).decorators for one in derived.own) else ()
 
     @cached_property
     def _results(self) -> dict[tuple[str, tuple[int | str, ...]], str]:

@@ -151,6 +151,13 @@ NAMES = [
     "try:\n    import torch\nexcept ImportError:\n    torch = None\nprint(torch.parts.leaves)",
     "try:\n    from torch.gone import inf\nexcept ImportError as err:\n    raise RuntimeError('no') from err",
     "import sys\ntry:\n    import torch.gone as g\nexcept ImportError:\n    sys.exit(1)",
+    "from torch.parts import Wrapper\nWrapper(x.y).close()",
+    "import torch.parts as p\n\n\ndef make():\n    return p.Wrapper(1)\n\n\nmake().close()",
+    "from torch.parts import Wrapper\n\n\ndef make():\n    w = Wrapper(1)\n    return w\n\n\ndef f():\n    it = make()\n    it.close()",
+    "from torch.parts import Wrapper\n\n\ndef f():\n    if (w := Wrapper(1)) is not None:\n        w.close()",
+    "from torch.parts import Wrapper\n\n\ndef f(it):\n    it.close()\n\n\nf(Wrapper(1))",
+    "from torch.parts import Wrapper\nw = Wrapper(1)\n\n\ndef f():\n    w.close()",
+    "from torch.parts import Wrapper\n\n\nclass W(Wrapper):\n    x = 1\n\n\ndef f():\n    w = W(1)\n    w.close()",
     "try:\n    import torch.gone as g\nexcept ImportError:\n    raise SystemExit('no')",
 ]
 
@@ -166,6 +173,16 @@ def test_a_name_that_the_release_lacks_is_found_in_every_form(make_project: Make
 
 
 SILENT = [
+    "from torch.parts import Wrapper\n\n\nclass W(Wrapper):\n    def close(self):\n        pass\n\n\nW(1).close()",
+    "from torch.parts import Wrapper\n\n\nclass W(Wrapper):\n    def __getattr__(self, k):\n        return k\n\n\nW(1).close()",
+    "from torch.parts import Wrapper\n\n\n@replaced\nclass W(Wrapper):\n    pass\n\n\nW(1).close()",
+    "from torch.parts import Wrapper\n\n\ndef make(x):\n    return Wrapper(1) if x else open(x)\n\n\nmake(y).close()",
+    "from torch.parts import Wrapper\n\n\n@wrapped\ndef make():\n    return Wrapper(1)\n\n\nmake().close()",
+    "from torch.parts import Wrapper\n\n\ndef f(it):\n    it.close()\n\n\nf(Wrapper(1))\nf(open('x'))",
+    "from torch.parts import Wrapper\n\n\ndef f(it=None):\n    it.close()\n\n\nf(Wrapper(1))\nf(other)",
+    "from torch.parts import Wrapper\n\n\nasync def make():\n    return Wrapper(1)\n\n\nmake().close()",
+    "from torch.parts import Wrapper\n\n\ndef make():\n    yield Wrapper(1)\n\n\nmake().close()",
+    "from torch.parts import Wrapper\nx = [Wrapper.close() for Wrapper in objects]",
     "try:\n    from torch.gone import inf\nexcept ImportError:\n    from math import inf",
     "try:\n    from torch.parts import leaves\nexcept ImportError:\n    from torch.parts import stays as leaves\nleaves(1)",
     "import torch\nif hasattr(torch.parts, 'leaves'):\n    torch.parts.leaves(1)",
