@@ -197,9 +197,7 @@ class _Judge:
             yield self._symbol(entries[number], found)
 
     def _uses(self, names: Collection[str]) -> Iterator[Use]:
-        for mention in self.project.library_mentions.all():
-            if mention.kind == "call" or len(mention.meanings) != 1:
-                continue
+        for mention in self.project.library_mentions.index.uses(names):
             root = mention.meanings[0].root
             # What is reached through an import of the name itself counts by that import.
             if any(is_below(mention.name, name) and not (root and is_below(root, name)) for name in names):
@@ -217,8 +215,8 @@ class _Judge:
 
     def _calls(self, entry: Entry) -> Iterator[Finding]:
         names = {name.replace("()", "") for name in entry.names}
-        for mention in self.project.library_mentions.all():
-            if mention.call is None or len(mention.meanings) != 1 or mention.name not in names:
+        for mention in self.project.library_mentions.index.calls(names):
+            if mention.call is None:
                 continue
             if self.project.library_mentions.scopes.is_replaced(mention.name):
                 continue

@@ -271,7 +271,7 @@ def _is_peaceful(scene: _Scene, pair: Pair) -> bool:
 def _is_refused(pair: Pair) -> bool:
     """Whether what the two releases declare excludes the pair already: an installer says so, and so do other rules."""
     from distlint.knowledge.requirements import PYTHONS
-    from distlint.link.release_sets import Wish
+    from distlint.link.release_picks import Wish
     from distlint.link.version_sets import NO_PACKAGES
 
     if {pair.package, pair.other} & NO_PACKAGES:

@@ -63,6 +63,7 @@ class Environments:
     _starters: dict[str, tuple[str, ...]] | None = None
     _resolved: dict[tuple[str, str], Resolution] = field(default_factory=dict)
     _by_itself: dict[tuple[str, str], Resolution] = field(default_factory=dict)
+    _pythons: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
     _wished: dict[str, tuple[Wish, ...]] = field(default_factory=dict)
     _views: dict[tuple[str, str], VersionView] = field(default_factory=dict)
 
@@ -162,12 +163,8 @@ class Environments:
         """The decision without the releases that what else is pinned leaves no place for."""
         from distlint.link.version_sets import NO_PACKAGES, PYTHONS
 
-        if (
-            not found.versions
-            or len(found.versions) < 2
-            or self._installed
-            or package in (*NO_PACKAGES, *self._overrides)
-        ):
+        fixed = not found.versions or len(found.versions) < 2 or bool(self._installed)
+        if fixed or package in NO_PACKAGES or package in self._overrides or found.versions is None:
             return found
         from distlint.link.fitting_releases import fitting, holds_back
 
@@ -265,6 +262,11 @@ class Environments:
 
     def pythons(self, folder: str, script: str = "") -> tuple[str, ...]:
         """The minor versions of Python that a folder's files may run with, as far as the project says so."""
+        if (folder, script) not in self._pythons:
+            self._pythons[folder, script] = self._find_pythons(folder, script)
+        return self._pythons[folder, script]
+
+    def _find_pythons(self, folder: str, script: str) -> tuple[str, ...]:
         from distlint.link.version_sets import PYTHONS, pythons_allowed
 
         if "python" in self._overrides:
@@ -274,7 +276,7 @@ class Environments:
         found: set[str] = set()
         starters = self.starters(script) if script and self._commands else ()
         for source in self._choose("python", folder, script):
-            # A workflow sets a Python up for its own jobs, such as one that builds the documentation.
+            # A workflow sets it up for its own jobs, such as one that builds the documentation.
             if is_workflow(source) and source.file not in starters:
                 continue
             pins = source.pins["python"]
@@ -357,11 +359,9 @@ class VersionView:
             return ", which the pins allow"
         if self.is_pinned(package):
             return ""
-        from distlint.link.version_sets import known_versions
+        from distlint.link.version_sets import is_superseded
 
-        known = [version for version in known_versions(package) if not version.is_prerelease]
-        fits = bool(known) and self.newest(package) not in ("", known[-1].public)
-        return ", the newest release that fits the pins" if fits else ", the newest release"
+        return ", the newest release" + (" that fits the pins" if is_superseded(package, self.newest(package)) else "")
 
     def pins(self, package: str) -> tuple[Pin, ...]:
         """The pins that apply, those first that restrict the version; ``()`` where there is none or an override."""

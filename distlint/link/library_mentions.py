@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.link.library_objects import Derived, LibraryObjects
 from distlint.link.library_scopes import LibraryScopes, Meaning, bodies_of, imported_module
+from distlint.link.mention_index import MentionIndex
 from distlint.link.modules import ClassRef
 from distlint.link.walking import below, children, expressions_of, statements
 from distlint.model import python as ir
@@ -78,6 +79,11 @@ class Mentions:
         """Every mention of the project, by file and place."""
         for file in self.files:
             yield from self.of(file)
+
+    @cached_property
+    def index(self) -> MentionIndex:
+        """The same by their names."""
+        return MentionIndex(self.all())
 
     @cached_property
     def files(self) -> tuple[str, ...]:

@@ -73,6 +73,12 @@ def known_versions(package: str) -> tuple[Version, ...]:
     return tuple(Version(text) for text in releases(package))
 
 
+def is_superseded(package: str, version: str) -> bool:
+    """Whether a package has a newer final release than this one (``""``: nothing is known)."""
+    known = [one for one in known_versions(package) if not one.is_prerelease]
+    return bool(known) and version not in ("", known[-1].public)
+
+
 def pythons_allowed(specifiers: Iterable[str]) -> tuple[str, ...]:
     """The minor versions of Python of which all specifiers allow some patch release; ``PYTHONS`` if none is left."""
     return _minors([_specifier_set(text) for text in specifiers if _is_specifier(text)]) or PYTHONS
