@@ -13,6 +13,7 @@ from distlint.checks.released_versions import Allowed, AllowedReleases, Candidat
 from distlint.knowledge.api import Api, Found, Symbol, api
 from distlint.link.library_mentions import Mention
 from distlint.link.library_uses import is_below
+from distlint.link.stored_keywords import handed_keywords
 from distlint.model import python as ir
 from distlint.model.record import dataclass
 
@@ -233,20 +234,15 @@ class Faults:
             for keyword in call.keywords
             if keyword.name is not None and keyword.name not in mention.own_fields
         }
-        spread = [keyword.value for keyword in call.keywords if keyword.name is None]
-        if spread and not any(self._is_handed_through(mention, expr) for expr in spread):
+        handed = handed_keywords(self.project.module(mention.file), mention.function, call)
+        if handed is None and any(keyword.name is None for keyword in call.keywords):
             known = self.project.evaluator(None).keywords(call, mention.file, mention.function)
             for entry in known.entries:
                 if entry.certain and isinstance(entry.key, str) and entry.key not in mention.own_fields:
                     given.setdefault(entry.key, entry.key_span)
+        for name, place in (handed or {}).items():
+            given.setdefault(name, ir.unpack(place, mention.file))
         return given
-
-    def _is_handed_through(self, mention: Mention, expr: ir.Expr) -> bool:
-        """Whether ``**expr`` are the keywords of the function around: they are wrong where its caller gives them."""
-        if mention.function < 0 or type(expr) is not ir.Name:
-            return False
-        around = self.project.module(mention.file).functions[mention.function]
-        return any(one.kind == "var-keyword" and one.name == expr.id for one in around.parameters)
 
     def _keyword(self, mention: Mention, allowed: Allowed, keyword: str, place: Span) -> Iterator[Fault]:
         def lacks(version: str) -> Symbol | None:

@@ -216,14 +216,18 @@ class _FileWalk:
         self._hidden.pop()
 
     def _meanings(self, expr: ir.Expr, function: int) -> tuple[Meaning, ...]:
-        root = expr
+        root: ir.Expr = expr
+        first: ir.Expr | None = None
         while type(root) is ir.Attribute:
-            root = root.base
+            root, first = root.base, root
         if type(root) is not ir.Name and type(root) is not ir.Call:
             return ()
         if type(root) is ir.Name:
-            if any(root.id in hidden for hidden in self._hidden) or not self._may_be_library(root.id, function):
+            if any(root.id in hidden for hidden in self._hidden):
                 return ()
+            if not self._may_be_library(root.id, function):
+                if type(first) is not ir.Attribute or not self.scopes.is_held(first, self.file, function):
+                    return ()
         return self.scopes.meanings(expr, self.file, function)
 
     def _may_be_library(self, name: str, function: int) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from distlint.link.held_modules import HeldModules
 from distlint.link.library_replaced import ReplacedNames
 from distlint.link.modules import MAX_HOPS
 from distlint.link.walking import below, expressions_of, statements
@@ -82,6 +83,14 @@ class LibraryScopes:
     @cached_property
     def _replaced(self) -> ReplacedNames:
         return ReplacedNames(self.project, self)
+
+    def is_held(self, expr: ir.Attribute, file: str, function: int) -> bool:
+        """Whether ``self.name`` keeps something that the file imports from a library."""
+        return self._held.value(expr, file, function) is not None
+
+    @cached_property
+    def _held(self) -> HeldModules:
+        return HeldModules(self.project, self.tops)
 
     # Scopes ------------------------------------------------------------------------------------------------------
 
@@ -199,6 +208,8 @@ class LibraryScopes:
             found = self._meanings(expr.base, file, function, hops + 1)
             if found:
                 return tuple(meaning._replace(name=f"{meaning.name}.{expr.name}", star=False) for meaning in found)
+            if held := self._held.value(expr, file, function):
+                return self._meanings(*held, hops + 1)
             owner = self._own_module(expr.base, file, function)
             return self._exported(owner, expr.name, file, hops + 1) if owner else ()
         if type(expr) is ir.Call:
