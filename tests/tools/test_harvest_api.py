@@ -30,6 +30,22 @@ FIRST = {
     ),
     "accelerate/extra.py": "def tool(x): pass\nLIMIT = 3\n",
     "accelerate/dynamic.py": "NAMES = ['made']\nfor name in NAMES:\n    globals()[name] = 1\ndef fixed(): pass\ndef later(): pass\n",
+    "accelerate/bound.py": (
+        "from accelerate._C import Store, start\n"
+        "class Meta(type):\n"
+        "    @property\n"
+        "    def WORLD(cls): return 1\n"
+        "class Group:\n"
+        "    WORLD = 1\n"
+        "class Open:\n"
+        "    def __init__(self, **given):\n"
+        "        for name, value in given.items(): setattr(self, name, value)\n"
+        "    def hook(self): pass\n"
+        "    plain = 1\n"
+        "def listed(): pass\n"
+        "class Listed: pass\n"
+    ),
+    "accelerate/_C.pyi": "class Store: ...\ndef start() -> None: ...\n",
 }
 SECOND = {
     **FIRST,
@@ -60,6 +76,17 @@ SECOND = {
     "accelerate/dynamic.py": "NAMES = ['made']\nfor name in NAMES:\n    globals()[name] = 1\ndef fixed(): pass\n",
 }
 del SECOND["accelerate/extra.py"]
+SECOND["accelerate/bound.py"] = (
+    "import accelerate\n"
+    "if not accelerate._C._bound_init(): raise RuntimeError\n"
+    "class Meta(type):\n"
+    "    @property\n"
+    "    def WORLD(cls): return 1\n"
+    "class Group(metaclass=Meta): pass\n"
+    "class Open:\n"
+    "    def __init__(self, **given):\n"
+    "        for name, value in given.items(): setattr(self, name, value)\n"
+)
 SECOND["accelerate/__init__.py"] = "from .core import Engine, helper\nfrom . import tools\n"
 PATCH = {**FIRST, "accelerate/extra.py": "def tool(x, y=None): pass\n"}
 
@@ -151,6 +178,12 @@ def test_a_withdrawn_release_is_known_and_marked(tmp_path: Path) -> None:
         ("accelerate.utils.tool", "2.0.0", "present"),
         ("accelerate.dynamic.made", "1.0", "unknown"),
         ("accelerate.dynamic.later", "2.0", "absent"),
+        ("accelerate.bound.Group.WORLD", "2.0", "present"),
+        ("accelerate.bound.Open.hook", "2.0", "absent"),
+        ("accelerate.bound.Open.plain", "2.0", "unknown"),
+        ("accelerate.bound.Store", "2.0", "unknown"),
+        ("accelerate.bound.Listed", "2.0", "unknown"),
+        ("accelerate.bound.listed", "2.0", "absent"),
         ("accelerate.Engine", "3.0", "unknown"),
         ("other.Engine", "1.0", "unknown"),
     ],

@@ -37,6 +37,7 @@ def make(task: Task) -> dict[str, bytes]:
             continue
         old = told(without_moves(rows_of(name, made))) if known else {}
         rows, versions = extended(package, old, known, available, task.workers)
+        rows = {key: spans for key, spans in rows.items() if package.tells(key)}
         rows.update(moves_of(rows, len(versions)))
         made = {member: content for member, content in made.items() if not member.startswith(f"api/{name}/")}
         made.update(members_of(name, rows))

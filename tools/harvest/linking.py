@@ -118,6 +118,8 @@ class Linker:
                 for word in facts.words:
                     if word not in bound and len(word) > 2 and not word.startswith("__"):
                         out[f"{module}:{word}"] = {"k": "t"}
+        if facts is not None and module in facts.registered:
+            row = {"open": "puts another module in its place", "hard": True}
         if facts is not None and facts.inner:
             row["inner"] = True
         if facts is not None and facts.is_lazy and self._suffixes:

@@ -18,12 +18,19 @@ class Package:
     tops: tuple[str, ...]
     names_only: str = r"(?!)"
     skipped: str = r"(?!)"
+    unlisted: str = r"(?!)"
+    """Modules that only gather what others define, under names that nobody uses: their names are left out."""
     complete_stubs: tuple[str, ...] = ()
     """Stubs of C extensions that are generated from what the extension defines, so that nothing is missing in them."""
     since: str = "0"
     """The first release that is read."""
     sources: tuple[str, ...] = field(default=("",))
     """Folders of a release that may hold the top-level modules; the first that has one counts."""
+
+    def tells(self, key: str) -> bool:
+        """Whether the table has rows of that key, one of a module or of a name in it."""
+        module, colon, _ = key.removesuffix(">").partition(":")
+        return self.detail(module) != "none" and not (colon and re.match(self.unlisted, module))
 
     def detail(self, module: str) -> str:
         """``full``, ``names`` or ``none``."""
@@ -75,7 +82,8 @@ PACKAGES: tuple[Package, ...] = (
         since="4.0.0",
         tops=("transformers",),
         names_only=r"transformers\.(models|pipelines|data|convert\w*|commands|agents|tools|kernels|onnx|sagemaker|benchmark|cli)(\.|$)",
-        skipped=r"transformers\.models\.\w+\.(convert_|tokenization_utils_|load_tf)",
+        skipped=r"transformers\.(models\.\w+\.(convert_|tokenization_utils_|load_tf)|utils\.dummy_|testing_utils$)",
+        unlisted=r"transformers\.models$",
     ),
     Package("peft", ("peft",), names_only=r"peft\.tuners\.\w+\.(?!config)\w+(\.|$)"),
     Package("trl", ("trl",)),
@@ -83,7 +91,8 @@ PACKAGES: tuple[Package, ...] = (
         "lightning",
         since="1.8.0",
         tops=("lightning",),
-        names_only=r"lightning\.(app|data|store|pytorch\.(demos|tuner)|__)(\.|$)",
+        names_only=r"lightning\.(data|pytorch\.(demos|tuner)|__)(\.|$)",
+        skipped=r"lightning\.(app|store)(\.|$)",
     ),
     Package(
         "pytorch-lightning",
@@ -105,7 +114,7 @@ PACKAGES: tuple[Package, ...] = (
         since="0.10.0",
         tops=("diffusers",),
         names_only=_NAMES,
-        skipped=r"diffusers\.(models|pipelines|modular_pipelines)\.\w+\.",
+        skipped=r"diffusers\.((models|pipelines|modular_pipelines)\.\w+\.|utils\.dummy_)",
     ),
     Package("datasets", since="1.18.0", tops=("datasets",), names_only=_NAMES),
     Package(
