@@ -10,6 +10,7 @@ from itertools import chain, islice
 
 from distlint.discover.classify import is_test_module, kind_by_content, kind_by_name
 from distlint.discover.ignores import MAX_PATTERNS, IgnoreChain, IgnoreList, ignore_list, read_ignore_file, why_ignored
+from distlint.discover.passed_on import MAX_CANDIDATE_BYTES, MAX_CANDIDATES, importing
 from distlint.discover.reading import HEAD_BYTES, TooLarge, read_regular
 from distlint.discover.triage import Triage
 from distlint.model.finding import Note, ProjectError
@@ -27,6 +28,8 @@ SKIPPED_FOLDERS = frozenset(
     }
 )
 """Folders that never hold the project's own code: version control, caches, environments, vendored copies."""
+
+_IDLE = "not read: nothing in it names a framework, a launcher or a setting"
 
 MAX_FILES = 200_000
 """The walk stops after so many directory entries, with a note."""
@@ -81,6 +84,7 @@ class _Walk:
         self._found = Discovery()
         self._walked: set[str] = set()
         self._links: dict[str, str] = {}
+        self._idle: list[Source] = []
         self._bytes = 0
         self._room = MAX_PATTERNS
         self._in_repository = os.path.lexists(os.path.join(root, ".git"))
@@ -122,6 +126,7 @@ class _Walk:
                 self.folder(path)
             elif path in self._unmet:
                 self._file(path, os.path.islink(os.path.join(self._root, path)), ())
+        self._take_importing()
         found = self._found
         read = {source.path for source in found.sources}
         doubles = {path for path, target in self._links.items() if target in read and path not in self._named}
@@ -132,6 +137,16 @@ class _Walk:
             self._skip(path, None, f"a link to {self._links[path]}")
         found.decisions.sort(key=lambda decision: decision[0])
         return found
+
+    def _take_importing(self) -> None:
+        """Keeps the files without a word of their own that import what is read."""
+        kept = {source.path for source in importing(self._idle, self._found.sources)}
+        for source in self._idle:
+            if source.path in kept:
+                self._keep(source)
+            else:
+                self._decide(source.path, source.kind, _IDLE)
+        self._idle = []
 
     def _scan(self, folder: str, room: int) -> tuple[list[os.DirEntry[str]], bool]:
         """The first ``room`` entries of a folder in the order of their names, and whether these are all."""
@@ -205,8 +220,10 @@ class _Walk:
             self._decide(path, kind, "not read: a test module")
         elif named or self._triage.matters(path, kind, data):
             self._keep(Source(path, kind, data))
+        elif kind is SourceKind.PYTHON and len(data) <= MAX_CANDIDATE_BYTES and len(self._idle) <= MAX_CANDIDATES:
+            self._idle.append(Source(path, kind, data))
         else:
-            self._decide(path, kind, "not read: nothing in it names a framework, a launcher or a setting")
+            self._decide(path, kind, _IDLE)
 
     def _keep(self, source: Source) -> None:
         if self._bytes + len(source.data) > MAX_TOTAL_BYTES:

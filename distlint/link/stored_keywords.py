@@ -39,10 +39,10 @@ def stored_keywords(body: Sequence[ir.Stmt], name: str, at: ir.Position) -> dict
         return {}
     taken: set[str] = set()
     for statement in statements(tuple(body)):
-        for key in _taken(statement, name):
-            if key is None:
+        for one in _taken(statement, name):
+            if one is None:
                 return {}
-            taken.add(key)
+            taken.add(one)
     return {key: place for key, place in found.items() if key not in taken}
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from distlint.discover import walk
+from distlint.discover import passed_on, walk
 from distlint.discover.reading import read_one
 from distlint.discover.triage import Triage
 from distlint.discover.walk import Discovery, discover, sources_of
@@ -267,3 +267,24 @@ def test_one_more_file_is_read_only_from_inside_the_project(root):
 def test_sources_of_texts_have_the_kind_that_name_or_first_line_tell():
     kinds = {source.path: source.kind for source in sources_of({"a.py": "", "run": "#!/usr/bin/env bash\n", "x": "x"})}
     assert kinds == {"a.py": SourceKind.PYTHON, "run": SourceKind.SHELL}
+
+
+def test_files_that_import_from_one_that_is_read_are_read_too(root: Path) -> None:
+    texts = {
+        "compat.py": "import torch.distributed as backend\n",
+        "tools/__init__.py": SCRIPT,
+        "uses.py": "from compat import backend\nbackend.barrier()\n",
+        "more.py": "from .uses import backend\n",
+        "packaged.py": "from tools import x\n",
+        "other.py": "# compat\nimport json\n",
+    }
+    fill(root, texts)
+    assert read(root) == ["compat.py", "more.py", "packaged.py", "tools/__init__.py", "train.py", "uses.py"]
+    (decision,) = [one for one in found(root, explain=True).decisions if one[0] == "other.py"]
+    assert decision[2].startswith("not read: nothing in it")
+
+
+def test_many_files_without_a_word_are_not_asked_what_they_import(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passed_on, "MAX_CANDIDATES", 2)
+    fill(root, {"compat.py": SCRIPT, **{f"uses{n}.py": "from compat import backend\n" for n in range(3)}})
+    assert read(root) == ["compat.py", "train.py"]
