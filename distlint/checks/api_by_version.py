@@ -303,9 +303,8 @@ class _Judge:
 
 def _confidence(fault: Fault) -> Confidence:
     """Inside a function that only some users of an old release reach, a low bound may be meant as it is."""
-    if not fault.is_newest and not fault.is_at_import:
-        return Confidence.POSSIBLE
-    return Confidence.CERTAIN if fault.is_pinned else Confidence.LIKELY
+    is_sure = fault.is_pinned and (fault.is_newest or fault.is_at_import)
+    return Confidence.CERTAIN if is_sure else Confidence.LIKELY
 
 
 def _most_specific(entries: list[Entry], name: str) -> int:

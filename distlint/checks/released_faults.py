@@ -167,8 +167,9 @@ class Faults:
     def _name(self, mention: Mention, allowed: Allowed) -> Iterator[Fault]:
         def lacks(version: str) -> Found | None:
             found = self.find(mention, version)
-            # Where the import fails already, it is to blame.
+            # Where the import fails already, it is to blame, and of an object whose class is absent nothing is known.
             by_import = mention.kind == "name" and is_below(mention.meanings[0].root, found.missing)
+            by_import = by_import or (mention.declared and found.missing != mention.name)
             return found if found.state == "absent" and not by_import else None
 
         def errors(found: Found) -> frozenset[str]:
@@ -257,6 +258,7 @@ class Faults:
             if others:
                 yield Fault("argument", mention, allowed, candidate, name, name, keyword, place, others)
             return
+        yield from self._lent(mention, allowed, keyword, place)
         newest = allowed.candidates[0]
         if not newest.is_newest:
             return
@@ -268,6 +270,18 @@ class Faults:
             yield Fault(
                 "deprecated-argument", mention, allowed, newest, name, name, keyword, place, text=texts[-1], since=since
             )
+
+    def _lent(self, mention: Mention, allowed: Allowed, keyword: str, place: Span) -> Iterator[Fault]:
+        """A field that a dataclass has of a base from another package, whose pinned releases decide."""
+        release = allowed.candidates[0].stands[-1]
+        lender = self.table.lender(self._name_in(mention, release), keyword, release)
+        package = self.packages.get(lender.partition(".")[0])
+        if package is not None:
+            theirs = self.releases.of(package, mention.file)
+            if theirs.is_pinned and theirs.candidates:
+                meaning = mention.meanings[0]._replace(name=lender)
+                lent = mention._replace(meanings=(meaning,), indirect=True, lent=True)
+                yield from self._keyword(lent, theirs, keyword, place)
 
     def _name_in(self, mention: Mention, version: str) -> str:
         """The name of the callee among the alternatives."""

@@ -37,6 +37,8 @@ class CuratedRows:
     def tell(self, fault: Fault) -> bool:
         """Whether a curated rule says of the same release what the fault says."""
         version = fault.candidate.version
+        if fault.mention.lent:
+            return False
         if fault.kind == "name":
             return any(is_below(fault.name, name) and row.lacks(version) for row in self.names for name in row.names)
         if fault.kind == "argument":

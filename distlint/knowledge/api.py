@@ -162,6 +162,14 @@ class Api:
             return ""
         return walker.moved(dotted) or self._advised(package, dotted, walker)
 
+    def lender(self, dotted: str, field: str, version: str) -> str:
+        """The class of another package in the table that lends a dataclass a field; ``""`` if the field is its own.
+
+        Which release of that package is in use decides whether there is such a field.
+        """
+        walker = self._walker(dotted, version)
+        return walker.lender(dotted, field) if walker else ""
+
     def derived_with(self, owner: str, member: str, version: str, parameter: str | None = None) -> bool:
         """Whether a class below ``owner`` in a release may have a member, one that takes the parameter, of its own.
 

@@ -175,6 +175,24 @@ class Classes:
             return Classes(walker, self._table)._fields_ever(node, package, 0)
         return None
 
+    def lender(self, node: Node, field: str, depth: int = 0) -> str | None:
+        """The dotted name of the base from another package that a dataclass has a field of; ``""`` for its own."""
+        value = node.value
+        if value.get("fields") and any(one.name == field for one in parameters_of(value.get("p", ()))):
+            return ""
+        for base in value.get("b", ()) if depth < _DEEPEST else ():
+            reached = self._walker.reach(base) if base != "?" else UNKNOWN
+            if reached.kind == "class":
+                found = self.lender(reached, field, depth + 1)
+                if found is not None:
+                    return found
+            elif reached.kind == "foreign":
+                package = self._table.package_of(reached.key.partition(".")[0])
+                fields = self._fields_elsewhere(package, reached.key) if package is not None else None
+                if any(one.name == field for one in fields or ()):
+                    return reached.key
+        return None
+
     def _fields_ever(self, node: Node, package: str, depth: int) -> tuple[Param, ...] | None:
         found: dict[str, Param] = {}
         for base in node.value.get("b", ()):

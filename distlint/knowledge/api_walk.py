@@ -69,6 +69,11 @@ class Walker:
         node = self.reach_dotted(dotted)
         return self.described(node) if node else None
 
+    def lender(self, dotted: str, field: str) -> str:
+        """The base from another package that a dataclass has a field of; see ``Api.lender``."""
+        node = self.reach_dotted(dotted)
+        return (self._classes.lender(node, field) or "") if node is not None and node.kind == "class" else ""
+
     def value(self, key: str) -> dict[str, Any] | None:
         """What the row of a key says of this release; ``None`` if it says nothing."""
         row = self._table.row(self._package, key)

@@ -52,6 +52,8 @@ class Mention(NamedTuple):
     """Whether it is about an attribute of an object, which the class of the object has or lacks."""
     indirect: bool = False
     """Whether the call is written as one of something else: ``partial``, a class of the project, ``super().__init__``."""
+    lent: bool = False
+    """Whether it is about a field that the class in the text has of a base in another package."""
     declared: bool = False
     """Whether the object's class is known by an annotation or a test, so that it may as well be one derived from it."""
 
