@@ -147,10 +147,15 @@ class Environments:
 
     def resolve(self, package: str, folder: str, script: str) -> Resolution:
         """The decision on one package for the files of a folder, or for one script that has pins of its own."""
+        folder = folder if script else self._pinning(folder)
         key = (package, script or folder)
         if key not in self._resolved:
             self._resolved[key] = self._fitting(package, folder, script, self._alone(package, folder, script))
         return self._resolved[key]
+
+    def _pinning(self, folder: str) -> str:
+        """The nearest folder, going up, that has pins of its own: all below it are decided alike."""
+        return next((place for place in upwards(folder) if place in self._sources), "")
 
     def _alone(self, package: str, folder: str, script: str) -> Resolution:
         """The decision on one package by its own pins."""
