@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.released_defaults import changed_defaults
 from distlint.checks.released_faults import Fault, Faults, faults_of
+from distlint.checks.released_hooks import narrow_hooks
 from distlint.checks.released_rows import CuratedRows
 from distlint.checks.released_words import message_of, replacement_of
 from distlint.link.library_uses import is_below
@@ -40,7 +41,8 @@ def released_api(context: CheckContext) -> Iterator[Finding]:
     packages of which only those count that a requirement names, ``within`` for the modules that come from nowhere but
     the package (all by default), ``except`` for names of which the table can't tell, or another rule does, ``told`` for
     names of which another rule judges the plain calls, ``provided`` for modules that another package adds where a release
-    lacks them, and for defaults ``changes``, see ``released_defaults.Change``.
+    lacks them, for defaults ``changes``, see ``released_defaults.Change``, and
+    for methods that a library calls ``hooks``, see ``released_hooks.Hook``.
     """
     project: Project = context.project
     faults = faults_of(project)
@@ -69,6 +71,7 @@ def released_api(context: CheckContext) -> Iterator[Finding]:
     ]
     for group in _grouped(found):
         yield _finding(context, faults, group)
+    yield from narrow_hooks(context, faults)
 
 
 def _grouped(found: Iterable[Fault]) -> list[list[Fault]]:
