@@ -63,7 +63,9 @@ def narrow_hooks(context: CheckContext, faults: Faults) -> Iterator[Finding]:
             if definition.name not in methods or definition.owner < 0 or definition.decorators:
                 continue
             derived = faults.mentions.objects.derived(ClassRef(file, definition.owner))
-            for hook in hooks if derived is not None else ():
+            if derived is None:
+                continue
+            for hook in hooks:
                 if hook.method == definition.name and _is_called(faults, hook, derived):
                     yield from _judged(context, faults, hook, file, index)
 

@@ -54,6 +54,7 @@ class AllowedReleases:
         self._project = project
         self._table = table
         self._known: dict[tuple[str, int], Allowed] = {}
+        self._decided: dict[tuple[str, int], tuple[object, Allowed]] = {}
         self._orders: dict[str, list[Any]] = {}
 
     def of(self, package: str, file: str) -> Allowed:
@@ -64,7 +65,11 @@ class AllowedReleases:
         view: VersionView = self._project.environments.for_file(file)
         key = (package, id(view))
         if key not in self._known:
-            self._known[key] = self._allowed(package, view)
+            decision = view.decision(package)
+            # The decision is kept, so that no other one gets its identity.
+            if (package, id(decision)) not in self._decided:
+                self._decided[package, id(decision)] = (decision, self._allowed(package, view))
+            self._known[key] = self._decided[package, id(decision)][1]
         return self._known[key]
 
     def _allowed(self, package: str, view: VersionView) -> Allowed:

@@ -352,6 +352,10 @@ class VersionView:
         resolution = self._resolution(package)
         return resolution.pinned and (not resolution.pins or any(is_bounded_below(pin) for pin in resolution.pins))
 
+    def decision(self, package: str) -> object:
+        """What stands for all that is said here of a package: the same object for files that it holds for alike."""
+        return self._resolution(package)
+
     def is_installed(self, package: str) -> bool:
         """Whether the version is read from an environment that the user named, not from the project."""
         return self.environments.is_installed(_normalised(package))

@@ -326,9 +326,9 @@ class _FileWalk:
         if any(type(root) is ir.Name and root.id in hidden for hidden in self._hidden):
             return (), False
         made = self.objects.made_by(base, self.file, function, expr.name)
-        if made:
+        if made and not self.objects.may_be_below(made):
             return made, False
-        declared = self.types.of(base, self.file, function)
+        declared = made or self.types.of(base, self.file, function)
         return (declared, True) if declared and not self.objects.may_define(expr.name, declared) else ((), False)
 
     def _may_be_own(self, name: str) -> bool:

@@ -206,6 +206,10 @@ class LibraryObjects:
             return ()
         return derived.base if not any(self.project.class_(one).decorators for one in derived.own) else ()
 
+    def may_be_below(self, made: tuple[Meaning, ...]) -> bool:
+        """Whether an object of a class may as well be of one below it, as what functions return."""
+        return any(meaning.name in self._results.values() for meaning in made)
+
     @cached_property
     def _results(self) -> dict[tuple[str, tuple[int | str, ...]], str]:
         """The classes of what library functions return, by the function and the part of its result."""

@@ -214,7 +214,10 @@ SILENT = [
     "from unittest.mock import patch\nimport torch\n\n\n@patch('torch.parts.leaves', create=True)\ndef f(m):\n    torch.parts.leaves(1)",
     "import torch\n\n\ndef f(monkeypatch):\n    monkeypatch.setattr('torch.parts.leaves', print, raising=False)\n    torch.parts.leaves(1)",
     "import sys\nimport torch\n\n\ndef f(monkeypatch):\n    monkeypatch.setitem(sys.modules, 'torch.gone', torch)\n    import torch.gone",
-    "import torch\nimport wrapt\n\n\n@wrapt.patch_function_wrapper('torch.parts', 'leaves')\ndef f(*a):\n    pass\n\n\ntorch.parts.leaves(1)",
+    (
+        "import torch\nimport wrapt\n\n\n@wrapt.patch_function_wrapper('torch.parts', 'leaves')\n"
+        "def f(*a):\n    pass\n\n\ntorch.parts.leaves(1)"
+    ),
     "import torch\ntorch.parts.leaves = lambda x: x\ntorch.parts.leaves(1)",
     "import sys\nimport torch\nsys.modules['torch.gone'] = torch\nimport torch.gone",
     "import torch\n\n\ndef f(torch):\n    torch.parts.leaves(1)",

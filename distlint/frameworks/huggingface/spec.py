@@ -8,6 +8,17 @@ from distlint.model.framework import FrameworkSpec, ParserSpec, StarterSpec
 _DASHED = ("transformers", ">=4.46")
 """hf_argparser.py: 4.45.2 makes one spelling of each field, 4.46.1 two."""
 
+_MODELS = (
+    *("AutoModel", "AutoModelForCausalLM", "AutoModelForSeq2SeqLM", "AutoModelForSequenceClassification"),
+    *("AutoModelForTokenClassification", "AutoModelForQuestionAnswering", "AutoModelForMaskedLM"),
+    *(
+        "AutoModelForImageClassification",
+        "AutoModelForVision2Seq",
+        "AutoModelForSpeechSeq2Seq",
+        "AutoModelForPreTraining",
+    ),
+)
+
 SPEC = FrameworkSpec(
     name="huggingface",
     prefix="HF",
@@ -52,6 +63,15 @@ SPEC = FrameworkSpec(
         ("accelerate.utils.dataclasses.DeepSpeedPlugin", "accelerate.DeepSpeedPlugin"),
         ("accelerate.launchers.notebook_launcher", "accelerate.notebook_launcher"),
         ("accelerate.launchers.debug_launcher", "accelerate.debug_launcher"),
+    ),
+    results=(
+        *(
+            (f"transformers.{model}.{maker}", (), "transformers.PreTrainedModel")
+            for model in _MODELS
+            for maker in ("from_pretrained", "from_config")
+        ),
+        ("peft.get_peft_model", (), "peft.PeftModel"),
+        ("peft.PeftModel.from_pretrained", (), "peft.PeftModel"),
     ),
     starters=(
         StarterSpec("accelerate.notebook_launcher", ("num_processes", 2), nodes=("num_nodes", None)),
