@@ -207,8 +207,9 @@ class LibraryObjects:
         return derived.base if not any(self.project.class_(one).decorators for one in derived.own) else ()
 
     def may_be_below(self, made: tuple[Meaning, ...]) -> bool:
-        """Whether an object of a class may as well be of one below it, as what functions return."""
-        return any(meaning.name in self._results.values() for meaning in made)
+        """Whether an object of a class may as well be of one below it, as what a function returns as a whole."""
+        returned = {known for (_, part), known in self._results.items() if not part}
+        return any(meaning.name in returned for meaning in made)
 
     @cached_property
     def _results(self) -> dict[tuple[str, tuple[int | str, ...]], str]:
