@@ -30,7 +30,9 @@ class Package:
     def tells(self, key: str) -> bool:
         """Whether the table has rows of that key, one of a module or of a name in it."""
         module, colon, name = key.removesuffix(">").partition(":")
-        if name == "_import_structure":  # what a lazy module makes itself from, and has as an attribute in some releases
+        if (
+            name == "_import_structure"
+        ):  # what a lazy module makes itself from, and has as an attribute in some releases
             return False
         return self.detail(module) != "none" and not (colon and re.match(self.unlisted, module))
 
