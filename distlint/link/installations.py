@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from distlint.knowledge.requirements import ALL_PYTHONS, PYTHONS
-from distlint.link.release_picks import Wish
+from distlint.knowledge.requirements import ALL_PYTHONS, PYTHONS, requirements
+from distlint.link.release_picks import Wish, admitted_by
 from distlint.link.version_sets import NO_PACKAGES
 from distlint.model.facts import FileFacts
 from distlint.model.pin import Include, Pin
@@ -242,6 +242,7 @@ def _installation(
         if holding:
             wish = Wish(pin.name, LOCAL.sub("", specifier), pin.extras, pin in constraints, holding)
             asked[Asked(wish, pin)] = None
+    free |= _withdrawn([one.wish for one in asked])
     told = [one for one in asked if one.wish.package not in free]
     if sum(bool(one.wish.specifier) for one in told) == 0 or len(asked) < 2:
         return None
@@ -252,6 +253,17 @@ def _installation(
         by_conda=any(pin.origin == "conda" for pin in pins),
         other_builds=other_builds,
     )
+
+
+def _withdrawn(wishes: Sequence[Wish]) -> set[str]:
+    """The packages of which one of several requirements names a withdrawn release: installers take it with the others."""
+    several = [wish for wish in wishes if sum(one.package == wish.package for one in wishes) > 1]
+    known = ((wish, requirements(wish.package)) for wish in several)
+    return {
+        wish.package
+        for wish, release in known
+        if release is not None and (named := admitted_by(release, wish.specifier)) > 0 and not named & ~release.yanked
+    }
 
 
 def release_specifier(pin: Pin) -> str:

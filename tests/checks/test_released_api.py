@@ -105,7 +105,10 @@ def judged(
 
 
 NAMES = [
-    "import torch.parts as lib\n\n\nclass C:\n    def __init__(self):\n        self.lib = lib\n\n    def f(self):\n        return self.lib.leaves(1)",
+    (
+        "import torch.parts as lib\n\n\nclass C:\n    def __init__(self):\n        self.lib = lib\n\n"
+        "    def f(self):\n        return self.lib.leaves(1)"
+    ),
     "from torch.gone import inf",
     "import torch.gone",
     "import torch.gone as g",
@@ -178,7 +181,10 @@ SILENT = [
         "import torch.parts as lib\n\n\nclass C:\n    def __init__(self, other=None):\n        self.lib = lib\n        if other:\n"
         "            self.lib = other\n\n    def f(self):\n        return self.lib.leaves(1)"
     ),
-    "import torch.parts as lib\n\n\nclass C:\n    def __init__(self):\n        self.lib = lib\n\n    def f(self):\n        return self.lib.leaves(1)\n\n\nc = C()\nc.lib = other",
+    (
+        "import torch.parts as lib\n\n\nclass C:\n    def __init__(self):\n        self.lib = lib\n\n"
+        "    def f(self):\n        return self.lib.leaves(1)\n\n\nc = C()\nc.lib = other"
+    ),
     "from torch.parts import Wrapper\n\n\nclass W(Wrapper):\n    def close(self):\n        pass\n\n\nW(1).close()",
     "from torch.parts import Wrapper\n\n\nclass W(Wrapper):\n    def __getattr__(self, k):\n        return k\n\n\nW(1).close()",
     "from torch.parts import Wrapper\n\n\n@replaced\nclass W(Wrapper):\n    pass\n\n\nW(1).close()",
@@ -283,7 +289,10 @@ def test_a_class_member_and_an_enumeration(make_project: MakeProject, table: Api
 
 ARGUMENTS = [
     "from torch.parts import Wrapper\n\n\nclass C:\n    maker = Wrapper\n\n    def f(self):\n        return self.maker(1, policy=x)",
-    "from torch.parts import Wrapper\n\n\nclass W(Wrapper):\n    def __init__(self, *args, **kwargs):\n        kwargs['policy'] = x\n        super(W, self).__init__(*args, **kwargs)",
+    (
+        "from torch.parts import Wrapper\n\n\nclass W(Wrapper):\n    def __init__(self, *args, **kwargs):\n"
+        "        kwargs['policy'] = x\n        super(W, self).__init__(*args, **kwargs)"
+    ),
     "from torch.parts import Wrapper\n\n\ndef f(**kw):\n    kw.update(policy=x)\n    return Wrapper(1, **kw)",
     "from torch.parts import Wrapper\n\n\ndef f(**kw):\n    kw.setdefault('policy', x)\n    return Wrapper(1, **kw)",
     "from torch.parts import Wrapper\nWrapper(1, policy=2)",
@@ -316,12 +325,21 @@ def test_an_argument_that_the_release_does_not_take(make_project: MakeProject, t
 
 
 RIGHT_CALLS = [
-    "from torch.parts import Wrapper\n\n\nclass C:\n    maker = Wrapper\n\n    def f(self):\n        return self.maker(1, policy=x)\n\n\nclass D(C):\n    maker = other",
-    "from torch.parts import Wrapper\n\n\nclass C:\n    maker = Wrapper\n\n    def f(self):\n        return self.maker(1, policy=x)\n\n\nclass D(C):\n    def maker(self, *a, **k):\n        pass",
+    (
+        "from torch.parts import Wrapper\n\n\nclass C:\n    maker = Wrapper\n\n    def f(self):\n"
+        "        return self.maker(1, policy=x)\n\n\nclass D(C):\n    maker = other"
+    ),
+    (
+        "from torch.parts import Wrapper\n\n\nclass C:\n    maker = Wrapper\n\n    def f(self):\n"
+        "        return self.maker(1, policy=x)\n\n\nclass D(C):\n    def maker(self, *a, **k):\n        pass"
+    ),
     "from torch.parts import wants\n\n\nclass C:\n    maker = wants\n\n    def f(self):\n        return self.maker(1)",
     "from torch.parts import Wrapper\n\n\ndef f(**kw):\n    kw['policy'] = x\n    kw.pop('policy')\n    Wrapper(1, **kw)",
     "from torch.parts import Wrapper\n\n\ndef f(**kw):\n    kw['policy'] = x\n    del kw['policy']\n    Wrapper(1, **kw)",
-    "from torch.parts import Wrapper\n\n\ndef f(**kw):\n    kw['policy'] = x\n    for k in list(kw):\n        kw.pop(k)\n    Wrapper(1, **kw)",
+    (
+        "from torch.parts import Wrapper\n\n\ndef f(**kw):\n    kw['policy'] = x\n    for k in list(kw):\n"
+        "        kw.pop(k)\n    Wrapper(1, **kw)"
+    ),
     "from torch.parts import Wrapper\n\n\ndef f(**kw):\n    kw['policy'] = x\n    adapt(kw)\n    Wrapper(1, **kw)",
     "from torch.parts import Wrapper\n\n\ndef f(**kw):\n    kw['policy'] = x\n    kw = {}\n    Wrapper(1, **kw)",
     "from torch.parts import Wrapper\n\n\ndef f(**kw):\n    if x:\n        kw['policy'] = x\n    Wrapper(1, **kw)",
