@@ -79,7 +79,7 @@ def test_an_older_allowed_release_is_a_warning_that_names_it(make_project: MakeP
     (found,) = judged(
         make_project, "api-by-version", parameters, {"requirements.txt": "torch>=1.12\n", "main.py": inside}
     )
-    assert found.confidence is Confidence.POSSIBLE
+    assert found.confidence is Confidence.LIKELY
 
 
 def test_a_module_and_what_is_taken_from_it_are_one_finding_without_a_fix(make_project: MakeProject) -> None:
