@@ -55,6 +55,26 @@ def result_of(run: Evaluation, ref: FunctionRef, arguments: Mapping[str, Any], s
 
 
 def ending_of(run: Evaluation, ref: FunctionRef, arguments: Mapping[str, Any], scope: Scope) -> End:
+    """How a call of a function ends. Calls that are evaluated for themselves are remembered, with what they asked."""
+    if any(one[2] == "()" for one in run.active):
+        return _ending(run, ref, arguments, scope)
+    known = run.tests.endings
+    key = (ref, scope.depth, run.variant, tuple((name, id(value)) for name, value in sorted(arguments.items())))
+    if key not in known:
+        asked = run.tests.touched, run.asked_text, run.asked_others
+        run.asked_text = run.asked_others = False
+        end = _ending(run, ref, arguments, scope)
+        # The arguments are kept, so that no other value takes the place of one of them.
+        known[key] = (end, run.tests.touched != asked[0], run.asked_text, run.asked_others, arguments)
+        run.asked_text, run.asked_others = run.asked_text or asked[1], run.asked_others or asked[2]
+        return end
+    end, is_touched, asked_text, asked_others, _ = known[key]
+    run.tests.touched += is_touched
+    run.asked_text, run.asked_others = run.asked_text or asked_text, run.asked_others or asked_others
+    return end
+
+
+def _ending(run: Evaluation, ref: FunctionRef, arguments: Mapping[str, Any], scope: Scope) -> End:
     """How a call of a function ends."""
     from distlint.link.version_evaluation import Scope as Place
 

@@ -46,6 +46,8 @@ class VersionTests:
         self._known: dict[Any, Any] = {}
         self.members: dict[Any, Any] = {}
         """The attributes of project classes that were evaluated, for all releases or for one form of one."""
+        self.endings: dict[Any, Any] = {}
+        """How calls of project functions ended that were evaluated for themselves, with what they asked."""
         self._variants: dict[str, tuple[Variant, ...]] = {}
         since = version_objects_since(package)
         self._objects_since = parsed(since) if since else None
