@@ -68,10 +68,11 @@ def ending_of(run: Evaluation, ref: FunctionRef, arguments: Mapping[str, Any], s
         known[key] = (end, run.tests.touched != asked[0], run.asked_text, run.asked_others, arguments)
         run.asked_text, run.asked_others = run.asked_text or asked[1], run.asked_others or asked[2]
         return end
-    end, is_touched, asked_text, asked_others, _ = known[key]
+    remembered: End
+    remembered, is_touched, asked_text, asked_others, _ = known[key]
     run.tests.touched += is_touched
     run.asked_text, run.asked_others = run.asked_text or asked_text, run.asked_others or asked_others
-    return end
+    return remembered
 
 
 def _ending(run: Evaluation, ref: FunctionRef, arguments: Mapping[str, Any], scope: Scope) -> End:
