@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from argument_reader import MISSING, PARSER, Added, Checkout, Definition, Evaluator, Field, Member, Unknown, Walker
+from release_spans import combined
 
 OUTPUT = Path(__file__).parent.parent / "distlint" / "knowledge" / "megatron_arguments.json.gz"
 
@@ -127,12 +128,12 @@ def main() -> int:
     sections = {
         "flags": {
             "harvested": arguments.date,
-            "megatron-lm": combined(lm, RELEASES["megatron-lm"]),
-            "megatron-deepspeed": combined(deepspeed, RELEASES["megatron-deepspeed"]),
+            "megatron-lm": combined(lm, _labels("megatron-lm")),
+            "megatron-deepspeed": combined(deepspeed, _labels("megatron-deepspeed")),
             "names": canonical_names([*deepspeed, *lm]),
         },
-        "neox": combined(neox, RELEASES["neox"]),
-        "calls": combined(calls, RELEASES["megatron-lm"]),
+        "neox": combined(neox, _labels("neox")),
+        "calls": combined(calls, _labels("megatron-lm")),
     }
     # a line for each, because most runs need only one of them
     lines = [
@@ -405,33 +406,13 @@ def read_calls(checkout: Checkout) -> Table:
     return table
 
 
+def _labels(flavour: str) -> list[tuple[str, str]]:
+    """How messages call the releases of a flavour, and their orders."""
+    return [(name, order) for _, name, order in RELEASES[flavour]]
+
+
 def _parameter(one: Field) -> dict[str, Any]:
     return {"needed": True} if one.default is MISSING else _default(one.default)
-
-
-def combined(tables: list[Table], releases: list[tuple[str, str, str]]) -> dict[str, Any]:
-    """All releases in one table: per name its spans ``[first release, end or null, entry]``, by index."""
-    numbers: dict[str, int] = {}
-    names: dict[str, Any] = {}
-    for name in sorted({name for table in tables for name in table}):
-        spans: list[list[int | None]] = []
-        for index, table in enumerate(tables):
-            if name not in table:
-                continue
-            number = numbers.setdefault(json.dumps(table[name], sort_keys=True), len(numbers))
-            if spans and spans[-1][1] == index and spans[-1][2] == number:
-                spans[-1][1] = index + 1
-            else:
-                spans.append([index, index + 1, number])
-        for span in spans:
-            span[1] = None if span[1] == len(tables) else span[1]
-        # one entry that holds for all releases is given by its number
-        names[name] = spans[0][2] if spans[0][:2] == [0, None] else spans
-    return {
-        "releases": [[name, order] for _, name, order in releases],
-        "entries": [json.loads(entry) for entry in numbers],
-        "names": names,
-    }
 
 
 if __name__ == "__main__":

@@ -43,6 +43,8 @@ class _Scene:
 
     project: Project
     view: VersionView
+    assumed: frozenset[str] = frozenset()
+    """Packages of which whatever a need asks for is taken to hold: something has to bring them."""
 
     def candidates(self, package: str) -> tuple[str, ...]:
         """The releases that the environment may have, newest first."""
@@ -68,7 +70,9 @@ class _Scene:
 
     def _applies(self, pair: Pair, need: Need) -> bool:
         for package, _ in need.given:
-            if package != "torch" and not any(need.holds(package, version) for version in self.candidates(package)[:1]):
+            if package not in self.assumed and not any(
+                need.holds(package, version) for version in self.candidates(package)[:1]
+            ):
                 return False
         return need.is_constant or self._is_used(pair.package, need.entries)
 
@@ -85,9 +89,11 @@ def release_needs(context: CheckContext) -> Iterator[Finding]:
     """Pinned releases that import what the release of another package beside them has no longer, or not yet.
 
     ``gone`` says which of the two the rule is about. ``of`` are the only other packages that count, ``but`` those that
-    other rules are about. ``provided`` rows name what a third package brings: symbol, package, its releases.
+    other rules are about. ``assumed`` are packages on whose release a need may depend without being doubted.
+    ``provided`` rows name what a third package brings: symbol, package, its releases.
     """
     only, but = tuple(context.parameters.get("of", ())), frozenset(context.parameters.get("but", ()))
+    assumed = frozenset(context.parameters.get("assumed", ()))
     seen: set[object] = set()
     for view in context.project.environments.views():
         here = frozenset(view.packages())
@@ -95,7 +101,7 @@ def release_needs(context: CheckContext) -> Iterator[Finding]:
             continue
         if not any(view.span(package) is not None for package in packages()):
             continue
-        scene = _Scene(context.project, view)
+        scene = _Scene(context.project, view, assumed)
         for package in sorted(packages()):
             place = view.span(package)
             if place is None:

@@ -32,8 +32,6 @@ _SHELL_WORDS = (
     b"mamba ",
 )
 _YAML_INSTALLS = (b"pip:", b"pip install", b"conda install", b"mamba install", b"uv add", b"uv sync", b"channels:")
-_YAML_IMAGES = (b"torch", b"cuda", b"deepspeed", b"transformers")
-"""What the names of images hold that bring something which matters here."""
 _SETS_VARIABLE = re.compile(rb"^[ \t]*(?:export[ \t]+|: *\"?\$\{)?[A-Z][A-Z0-9_]*(?::?=)", re.MULTILINE)
 """A script that sets variables of the environment may be read in by one that launches."""
 
@@ -65,6 +63,8 @@ class Triage:
         self._config = _needed(key for spec in specs for key in spec.config_keys)
         self._config_key = re.compile(b"(?:" + b"|".join(map(re.escape, self._config)) + rb")[\w-]*[\"']?[ \t]*[:=]")
         self._carrier = _needed({word for word in launchers - {b"python"} if len(word) > _SHORT} | set(_CARRIER_WORDS))
+        # The names of images hold those of the packages that they bring.
+        self._image = (b"cuda", *(spec.packages[0].encode() for spec in specs if spec.packages))
         self._command = _needed(launchers | set(_SHELL_WORDS))
         modules = (module.replace("_", "-") for spec in specs for module in spec.modules if "." not in module)
         self._lock = _needed(
@@ -81,7 +81,7 @@ class Triage:
             words = self._script
         elif kind in _CONFIG_KINDS:
             words = self._config
-            if kind is SourceKind.YAML and (_brings_packages(data) or any(word in data for word in self._carrier)):
+            if kind is SourceKind.YAML and (self._brings_packages(data) or any(word in data for word in self._carrier)):
                 return True
         else:
             words = self._command if kind in _COMMAND_KINDS else self._lock
@@ -90,12 +90,11 @@ class Triage:
         # A search per word beats one pattern over all: `in` skips ahead, an alternation tries them all everywhere.
         return any(word in data for word in words)
 
-
-def _brings_packages(data: bytes) -> bool:
-    """Whether a YAML file installs something, or names an image that may bring something."""
-    if any(word in data for word in _YAML_INSTALLS):
-        return True
-    return b"image" in data and any(word in data for word in _YAML_IMAGES)
+    def _brings_packages(self, data: bytes) -> bool:
+        """Whether a YAML file installs something, or names an image that may bring something."""
+        if any(word in data for word in _YAML_INSTALLS):
+            return True
+        return b"image" in data and any(word in data for word in self._image)
 
 
 def _needed(words: Iterable[bytes]) -> tuple[bytes, ...]:

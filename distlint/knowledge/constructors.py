@@ -44,11 +44,6 @@ def signature(table: str, name: str, version: str = "") -> Signature | None:
     return None
 
 
-def constructor_names(table: str) -> frozenset[str]:
-    """All names that any release has."""
-    return frozenset(_load(table)["constructors"])
-
-
 @cache
 def _load(table: str) -> dict[str, Any]:
     text = (Path(__file__).parent / f"{table}.json").read_text(encoding="utf-8")

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 CATCH_ALL = frozenset({"Exception", "BaseException"})
 
 _SUPPRESSING = frozenset({"suppress", "raises", "assertRaises", "assertRaisesRegex"})
-_PRINTING = frozenset(
-    {"print", "print_exc", "error", "exception", "warning", "critical", "info", "warn", "debug", "log"}
-)
 _MAX_NAMES = 20
 
 
@@ -43,15 +40,6 @@ def _suppresses(project: Project, file: str, context: ir.Expr, errors: frozenset
     if type(context) is not ir.Call or last_name(context) not in _SUPPRESSING:
         return False
     return any(handles(exceptions_of(project, one, file), errors) for one in context.args)
-
-
-def only_tells(handler: Sequence[ir.Stmt]) -> bool:
-    """Whether a handler does nothing but print or log what happened."""
-    return all(
-        (type(one) is ir.Evaluate and type(one.value) is ir.Call and last_name(one.value) in _PRINTING)
-        or (type(one) is ir.Jump and one.kind == "pass")
-        for one in handler
-    )
 
 
 def around(body: Sequence[ir.Stmt], at: ir.Position) -> Iterator[tuple[ir.Stmt, Sequence[ir.Stmt]]]:

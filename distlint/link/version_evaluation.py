@@ -281,15 +281,17 @@ class Evaluation:
         found = self._variable(expr, scope)
         if found is not ABSENT:
             return found
-        written = written_name(self.project, expr, scope.file, scope.function)
+        found = self._resolved(expr, written_name(self.project, expr, scope.file, scope.function), scope)
+        return self.by_name(name) if found is ABSENT else found
+
+    def _resolved(self, expr: ir.Name | ir.Attribute, written: str, scope: Scope) -> Any:
+        """What a name of a library, ``written`` in full, or of the project stands for; ``ABSENT`` if it is neither."""
         if written:
             return self.library(written, expr, scope)
         target = self.project.modules.resolve(expr, scope.file)
         if isinstance(target, GlobalRef):
             return self.variable(target.file, -1, target.name, 0, scope)
-        if isinstance(target, (FunctionRef, ClassRef, ModuleFile)):
-            return Thing()
-        return self.by_name(name)
+        return Thing() if isinstance(target, (FunctionRef, ClassRef, ModuleFile)) else ABSENT
 
     def by_name(self, name: str) -> Any:
         """What the name alone says of something whose content is unknown."""
@@ -450,13 +452,9 @@ class Evaluation:
             return self.python(scope.file)[place.index(expr.name)] if expr.name in place else OTHER
         if ".__version__." in written:
             return self._part(expr, scope)
-        if written:
-            return self.library(written, expr, scope)
-        target = self.project.modules.resolve(expr, scope.file)
-        if isinstance(target, GlobalRef):
-            return self.variable(target.file, -1, target.name, 0, scope)
-        if isinstance(target, (FunctionRef, ClassRef, ModuleFile)):
-            return Thing()
+        resolved = self._resolved(expr, written, scope)
+        if resolved is not ABSENT:
+            return resolved
         owner = self.owner_of(expr.base, scope)
         if owner is not None:
             found = self._member(owner, expr.name, scope)

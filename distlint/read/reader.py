@@ -10,24 +10,9 @@ from distlint.model.pin import Include, Pin
 from distlint.model.shell import Carried, ShellFacts
 from distlint.model.source import DecodingError, Source, SourceKind, decode
 from distlint.model.span import whole_line
+from distlint.read.pins.installers import INSTALLERS
 from distlint.read.python import PythonInterests
 
-INSTALLERS = (
-    "install",
-    " add ",
-    "uv run",
-    "uvx",
-    "uv venv",
-    "a create",
-    "env create",
-    "env update",
-    "pip-sync",
-    "--container-image",
-    "docker run",
-    "podman run",
-    "docker://",
-)
-"""One of these stands in every text whose commands install something or start a container."""
 _ENVIRONMENT_WORDS = ("image", "container", "python-version", "python_version", "versionSpec", "docker")
 """What stands in a YAML file that says what jobs run in."""
 _COMMAND_KEYS = ("run:", "script:", "command:", "args:", "commands:", "entrypoint:", "cmd:", "bash:")

@@ -19,9 +19,12 @@ from typing import Any
 from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+from release_spans import combined  # noqa: E402
+
 OUTPUT = ROOT / "distlint" / "knowledge" / "launcher_options.json.gz"
 RECORD = "release.json"
-SWITCHES = {"store_true", "store_false", "store_const", "check_env", "help", "version"}
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ def main() -> int:
     for name, program in PROGRAMS.items():
         folders = sorted(_folders(options.folder, program.package))
         tables = [read_options(program, folder) for _, folder in folders]
-        labels = [[f"{program.package} {version}", str(version)] for version, _ in folders]
+        labels = [(f"{program.package} {version}", str(version)) for version, _ in folders]
         sections.append({"program": name, "package": program.package, **combined(tables, labels)})
         print(f"{name}: {len(folders)} releases, {len(sections[-1]['names'])} options")
     index = {section["program"]: position for position, section in enumerate(sections, 1)}
@@ -82,7 +85,7 @@ def _folders(folder: Path, package: str) -> Iterator[tuple[Version, Path]]:
 
 
 def read_options(program: Program, folder: Path) -> Options:
-    """The options of one release: flag → ``{"words": …}``; the name ``""`` stands for the program itself."""
+    """The options of one release, each with an empty entry; the name ``""`` stands for the program itself."""
     if program.entry and not _has_entry(folder, program.entry):
         return {}
     found: Options = {}
@@ -109,34 +112,8 @@ def _declared(tree: ast.Module) -> Options:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if node.func.attr in ("add_argument", "option"):
                 flags = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
-                found.update({flag: _entry(node) for flag in flags if flag.startswith("-")})
+                found.update({flag: {} for flag in flags if flag.startswith("-")})
     return found
-
-
-def _entry(call: ast.Call) -> dict[str, Any]:
-    given = {keyword.arg: keyword.value for keyword in call.keywords}
-    action = given.get("action") or given.get("is_flag")
-    word = action.value if isinstance(action, ast.Constant) else action.id if isinstance(action, ast.Name) else ""
-    return {"words": 0} if word in SWITCHES or word is True else {}
-
-
-def combined(tables: list[Options], labels: list[list[str]]) -> dict[str, Any]:
-    """All releases in one table, in the form that ``ReleaseTable`` reads."""
-    numbers: dict[str, int] = {}
-    names: dict[str, Any] = {}
-    for name in sorted({name for table in tables for name in table}):
-        spans: list[list[int | None]] = []
-        for index, table in enumerate(tables):
-            if name in table:
-                number = numbers.setdefault(json.dumps(table[name], sort_keys=True), len(numbers))
-                if spans and spans[-1][1] == index and spans[-1][2] == number:
-                    spans[-1][1] = index + 1
-                else:
-                    spans.append([index, index + 1, number])
-        for span in spans:
-            span[1] = None if span[1] == len(tables) else span[1]
-        names[name] = spans[0][2] if spans[0][:2] == [0, None] else spans
-    return {"releases": labels, "entries": [json.loads(entry) for entry in numbers], "names": names}
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from distlint.model.shell import (
 )
 from distlint.model.span import Span
 from distlint.read.pins.command_lines import pins_from_words
+from distlint.read.pins.installers import INSTALLERS
 from distlint.read.pins.reading import INDEX_VARIABLES, Collector, PinReading
 
 if TYPE_CHECKING:
@@ -36,23 +37,6 @@ _MAX_COMMANDS = 4000
 _MAX_CHOICES = 8
 _MAX_ITEMS = 200
 _MAX_DEPTH = 12
-
-_INSTALLERS = (
-    "install",
-    " add ",
-    "uv run",
-    "uvx",
-    "uv venv",
-    "a create",
-    "env create",
-    "env update",
-    "pip-sync",
-    "--container-image",
-    "docker run",
-    "podman run",
-    "docker://",
-)
-
 
 _OTHER_PLACE = frozenset(
     {
@@ -76,7 +60,7 @@ _OTHER_PLACE = frozenset(
 
 def installs_something(text: str) -> bool:
     """Whether a text may hold a command that installs packages."""
-    return any(word in text for word in _INSTALLERS)
+    return any(word in text for word in INSTALLERS)
 
 
 def pins_of_statements(
