@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING
@@ -13,12 +13,15 @@ from distlint.knowledge.distributions import CUDA, TOOLKIT
 from distlint.model.facts import FileFacts
 from distlint.model.pin import Pin
 from distlint.model.record import dataclass
+from distlint.model.source import SourceKind
 from distlint.model.span import Span
 
 if TYPE_CHECKING:
     from packaging.version import Version
 
 _MAX_INCLUDES = 50
+_MAX_INCLUDED = 50
+"""So many files that are known only by being named are read as requirements."""
 _PINS_FOLDERS = frozenset({"requirements", "requirement", "reqs", "constraints", "environments", "envs", "conda"})
 _BUILD_FOLDERS = frozenset(
     {
@@ -156,7 +159,24 @@ def commands_of(facts: FileFacts, files: Mapping[str, FileFacts]) -> PinSource |
     return source if source.pins else None
 
 
-def named_files(facts: FileFacts, paths: Container[str]) -> Iterator[str]:
+def with_included(
+    files: Mapping[str, FileFacts], paths: Container[str], read_more: Callable[..., FileFacts | None]
+) -> dict[str, FileFacts]:
+    """The files, with those that requirements files and commands name but whose own name does not tell what they are.
+
+    ``paths`` are all files of the project; ``read_more`` reads one of them as the kind that it is given.
+    """
+    known = dict(files)
+    pending = [facts for facts in known.values() if facts.includes]
+    while pending and len(known) < len(files) + _MAX_INCLUDED:
+        for path in _named_files(pending.pop(), paths):
+            if path not in known and (facts := read_more(path, SourceKind.REQUIREMENTS)) is not None:
+                known[path] = facts
+                pending.append(facts)
+    return known
+
+
+def _named_files(facts: FileFacts, paths: Container[str]) -> Iterator[str]:
     """The text files of the project that a file of pins, or commands, name as further requirements."""
     for include in facts.includes[:_MAX_INCLUDES]:
         beside = _inside_project(facts.path, include.path)

@@ -63,9 +63,6 @@ class CallSite(NamedTuple):
         return ir.unpack(self.site.call.at, self.file)
 
 
-MAX_INCLUDED = 50
-"""So many files that are known only by being named are read as requirements."""
-
 _CONFIGURATIONS = (SourceKind.JSON, SourceKind.YAML, SourceKind.TOML)
 
 
@@ -180,26 +177,14 @@ class Project:
     def environments(self) -> Environments:
         """What the pins allow, per file."""
         from distlint.link.environments import Environments
+        from distlint.link.pin_sources import with_included
 
         return Environments.build(
-            self._with_included(),
+            with_included(self.facts, self.paths, self._read_more),
             self._pins,
             self._installed,
             lambda: ((launch.script_file, launch.file) for launch in self.launch_index.launches if launch.script_file),
         )
-
-    def _with_included(self) -> dict[str, FileFacts]:
-        """The files, with those that requirements files and commands name but whose own name does not tell what they are."""
-        from distlint.link.pin_sources import named_files
-
-        files = dict(self.facts)
-        pending = [facts for facts in files.values() if facts.includes]
-        while pending and len(files) < len(self.facts) + MAX_INCLUDED:
-            for path in named_files(pending.pop(), self.paths):
-                if path not in files and (facts := self._read_more(path, SourceKind.REQUIREMENTS)) is not None:
-                    files[path] = facts
-                    pending.append(facts)
-        return files
 
     @cached_property
     def launch_index(self) -> LaunchIndex:
