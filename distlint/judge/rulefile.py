@@ -14,7 +14,7 @@ from distlint.judge.tomltext import TomlText
 from distlint.judge.versions import is_specifier
 from distlint.judge.wording import compile_template
 from distlint.model.finding import Safety, Severity
-from distlint.model.rule import CheckSpec, FixSpec, Rule
+from distlint.model.rule import CheckSpec, FixSpec, ProofSpec, Rule
 from distlint.model.value import Confidence
 
 MAX_RULE_LENGTH = 64 * 1024
@@ -46,6 +46,16 @@ FIELDS: dict[str, type] = {
     "help": str,
     "check": dict,
     "fix": dict,
+    "proof": dict,
+}
+PROOF_FIELDS: dict[str, type] = {
+    "symptom": str,
+    "run": list,
+    "script": str,
+    "arguments": list,
+    "shows": str,
+    "without": dict,
+    "unless": str,
 }
 CHECK_FIELDS: dict[str, type | tuple[type, ...]] = {
     "subject": str,
@@ -118,7 +128,7 @@ class _RuleFile:
         for field, words in VOCABULARIES.items():
             self._word("", field, data.get(field), words)
         self._identity()
-        fix = data.get("fix")
+        fix, proof = data.get("fix"), data.get("proof")
         return Rule(
             code=data["code"],
             name=data["name"],
@@ -140,6 +150,7 @@ class _RuleFile:
             check=self._check(data["check"]),
             help=self._template("", "help", data.get("help", "")),
             fix=None if fix is None else self._fix(fix),
+            proof=None if proof is None else self._proof(proof),
             requires=self._strings("", "requires", data.get("requires", [])),
             replaced_by=data.get("replaced-by", ""),
             source=self.source,
@@ -241,3 +252,33 @@ class _RuleFile:
                 if isinstance(declared, str):
                     self._template("fix", key, declared)
         return FixSpec(Safety.parse(fix["safety"]), self._template("fix", "title", fix["title"]), steps)
+
+    def _proof(self, proof: dict[str, Any]) -> ProofSpec:
+        self._fields("proof", proof, PROOF_FIELDS, ("unless",) if "unless" in proof else ("symptom",))
+        others = [key for key in proof if key != "unless"]
+        if "unless" in proof and others:
+            raise self.fail("proof", others[0], f"`{others[0]}` has no place beside `unless`")
+        self._word("proof", "symptom", proof.get("symptom"), frozenset(vocabulary.PROVEN_SYMPTOMS))
+        run = self._strings("proof", "run", proof.get("run", ["torchrun"])) or ("",)
+        self._word("proof", "run", run[0], vocabulary.LAUNCHERS)
+        if ("shows" in proof) != (proof.get("symptom") == "exception"):
+            raise self.fail("proof", "shows", "`shows` belongs to the symptom `exception`, which needs it")
+        self._expression("proof", "shows", proof.get("shows", ""))
+        reasons = proof.get("without", {})
+        if not all(isinstance(reason, str) and reason for reason in reasons.values()):
+            raise self.fail("proof", "without", "`without` has to give a reason for each case")
+        return ProofSpec(
+            symptom=proof.get("symptom", ""),
+            run=run,
+            script=proof.get("script", ""),
+            arguments=self._strings("proof", "arguments", proof.get("arguments", [])),
+            shows=proof.get("shows", ""),
+            without=dict(reasons),
+            unless=" ".join(proof.get("unless", "").split()),
+        )
+
+    def _expression(self, table: str, key: str, text: str) -> None:
+        try:
+            re.compile(text)
+        except re.error as error:
+            raise self.fail(table, key, f"in `{key}`: no regular expression: {error}") from None

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from distlint.model.finding import Safety, Severity
-from distlint.model.rule import CheckSpec, FixSpec, Rule
+from distlint.model.rule import CheckSpec, FixSpec, ProofSpec, Rule
 from distlint.model.value import Confidence
 
-FORMAT = 1
+FORMAT = 2
 """Raised whenever the shape of the index changes; an index of another format is made anew."""
 
 _TEXTS = (
@@ -34,6 +34,9 @@ _TEXTS = (
     "replaced_by",
     "source",
 )
+
+
+_PROOF = ("symptom", "run", "script", "arguments", "shows", "without", "unless")
 
 
 class RuleHead(NamedTuple):
@@ -96,7 +99,7 @@ def _dump(data: Any) -> str:
 
 
 def _record(rule: Rule) -> dict[str, Any]:
-    check, fix = rule.check, rule.fix
+    check, fix, proof = rule.check, rule.fix, rule.proof
     return {
         **{field: getattr(rule, field) for field in _TEXTS},
         "severity": rule.severity.word,
@@ -106,12 +109,13 @@ def _record(rule: Rule) -> dict[str, Any]:
         "requires": rule.requires,
         "check": [check.subject, check.when, check.at, check.related, check.message, check.python, check.parameters],
         "fix": None if fix is None else [fix.safety.word, fix.title, fix.steps],
+        "proof": None if proof is None else {field: getattr(proof, field) for field in _PROOF},
     }
 
 
 def _rule(record: dict[str, Any]) -> Rule:
     subject, when, at, related, message, python, parameters = record["check"]
-    fix = record["fix"]
+    fix, proof = record["fix"], record["proof"]
     return Rule(
         **{field: record[field] for field in _TEXTS},
         severity=Severity.parse(record["severity"]),
@@ -121,4 +125,9 @@ def _rule(record: dict[str, Any]) -> Rule:
         requires=tuple(record["requires"]),
         check=CheckSpec(subject, when, tuple(at), tuple(related), message, python, parameters),
         fix=None if fix is None else FixSpec(Safety.parse(fix[0]), fix[1], fix[2]),
+        proof=None if proof is None else _proof(proof),
     )
+
+
+def _proof(record: dict[str, Any]) -> ProofSpec:
+    return ProofSpec(**{**record, "run": tuple(record["run"]), "arguments": tuple(record["arguments"])})

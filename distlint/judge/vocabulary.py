@@ -88,5 +88,16 @@ FIX_STEPS: dict[str, type | tuple[type, ...]] = {
 }
 """The steps of a ``[fix]`` table and the TOML type of each; ``judge.plans`` turns them into operations."""
 
+PROVEN_SYMPTOMS: dict[str, frozenset[str]] = {
+    "hang": frozenset({"hang"}),
+    "exception": frozenset({"crash", "import-failure", "out-of-memory"}),
+    "diverging-ranks": frozenset({"divergence", "incorrect-functionality"}),
+    "wrong-number": frozenset({"divergence", "incorrect-functionality", "poor-performance", "silent-ignore"}),
+}
+"""What a run can show, and the symptoms of rules that it bears out."""
+
+LAUNCHERS = frozenset({"torchrun", "spawn", "accelerate", "deepspeed"})
+"""How the script of a ``[proof]`` is started; ``spawn``: it starts its processes itself."""
+
 EVERYWHERE = frozenset({"run", "distlint"})
 """What a rule may name as its framework when it belongs to none: such rules apply to every project."""

@@ -37,6 +37,24 @@ class CheckSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class ProofSpec:
+    """The ``[proof]`` table: what a real run of the rule's cases has to show, or (``unless``) why none can on CPUs.
+
+    ``run`` is the launcher and its options, ``script`` the script that it starts (empty: the one at the top of the case),
+    ``arguments`` what that one is given, ``shows`` a regular expression for the output, and ``without`` says of single
+    cases why they are not run.
+    """
+
+    symptom: str = ""
+    run: tuple[str, ...] = ("torchrun",)
+    script: str = ""
+    arguments: tuple[str, ...] = ()
+    shows: str = ""
+    without: Mapping[str, str] = field(default_factory=dict)
+    unless: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """One rule file. Field meanings are in ``docs/rule-files.md``; ``source`` is the path of the file, for error messages."""
 
@@ -60,6 +78,7 @@ class Rule:
     check: CheckSpec
     help: str = ""
     fix: FixSpec | None = None
+    proof: ProofSpec | None = None
     requires: tuple[str, ...] = ()
     """Frameworks that must occur in the project for the rule to be loaded; the rule's own framework when empty."""
     replaced_by: str = ""

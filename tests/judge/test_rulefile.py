@@ -96,3 +96,44 @@ def test_versions_have_to_be_specifiers(wrong: object) -> None:
 def test_a_replaced_rule_is_deprecated() -> None:
     with pytest.raises(RuleFileError, match="deprecated"):
         parse_rule('replaced-by = "XY102"\n' + RULE, "a.toml")
+
+
+def test_a_proof_says_what_a_run_shows() -> None:
+    table = """
+[proof]
+symptom = "exception"
+run = ["accelerate", "--num_machines", "1"]
+shows = "stage 3"
+without = { "bad-large" = "takes an hour" }
+"""
+    proof = parse_rule(RULE + table, "a.toml", built_in=True).proof
+    assert proof is not None
+    assert (proof.symptom, proof.run, proof.shows) == ("exception", ("accelerate", "--num_machines", "1"), "stage 3")
+    assert proof.without == {"bad-large": "takes an hour"}
+
+
+def test_a_proof_may_say_why_there_is_none() -> None:
+    proof = parse_rule(RULE + '[proof]\nunless = "needs two devices"\n', "a.toml", built_in=True).proof
+    assert proof is not None
+    assert (proof.symptom, proof.unless) == ("", "needs two devices")
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ('symptom = "hangs"', "did you mean `hang`"),
+        ('run = ["torchrun"]', "`symptom` is missing"),
+        ('symptom = "hang"\nrun = ["mpirun"]', "`mpirun` is no run"),
+        ('symptom = "hang"\nrun = []', "is no run"),
+        ('symptom = "hang"\nshows = "x"', "belongs to the symptom `exception`"),
+        ('symptom = "exception"', "which needs it"),
+        ('symptom = "exception"\nshows = "("', "no regular expression"),
+        ('symptom = "hang"\nunless = "x"', "has no place beside `unless`"),
+        ('symptom = "hang"\nwithout = { "bad-a" = "" }', "has to give a reason"),
+        ('symptom = "hang"\nscripts = "a.py"', "did you mean `script`"),
+    ],
+)
+def test_wrong_proofs_are_errors(table: str, message: str) -> None:
+    with pytest.raises(RuleFileError) as caught:
+        parse_rule(f"{RULE}[proof]\n{table}\n", "a.toml", built_in=True)
+    assert message in caught.value.message
