@@ -246,7 +246,7 @@ class _Walker:
             if type(pattern) is ir.Name and guard is None:
                 rest = body
                 break
-            tests.append((_case_test(statement.subject, pattern, guard), body))
+            tests.append((case_test(statement.subject, pattern, guard), body))
         touched = Touched()
         self._touched.append(touched)
         states: list[Env] = [state]
@@ -315,7 +315,7 @@ class _Walker:
             state = self._effects(context, state)
             if bound is not None:
                 state = self._target(bound, context, ("enter",), state)
-        if any(_suppresses(context) for context, _ in statement.items):
+        if any(suppresses(context) for context, _ in statement.items):
             return self._try(statement.body, ((None, "", ()),), (), (), state)
         return self.block(statement.body, state)
 
@@ -369,7 +369,7 @@ class _Walker:
         return None if statement.kind == "raise" else state
 
 
-def _case_test(subject: ir.Expr, pattern: ir.Expr | None, guard: ir.Expr | None) -> ir.Expr | None:
+def case_test(subject: ir.Expr, pattern: ir.Expr | None, guard: ir.Expr | None) -> ir.Expr | None:
     """The condition of a case as an expression; ``None`` for a pattern that takes the subject apart."""
     if pattern is None or type(pattern) is ir.Name or guard is not None:
         return None
@@ -386,7 +386,7 @@ def _endless(statement: ir.For | ir.While) -> bool:
     return type(test) is ir.Constant and bool(test.value)
 
 
-def _suppresses(context: ir.Expr) -> bool:
+def suppresses(context: ir.Expr) -> bool:
     """Whether a context manager swallows exceptions, so that its body may be left anywhere."""
     if type(context) is not ir.Call:
         return False

@@ -40,6 +40,8 @@ from distlint.model.value import Value, known, unknown
 if TYPE_CHECKING:
     import networkx as nx
 
+    from distlint.link.call_graph import CallGraph
+    from distlint.link.control_flow import ControlFlow
     from distlint.link.environments import Environments
     from distlint.link.inference import Inference
     from distlint.link.library_mentions import Mentions
@@ -108,6 +110,7 @@ class Project:
         canonical = {name: target for spec in specs for name, target in spec.lazily_exported}
         self.modules = ModuleTable(self.facts, paths, canonical, self.file_facts, text_of)
         self._flows: dict[tuple[str, int], Flow] = {}
+        self._control_flows: dict[tuple[str, int], ControlFlow] = {}
         self._callers: dict[FunctionRef, tuple[Caller, ...]] = {}
         self._attribute_stores: dict[
             ClassRef, dict[str, list[tuple[FunctionRef, ir.Expr | None, tuple[Any, ...]]]]
@@ -233,6 +236,24 @@ class Project:
             body = module.body if function < 0 else module.functions[function].body
             self._flows[key] = flow_of(body, module, nested=function >= 0)
         return self._flows[key]
+
+    def control_flow(self, file: str, function: int) -> ControlFlow:
+        """The control-flow graph of a function's body, or of a module's (-1)."""
+        key = (file, function)
+        if key not in self._control_flows:
+            from distlint.link.control_flow_walk import control_flow_of
+
+            module = self.module(file)
+            body = module.body if function < 0 else module.functions[function].body
+            self._control_flows[key] = control_flow_of(body)
+        return self._control_flows[key]
+
+    @cached_property
+    def call_graph(self) -> CallGraph:
+        """Who calls whom in the project."""
+        from distlint.link.call_graph import CallGraph
+
+        return CallGraph(self)
 
     def attribute_stores(self, owner: ClassRef) -> dict[str, list[tuple[FunctionRef, ir.Expr | None, tuple[Any, ...]]]]:
         """What each attribute of a class's objects is set to.

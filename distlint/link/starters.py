@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from distlint.model import python as ir
 
-STARTERS = {"Process": 0, "Thread": 0, "spawn": -1, "start_processes": -1}
+STARTERS = {
+    "Process": 0,
+    "Thread": 0,
+    "spawn": -1,
+    "start_processes": -1,
+    "notebook_launcher": 0,
+    "debug_launcher": 0,
+}
 """Last name of the starting call, and what is added to a parameter's position: ``spawn`` gives the process its
 index first."""
 
@@ -20,7 +27,7 @@ def started_call(call: ir.Call, name: str) -> ir.Call | None:
         target = given.get("target") or (call.args[1] if len(call.args) > 1 else None)
         arguments = given.get("args")
     else:
-        target = given.get("fn") or first
+        target = given.get("fn") or given.get("function") or first
         arguments = given.get("args") or (call.args[1] if len(call.args) > 1 else None)
     if target is None or isinstance(target, ir.Starred):
         return None

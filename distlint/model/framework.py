@@ -148,6 +148,20 @@ class StarterSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class CallbackSpec:
+    """A library function that calls a function which it is given, before it returns.
+
+    ``parameter`` and ``position`` say where it is given; ``shift`` is added to the position of the called function's
+    parameter to find its argument in the library's call (``checkpoint(f, x)``: 1).
+    """
+
+    callee: str
+    parameter: str
+    position: int
+    shift: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class FrameworkSpec:
     """What the early steps need to know of a framework: how it is recognised, imported, launched and installed."""
 
@@ -179,3 +193,6 @@ class FrameworkSpec:
     ``local-rank``, ``main`` (whether the rank is 0), ``local-main``, ``world`` (processes in all, more than one),
     ``devices`` (of a node) and ``initialized`` (true in a job)."""
     starters: tuple[StarterSpec, ...] = ()
+    callbacks: tuple[CallbackSpec, ...] = ()
+    called_methods: tuple[tuple[str, str], ...] = ()
+    """(library class, method) for objects whose call runs a method of theirs (``module(x)`` runs ``forward``)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from distlint.frameworks.torch.launchers import LAUNCHERS
-from distlint.model.framework import FrameworkSpec, StarterSpec
+from distlint.model.framework import CallbackSpec, FrameworkSpec, StarterSpec
 
 SPEC = FrameworkSpec(
     name="torch",
@@ -69,6 +69,8 @@ SPEC = FrameworkSpec(
             for name in ("torch.multiprocessing.Process", "multiprocessing.Process")
         ),
     ),
+    callbacks=(CallbackSpec("torch.utils.checkpoint.checkpoint", "function", 0, shift=1),),
+    called_methods=(("torch.nn.Module", "forward"), ("torch.autograd.Function", "forward")),
     rank_sources=(
         ("torch.distributed.get_rank", "rank"),
         ("torch.distributed.get_node_local_rank", "local-rank"),
