@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test check format docs bench oracle clean
+.PHONY: help demo test check format docs bench oracle prove clean
 
 help:
 	@echo "make demo               look at distlint at work on fixtures/showcase"
@@ -14,6 +14,7 @@ help:
 	@echo "make docs               write the generated pages anew"
 	@echo "make bench CORPUS=dir   measure CPU time and memory beside ruff"
 	@echo "make oracle             compare verdicts with those of real DeepSpeed and Megatron-LM releases"
+	@echo "make prove              run the cases of rules for real; RULES=PT501,PT7 for some, CHANGED=1 for what is not in the record"
 	@echo "make clean              remove what the other targets made"
 
 $(READY): pyproject.toml
@@ -76,5 +77,23 @@ oracle: $(READY) $(RELEASES:%=$(ORACLE)/deepspeed-%)
 	$(BIN)/python tools/oracle/megatron_source.py --home $(ORACLE) $(if $(MEGATRON),--checkouts $(MEGATRON)) $(MEGATRON_RELEASES)
 	$(BIN)/python tools/oracle/megatron_oracle.py --home $(ORACLE) --releases $(MEGATRON_RELEASES) --cases $(MEGATRON_CASES) --seed $(SEED)
 
+# Two processes on the CPU for each case; PROVE_PYTHON=python names an environment that has torch and the frameworks already.
+PROVE := .prove
+RULES ?=
+CHANGED ?=
+PROVE_PYTHON ?=
+PROVE_PATH ?=
+
+$(PROVE)/.ready: tools/prove/requirements.txt
+	$(PYTHON) -m venv $(PROVE)/venv
+	$(PROVE)/venv/bin/python -m pip install --quiet 'setuptools<82' wheel
+	$(PROVE)/venv/bin/python -m pip install --quiet --requirement $< --requirement tools/oracle/requirements.txt
+	DS_BUILD_OPS=0 $(PROVE)/venv/bin/python -m pip install --quiet --no-deps --no-build-isolation deepspeed==0.19.8
+	touch $@
+
+prove: $(READY) $(if $(PROVE_PYTHON),,$(PROVE)/.ready)
+	$(BIN)/python tools/prove/prove.py --python $(or $(PROVE_PYTHON),$(PROVE)/venv/bin/python) \
+		--path "$(PROVE_PATH)" --rules "$(RULES)" $(if $(CHANGED),--changed)
+
 clean:
-	rm -rf $(ORACLE) $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .distlint_cache
+	rm -rf $(ORACLE) $(PROVE) $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .distlint_cache

@@ -1,0 +1,120 @@
+"""Proof by running: what counts as which symptom, and that the record is about the rules and cases as they are."""
+
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from distlint.model.rule import ProofSpec
+
+PROVE = Path(__file__).parents[2] / "tools" / "prove"
+TRACEBACK = """[rank{rank}]: Traceback (most recent call last):
+[rank{rank}]:   File "train.py", line {line}, in main
+[rank{rank}]: {error}
+"""
+TIMEOUT = "RuntimeError: [/gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 8000ms for recv operation"
+CLOSED = "RuntimeError: [/gloo/transport/tcp/pair.cc:547] Connection closed by peer [127.0.0.1]:1234"
+LAUNCHER = """Traceback (most recent call last):
+  File "run.py", line 3
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+"""
+
+
+def load(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(PROVE))
+    __import__(name)
+    return sys.modules[name]
+
+
+@pytest.fixture
+def verdicts(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    return load("verdicts", monkeypatch)
+
+
+@pytest.fixture
+def records(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    return load("records", monkeypatch)
+
+
+def raised(rank: int, error: str, line: int = 7) -> str:
+    return TRACEBACK.format(rank=rank, error=error, line=line)
+
+
+def outcome(verdicts: ModuleType, code: int | None, output: str = "", *results: tuple[int, str, str]) -> Any:
+    return verdicts.Outcome(code, output, tuple(verdicts.Result(*one) for one in results))
+
+
+@pytest.mark.parametrize(
+    ("code", "output", "hangs"),
+    [
+        (None, "", True),
+        (1, raised(0, TIMEOUT) + LAUNCHER, True),
+        (1, raised(0, CLOSED) + LAUNCHER, True),
+        (1, raised(0, TIMEOUT) + raised(1, CLOSED), True),
+        (1, raised(0, CLOSED) + raised(1, "ValueError: no such key"), False),
+        (1, LAUNCHER, False),
+        (0, raised(0, TIMEOUT), False),
+        (0, "", False),
+    ],
+)
+def test_a_rank_that_waits_in_vain_hangs_and_one_that_fails_does_not(
+    verdicts: ModuleType, code: int | None, output: str, hangs: bool
+) -> None:
+    assert verdicts.hangs(outcome(verdicts, code, output)) is hangs
+
+
+def test_a_hang_is_told_by_the_place_where_a_rank_waits(verdicts: ModuleType) -> None:
+    seen = verdicts.judge(
+        ProofSpec(symptom="hang"),
+        {"bad-a": outcome(verdicts, 1, raised(0, TIMEOUT, 12)), "good-a": outcome(verdicts, 0)},
+    )
+    assert (seen["bad-a"].fits, seen["bad-a"].seen) == (True, "waits for ever at train.py:12")
+    assert seen["good-a"].fits
+
+
+def test_an_exception_is_the_one_that_the_rule_names(verdicts: ModuleType) -> None:
+    proof = ProofSpec(symptom="exception", shows="no .* key")
+    seen = verdicts.judge(
+        proof,
+        {
+            "bad-a": outcome(verdicts, 1, raised(1, "ValueError: no such key")),
+            "bad-b": outcome(verdicts, 1, raised(1, "TypeError: something else")),
+            "bad-c": outcome(verdicts, 0, "no such key"),
+            "good-a": outcome(verdicts, 0, "there is no such key"),
+            "good-b": outcome(verdicts, 1, ""),
+            "good-c": outcome(verdicts, 0, ""),
+        },
+    )
+    assert [name for name, verdict in seen.items() if verdict.fits] == ["bad-a", "good-c"]
+    assert seen["bad-a"].seen == "ValueError: no such key"
+
+
+def test_ranks_diverge_where_they_print_different_values(verdicts: ModuleType) -> None:
+    seen = verdicts.judge(
+        ProofSpec(symptom="diverging-ranks"),
+        {
+            "bad-a": outcome(verdicts, 0, "", (0, "w", "1.0"), (1, "w", "2.0")),
+            "bad-b": outcome(verdicts, 0, "", (0, "w", "1.0"), (1, "w", "1.00000001")),
+            "bad-c": outcome(verdicts, 0, "", (-1, "w", "1.0"), (-1, "w", "2.0")),
+            "good-a": outcome(verdicts, 0, "", (0, "w", "1"), (0, "w", "2"), (1, "w", "1"), (1, "w", "2")),
+            "good-b": outcome(verdicts, 0, ""),
+        },
+    )
+    assert [name for name, verdict in seen.items() if verdict.fits] == ["bad-a", "bad-c", "good-a"]
+    assert seen["bad-a"].seen == "w: 1 / 2 on the ranks"
+
+
+def test_a_number_is_wrong_where_it_differs_from_that_of_every_good_case(verdicts: ModuleType) -> None:
+    seen = verdicts.judge(
+        ProofSpec(symptom="wrong-number"),
+        {
+            "bad-a": outcome(verdicts, 0, "", (0, "loss", "1.5"), (1, "loss", "2.0")),
+            "bad-b": outcome(verdicts, 0, "", (0, "loss", "2.0")),
+            "bad-c": outcome(verdicts, 0, "", (0, "other", "7")),
+            "good-a": outcome(verdicts, 0, "", (0, "loss", "2.0")),
+            "good-b": outcome(verdicts, 0, "", (0, "accuracy", "1.5")),
+        },
+    )
+    assert [name for name, verdict in seen.items() if verdict.fits] == ["bad-a", "good-a", "good-b"]
