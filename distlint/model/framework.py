@@ -162,6 +162,44 @@ class CallbackSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class CollectiveSpec:
+    """An operation that the processes of a group make together, or that one process makes with another.
+
+    ``name`` is the canonical name of what is called: a function, ``pkg.Class().method``, or an object that a call made and
+    that is called itself: ``pkg.Class()()``. ``kind`` says what meets what: calls of one kind meet each other, whatever
+    they are called. Parameters are (name, position) pairs, the position ``None`` where they are given by name only, and
+    ``("", None)`` where there is none.
+    """
+
+    name: str
+    kind: str
+    group: tuple[str, int | None] = ("", None)
+    tensor: tuple[str, int | None] = ("", None)
+    """What is sent, or what is filled where nothing is."""
+    output: tuple[str, int | None] = ("", None)
+    """What is filled beside it: a tensor or a list of one per rank."""
+    root: tuple[str, int | None] = ("", None)
+    """The rank that all others send to or get from; it is counted in the whole job."""
+    group_root: tuple[str, int | None] = ("", None)
+    """The same, counted in the group."""
+    peer: tuple[str, int | None] = ("", None)
+    """The other side of a call that two processes make; counted in the whole job."""
+    tag: tuple[str, int | None] = ("", None)
+    async_flag: tuple[str, int | None] = ("", None)
+    role: str = "collective"
+    """``collective``, ``send``, ``receive``, ``batch`` (several of these), ``first`` (a context manager that the main process
+    passes first, while the others wait for it) or ``local-first`` (the same on each node)."""
+    waits: bool = True
+    """Whether the call returns only when the operation is done (or queued, on a device); ``isend`` never waits."""
+    lone_argument: tuple[str, object] = ("", None)
+    """An argument, and what it must not be: with this value the call is no collective (``broadcast_buffers=False``)."""
+    buffers: bool = False
+    """Whether it is collective only if the module that its object wraps holds buffers."""
+    configured: str = ""
+    """What the configuration behind its object must be for the call to be collective, as rules name it: a label."""
+
+
+@dataclass(frozen=True, slots=True)
 class FrameworkSpec:
     """What the early steps need to know of a framework: how it is recognised, imported, launched and installed."""
 
@@ -196,3 +234,13 @@ class FrameworkSpec:
     callbacks: tuple[CallbackSpec, ...] = ()
     called_methods: tuple[tuple[str, str], ...] = ()
     """(library class, method) for objects whose call runs a method of theirs (``module(x)`` runs ``forward``)."""
+=======
+    collectives: tuple[CollectiveSpec, ...] = ()
+    """The operations that processes make together."""
+    losses: tuple[str, ...] = ()
+    """Makers of objects whose results carry gradients that all processes add up: a backward pass of what comes out of
+    them is collective (``pkg.Class``)."""
+    uneven: tuple[str, ...] = ()
+    """Context managers inside which processes may make different numbers of steps."""
+    main_only: tuple[str, ...] = ()
+    """Decorators whose function runs on the main process only."""

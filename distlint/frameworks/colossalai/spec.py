@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from distlint.frameworks.colossalai.collectives import COLLECTIVES, MAIN_ONLY
 from distlint.frameworks.colossalai.launchers import LAUNCHERS
 from distlint.frameworks.colossalai.plugins import EXPORTS
 from distlint.model.framework import FrameworkSpec
@@ -16,4 +17,6 @@ SPEC = FrameworkSpec(
     words=("booster", "plugin"),
     launchers=LAUNCHERS,
     lazily_exported=EXPORTS,
+    collectives=COLLECTIVES,
+    main_only=MAIN_ONLY,
 )

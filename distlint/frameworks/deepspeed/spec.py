@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from distlint.frameworks.deepspeed.collectives import COLLECTIVES
 from distlint.frameworks.deepspeed.launchers import LAUNCHERS
 from distlint.model.framework import FrameworkSpec, ParserSpec, StarterSpec
 
@@ -62,4 +63,5 @@ SPEC = FrameworkSpec(
         ("deepspeed.comm.is_initialized", "initialized"),
         ("deepspeed.comm.is_available", "initialized"),
     ),
+    collectives=COLLECTIVES,
 )

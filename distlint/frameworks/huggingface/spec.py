@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from distlint.frameworks.huggingface.collectives import COLLECTIVES, MAIN_ONLY, UNEVEN
 from distlint.frameworks.huggingface.launchers import LAUNCHERS
 from distlint.model.framework import FrameworkSpec, ParserSpec, StarterSpec
 
@@ -96,4 +97,7 @@ SPEC = FrameworkSpec(
         ("transformers.TrainingArguments().local_rank", "local-rank"),
         ("transformers.TrainingArguments().process_index", "rank"),
     ),
+    collectives=COLLECTIVES,
+    uneven=UNEVEN,
+    main_only=MAIN_ONLY,
 )

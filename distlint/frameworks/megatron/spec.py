@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from distlint.frameworks.megatron.collectives import COLLECTIVES
 from distlint.frameworks.megatron.launchers import LAUNCHERS
 from distlint.model.framework import FrameworkSpec
 
@@ -51,4 +52,5 @@ SPEC = FrameworkSpec(
             "megatron.core.transformer.MLATransformerConfig",
         ),
     ),
+    collectives=COLLECTIVES,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from distlint.frameworks.torch.collectives import COLLECTIVES, LOSSES, MAIN_ONLY, UNEVEN
 from distlint.frameworks.torch.launchers import LAUNCHERS
 from distlint.model.framework import CallbackSpec, FrameworkSpec, StarterSpec
 
@@ -86,4 +87,8 @@ SPEC = FrameworkSpec(
         ("$GROUP_RANK", "node"),
         ("$GROUP_WORLD_SIZE", "nodes"),
     ),
+    collectives=COLLECTIVES,
+    losses=LOSSES,
+    uneven=UNEVEN,
+    main_only=MAIN_ONLY,
 )
