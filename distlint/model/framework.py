@@ -234,7 +234,6 @@ class FrameworkSpec:
     callbacks: tuple[CallbackSpec, ...] = ()
     called_methods: tuple[tuple[str, str], ...] = ()
     """(library class, method) for objects whose call runs a method of theirs (``module(x)`` runs ``forward``)."""
-=======
     collectives: tuple[CollectiveSpec, ...] = ()
     """The operations that processes make together."""
     losses: tuple[str, ...] = ()
