@@ -1,0 +1,260 @@
+"""Data loaders and how they are gone through: their samplers and data, and the loops over them.
+
+What counts as a loader is told by the rule (``loaders``: dotted names of classes; ``signature``: their positional
+parameters), so no names of frameworks stand here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from distlint.checks.execution import body_of
+from distlint.link.abstract import Abstract, Instance, options_of
+from distlint.link.arguments import find_argument
+from distlint.link.modules import FunctionRef
+from distlint.link.project import Project
+from distlint.link.walking import below, blocks_of, expressions_of, statements
+from distlint.model import python as ir
+from distlint.model.document import Leaf
+from distlint.model.span import Span
+
+_PASSING = frozenset(
+    {"enumerate", "tqdm", "iter", "zip", "cycle", "trange", "track", "islice", "list", "tuple", "progress_bar"}
+)
+"""Calls that hand on the items of what they are given."""
+_EVALUATING = re.compile(r"(?:^|_)(?:eval|valid|val|test|dev|infer|predict|score)", re.IGNORECASE)
+_TRAINING = re.compile(r"train|fit", re.IGNORECASE)
+MAX_CALLERS = 12
+MAX_DEPTH = 4
+
+
+Loop = ir.For | ir.While | ir.Comprehension
+
+
+class Pass(NamedTuple):
+    """A place where something is gone through from its start: a ``for``, a comprehension, ``iter(...)``.
+
+    ``iterable`` is the expression, ``at`` the loop or call as a whole, ``body`` what a ``for`` does with each item.
+    """
+
+    file: str
+    function: int
+    iterable: ir.Expr
+    at: ir.Position
+    body: tuple[ir.Stmt, ...] = ()
+
+
+class Around(NamedTuple):
+    """A loop that contains a place, lexically or through calls."""
+
+    file: str
+    function: int
+    loop: Loop
+
+
+def passes(project: Project, files: Collection[str]) -> Iterator[Pass]:
+    """Every place in some files where an iterable is gone through that may be a loader."""
+    for file in sorted(files):
+        if file not in project.facts or project.facts[file].module is None:
+            continue
+        for function in range(-1, len(project.module(file).functions)):
+            for statement in statements(body_of(project, file, function)):
+                if type(statement) is ir.For:
+                    yield Pass(file, function, statement.iterable, statement.at, statement.body)
+                for expr in expressions_of(statement):
+                    yield from _inside(file, function, expr, type(statement) is ir.For)
+
+
+def _inside(file: str, function: int, expr: ir.Expr, in_for: bool) -> Iterator[Pass]:
+    for part in below(expr):
+        if type(part) is ir.Comprehension:
+            for _, iterable, _ in part.generators:
+                yield Pass(file, function, iterable, part.at)
+        elif type(part) is ir.Call and type(part.func) is ir.Name and part.func.id in ("iter", "list") and part.args:
+            if not in_for:
+                yield Pass(file, function, part.args[0], part.at)
+
+
+def loader_classes(project: Project, names: Collection[str]) -> frozenset[str]:
+    """How loaders are called as objects (``pkg.Class()``)."""
+    return frozenset(f"{name}()" for name in names)
+
+
+def loaders_in(project: Project, iterable: ir.Expr, file: str, function: int, names: frozenset[str]) -> list[Instance]:
+    """The loaders that an iterable can be, through ``enumerate`` and the like."""
+    evaluator = project.evaluator(None)
+    found = []
+    for part in handed_on(iterable):
+        answer: Abstract = evaluator.ask(part, file, function)
+        found += [
+            option
+            for option in options_of(answer)
+            if isinstance(option, Instance) and not option.part and evaluator.instance_name(option) in names
+        ]
+    return found
+
+
+def handed_on(expr: ir.Expr) -> Iterator[ir.Expr]:
+    """The expressions whose items an iterable hands on."""
+    if type(expr) is ir.Call:
+        name = expr.func.name if type(expr.func) is ir.Attribute else expr.func.id if type(expr.func) is ir.Name else ""
+        if name in _PASSING or (expr.args and name in ("Progress", "progress", "progressbar")):
+            for argument in expr.args:
+                yield from handed_on(argument)
+            return
+        if name == "range" or name in ("items", "values", "keys", "parameters", "named_parameters"):
+            return
+    if not isinstance(expr, ir.Constant):
+        yield expr
+
+
+def argument_of(
+    project: Project, loader: Instance, name: str, signature: Sequence[str]
+) -> tuple[ir.Expr | None, tuple[Abstract, ...], bool]:
+    """An argument of a loader: how it is written, what it can be, and whether that is all that is known to be given."""
+    position = signature.index(name) if name in signature else None
+    given, certain = find_argument(loader.call, name, position)
+    if given is None:
+        found = project.evaluator(None).argument(loader.call, name, position, loader.frame, loader.state)
+        return None, () if found is None else options_of(found), certain or found is None
+    evaluator = project.evaluator(None)
+    return given, options_of(evaluator.evaluate(given, loader.frame, loader.state)), True
+
+
+def is_none(value: Abstract) -> bool:
+    """Whether a value is certainly ``None``."""
+    return isinstance(value, Leaf) and value.value.is_known and value.value.only is None
+
+
+def lexical_loop(body: tuple[ir.Stmt, ...], at: ir.Position) -> Loop | None:
+    """The innermost loop around a place of a body, not the loop that stands at the place itself."""
+    found: Loop | None = None
+    while True:
+        holder = next((one for one in body if one.at != at and ir.encloses(one.at, at)), None)
+        if holder is None:
+            return found
+        if (type(holder) is ir.For and not ir.encloses(holder.iterable.at, at)) or type(holder) is ir.While:
+            found = holder
+        inner = next((b for b in blocks_of(holder) if any(one.at == at or ir.encloses(one.at, at) for one in b)), None)
+        if inner is None:
+            return _comprehension_around(holder, at) or found
+        body = inner
+
+
+def _comprehension_around(statement: ir.Stmt, at: ir.Position) -> ir.Comprehension | None:
+    """The outermost comprehension of a statement that has a place among what it evaluates for each item."""
+    for expr in expressions_of(statement):
+        if ir.encloses(expr.at, at):
+            for part in below(expr):
+                if type(part) is ir.Comprehension and part.at != at and ir.encloses(part.element.at, at):
+                    return part
+    return None
+
+
+def loop_head(around: Around) -> Span:
+    """What a loop goes over, or its test."""
+    loop = around.loop
+    if type(loop) is ir.While:
+        expr = loop.test
+    else:
+        expr = loop.iterable if type(loop) is ir.For else loop.generators[0][1]  # type: ignore[union-attr]
+    return ir.unpack(expr.at, around.file)
+
+
+def loops_around(project: Project, file: str, function: int, at: ir.Position, depth: int = 0) -> Iterator[Around]:
+    """The loops in which a place lies: the innermost of its own function, else those around the calls of the function."""
+    own = lexical_loop(body_of(project, file, function), at)
+    if own is not None:
+        yield Around(file, function, own)
+        return
+    if function < 0 or depth >= MAX_DEPTH:
+        return
+    for caller in project.callers(FunctionRef(file, function))[:MAX_CALLERS]:
+        if caller.site.function != function or caller.file != file:
+            yield from loops_around(project, caller.file, caller.site.function, caller.site.call.at, depth + 1)
+
+
+def starts_once(project: Project, file: str, function: int, at: ir.Position, depth: int = 0) -> bool:
+    """Whether a place is known to be in no loop, up to the top level of a module."""
+    if lexical_loop(body_of(project, file, function), at) is not None:
+        return False
+    if function < 0:
+        return True
+    callers = project.callers(FunctionRef(file, function))
+    if not callers or depth >= MAX_DEPTH or len(callers) > MAX_CALLERS:
+        return False
+    return all(starts_once(project, one.file, one.site.function, one.site.call.at, depth + 1) for one in callers)
+
+
+def trains(project: Project, file: str, body: tuple[ir.Stmt, ...], depth: int = 0) -> bool:
+    """Whether statements make a backward pass, themselves or through functions of the project."""
+    for statement in statements(body):
+        for expr in expressions_of(statement):
+            for part in below(expr):
+                if type(part) is not ir.Call:
+                    continue
+                func = part.func
+                if type(func) is ir.Attribute and func.name in ("backward", "train_batch"):
+                    return True
+                if depth < 3 and _leads_to_training(project, file, func, depth):
+                    return True
+    return False
+
+
+def _leads_to_training(project: Project, file: str, func: ir.Expr, depth: int) -> bool:
+    target = project.modules.resolve(func, file)
+    if isinstance(target, FunctionRef):
+        return trains(project, target.file, project.function(target).body, depth + 1)
+    if type(func) is ir.Attribute and type(func.base) is ir.Name and func.base.id in ("self", "cls"):
+        return any(
+            one.name == func.name and one.owner >= 0 and trains(project, file, one.body, depth + 1)
+            for one in project.module(file).functions
+        )
+    return False
+
+
+def evaluates(project: Project, place: Pass) -> bool:
+    """Whether a pass looks like an evaluation, in which the order of the items does not matter."""
+    if trains(project, place.file, place.body):
+        return False
+    words = [word for part in handed_on(place.iterable) for word in _words(part)]
+    function = place.function
+    body = body_of(project, place.file, function)
+    if _without_gradients(body, place.at) or any(_EVALUATING.search(word) for word in words):
+        return True
+    while function >= 0:
+        definition = project.module(place.file).functions[function]
+        if _EVALUATING.search(definition.name) and not _TRAINING.search(definition.name):
+            return True
+        if any(_is_no_grad(one) for one in definition.decorators):
+            return True
+        function = definition.parent
+    return False
+
+
+def _words(expr: ir.Expr) -> Iterator[str]:
+    """The names in an access path: ``self.val_loader`` has ``self`` and ``val_loader``."""
+    while type(expr) is ir.Attribute or type(expr) is ir.Subscript:
+        if type(expr) is ir.Attribute:
+            yield expr.name
+        expr = expr.base
+    if type(expr) is ir.Name:
+        yield expr.id
+
+
+def _without_gradients(body: tuple[ir.Stmt, ...], at: ir.Position) -> bool:
+    while True:
+        holder = next((one for one in body if one.at != at and ir.encloses(one.at, at)), None)
+        if holder is None:
+            return False
+        if type(holder) is ir.With and any(_is_no_grad(context) for context, _ in holder.items):
+            return True
+        body = next((b for b in blocks_of(holder) if any(ir.encloses(one.at, at) for one in b)), ())
+
+
+def _is_no_grad(expr: ir.Expr) -> bool:
+    func = expr.func if type(expr) is ir.Call else expr
+    name = func.name if type(func) is ir.Attribute else func.id if type(func) is ir.Name else ""
+    return name in ("no_grad", "inference_mode")

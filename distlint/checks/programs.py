@@ -1,0 +1,55 @@
+"""Which files make up a program: those that a file imports, those that import it, and what these import."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from distlint.model.record import dataclass
+
+if TYPE_CHECKING:
+    from distlint.link.project import Project
+
+MAX_FILES = 400
+"""A file that more files than this depend on is a library: its family is then cut."""
+
+
+@dataclass(slots=True)
+class Programs:
+    """The families of the files of a project; one per project, see ``of_project``."""
+
+    importers: dict[str, list[str]]
+    families: dict[str, frozenset[str]]
+
+    @classmethod
+    def of_project(cls, project: Project) -> Programs:
+        """The families that all checks of a project share."""
+        if cls not in project.kept:
+            importers: dict[str, list[str]] = {}
+            for file in project.python_files:
+                for imported in project.imports(file):
+                    importers.setdefault(imported, []).append(file)
+            project.kept[cls] = cls(importers, {})
+        found: Programs = project.kept[cls]
+        return found
+
+    def family(self, project: Project, file: str) -> frozenset[str]:
+        """The files whose code may run in one process with that of ``file``."""
+        if file not in self.families:
+            above = [file]
+            seen = {file}
+            for current in above:
+                for importer in self.importers.get(current, ()):
+                    if importer not in seen and len(seen) < MAX_FILES:
+                        seen.add(importer)
+                        above.append(importer)
+            found: set[str] = set()
+            for current in above:
+                if current not in found:
+                    found |= project.closure(current)
+            self.families[file] = frozenset(found)
+        return self.families[file]
+
+
+def family(project: Project, file: str) -> frozenset[str]:
+    """The files whose code may run in one process with that of ``file``: what it imports, and the programs that use it."""
+    return Programs.of_project(project).family(project, file)

@@ -1,0 +1,243 @@
+"""Samplers that shuffle in the same order in every epoch, because nobody tells them the epoch (or not in time).
+
+Parameters: ``loaders`` and ``samplers`` (the classes), ``signature`` (the positional parameters of a loader),
+``setter`` (the method that tells a sampler its epoch).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from distlint.checks.loaders import (
+    Around,
+    Loop,
+    Pass,
+    argument_of,
+    evaluates,
+    is_none,
+    loader_classes,
+    loaders_in,
+    loop_head,
+    loops_around,
+    passes,
+    starts_once,
+)
+from distlint.checks.programs import family
+from distlint.checks.registry import CheckContext, check
+from distlint.link.abstract import Instance, options_of
+from distlint.link.arguments import find_argument
+from distlint.link.modules import External
+from distlint.link.project import CallSite, Project
+from distlint.model import python as ir
+from distlint.model.finding import Finding, Related
+
+_EPOCH_STORED = re.compile(r"sampler\w*\.epoch\s*=[^=]")
+
+_Identity = tuple[str, int]
+
+
+class Sampler(NamedTuple):
+    """A sampler that shuffles, a loader that draws from it, and a loop over that loader inside another loop."""
+
+    made: CallSite
+    loader: Instance
+    place: Pass
+    outer: Around
+
+
+class Setting(NamedTuple):
+    """A call that sets the epoch, and how it concerns a sampler: ``own``, ``other`` or ``maybe``."""
+
+    site: CallSite
+    relation: str
+    receiver: Instance | None
+
+
+@check("sampler-epochs")
+def sampler_epochs(context: CheckContext) -> Iterator[Finding]:
+    """A finding for each sampler whose loader is gone through again and again in one order."""
+    project: Project = context.project
+    made = dict(_made(context))
+    for sampler in _used(context, made):
+        if not _EPOCH_STORED.search(project.text_of(sampler.made.file)):
+            yield from _judged(context, sampler)
+
+
+def _made(context: CheckContext) -> Iterator[tuple[_Identity, CallSite]]:
+    """The shuffling samplers that loaders are given, by the places where they are made."""
+    project: Project = context.project
+    for found in project.calls_to(set(context.parameters["loaders"])):
+        given, _ = find_argument(found.site.call, "sampler", list(context.parameters["signature"]).index("sampler"))
+        if given is None:
+            continue
+        for one in options_of(project.evaluator(None).ask(given, found.file, found.site.function)):
+            if isinstance(one, Instance) and not one.part and _is_class(context, one):
+                site = CallSite(one.frame.file, ir.Site(one.call, one.frame.function))
+                if _shuffles(project, site):
+                    yield (one.frame.file, one.call.at), site
+
+
+def _shuffles(project: Project, site: CallSite) -> bool:
+    """Whether a sampler certainly shuffles, with a seed that is the same whenever it is made."""
+    seed, _ = find_argument(site.site.call, "seed", 4)
+    if seed is not None and not project.evaluator(None).value(seed, site.file, site.site.function).is_known:
+        if type(seed) is not ir.Attribute:  # an option such as `args.seed` does not change with the epoch
+            return False
+    given, certain = find_argument(site.site.call, "shuffle", 3)
+    if given is None:
+        return certain
+    return project.evaluator(None).value(given, site.file, site.site.function).only is True
+
+
+def _used(context: CheckContext, made: dict[_Identity, CallSite]) -> list[Sampler]:
+    """The samplers with a repeated pass over their loader; one entry each, training passes first."""
+    if not made:
+        return []
+    project: Project = context.project
+    names = loader_classes(project, context.parameters["loaders"])
+    files = frozenset().union(*(family(project, file) for file, _ in made))
+    found: dict[_Identity, Sampler] = {}
+    for place in passes(project, files):
+        loaders = loaders_in(project, place.iterable, place.file, place.function, names)
+        if not loaders or evaluates(project, place):
+            continue
+        outer = next(iter(loops_around(project, place.file, place.function, place.at)), None)
+        if outer is None:
+            continue
+        for loader in loaders:
+            sampler = _sampler_of(context, loader)
+            key = (sampler.frame.file, sampler.call.at) if sampler is not None else ("", 0)
+            if key in made:
+                found.setdefault(key, Sampler(made[key], loader, place, outer))
+    return [found[key] for key in sorted(found)]
+
+
+def _sampler_of(context: CheckContext, loader: Instance) -> Instance | None:
+    """The only sampler object of a loader; ``None`` where it may be another."""
+    _, options, _ = argument_of(context.project, loader, "sampler", context.parameters["signature"])
+    samplers = [one for one in options if isinstance(one, Instance) and _is_class(context, one)]
+    rest = [one for one in options if not (isinstance(one, Instance) or is_none(one))]
+    return samplers[0] if len(samplers) == 1 and not rest else None
+
+
+def _is_class(context: CheckContext, one: Instance) -> bool:
+    return isinstance(one.callee, External) and one.callee.name in context.parameters["samplers"]
+
+
+def _judged(context: CheckContext, sampler: Sampler) -> Iterator[Finding]:
+    project: Project = context.project
+    settings = list(_settings(context, sampler))
+    if any(setting.relation == "maybe" for setting in settings):
+        return
+    own = [setting.site for setting in settings if setting.relation == "own"]
+    made = sampler.made.span
+    drawn = Related(ir.unpack(sampler.place.iterable.at, sampler.place.file), "its loader is gone through here")
+    counted = Related(loop_head(sampler.outer), "again in each round of this loop")
+    if not own:
+        wrong = [
+            Related(one.site.span, "this sets the epoch of another object")
+            for one in settings
+            if one.relation == "other" and one.site.file == sampler.outer.file
+        ]
+        yield context.finding(
+            "`set_epoch` is never called for this sampler, so every epoch has the order of the first",
+            made,
+            related=[drawn, counted, *wrong[:2]],
+        )
+        return
+    reasons = [_fault_of(project, site, sampler) for site in own]
+    if all(reasons):
+        yield context.finding(
+            reasons[0],
+            own[0].span,
+            related=[Related(made, "the sampler is made here"), drawn, counted],
+        )
+
+
+def _settings(context: CheckContext, sampler: Sampler) -> Iterator[Setting]:
+    project: Project = context.project
+    files = family(project, sampler.made.file)
+    evaluator = project.evaluator(None)
+    wanted = (sampler.made.file, sampler.made.site.call.at)
+    for site in project.sites(context.parameters["setter"]):
+        func = site.site.call.func
+        if site.file not in files or type(func) is not ir.Attribute:
+            continue
+        options = options_of(evaluator.ask(func.base, site.file, site.site.function))
+        relations = {_relation(context, option, wanted) for option in options if not is_none(option)}
+        receiver = next((one for one in options if isinstance(one, Instance)), None)
+        for word in ("own", "maybe", "other"):
+            if word in relations:
+                yield Setting(site, word, receiver)
+                break
+
+
+def _relation(context: CheckContext, option: object, wanted: _Identity) -> str:
+    """Whether an object is the wanted sampler, also as the attribute of its loader."""
+    if not isinstance(option, Instance):
+        return "maybe"
+    evaluator = context.project.evaluator(None)
+    place = (option.frame.file, option.call.at)
+    name = evaluator.instance_name(Instance(option.callee, option.call, option.frame, option.state))
+    is_loader = name.removesuffix("()") in context.parameters["loaders"]
+    if option.part in ((".sampler",), (".batch_sampler", ".sampler")) and is_loader:
+        whole = Instance(option.callee, option.call, option.frame, option.state)
+        sampler = _sampler_of(context, whole)
+        if sampler is None:
+            return "maybe"
+        return "own" if (sampler.frame.file, sampler.call.at) == wanted else "other"
+    if place == wanted and not option.part:
+        return "own"
+    if isinstance(option.callee, External) and (name.removesuffix("()") in context.parameters["samplers"]):
+        return "other" if not option.part else "maybe"
+    inner = option.part in ((".dataset",), (".batch_sampler",))
+    return "other" if is_loader and (not option.part or inner) else "maybe"
+
+
+def _fault_of(project: Project, site: CallSite, sampler: Sampler) -> str:
+    """What is wrong with a call that sets the epoch of the right sampler; ``""`` for nothing."""
+    call, function = site.site.call, site.site.function
+    given, _ = find_argument(call, "epoch", 0)
+    if starts_once(project, site.file, function, call.at):
+        return "`set_epoch` is called once, outside the loop over the epochs, so every epoch has the same order"
+    if given is None:
+        return ""
+    if type(given) is ir.Constant or _is_fixed(project, given, site):
+        return "`set_epoch` gets the same number in every epoch, so every epoch has the same order"
+    outer, place = sampler.outer, sampler.place
+    together = (outer.file, outer.function) == (site.file, function) == (place.file, place.function)
+    if together and ir.encloses(outer.loop.at, call.at) and _counts_from_zero(outer.loop, given):
+        if ir.encloses(place.at, call.at) and place.body:
+            return (
+                "`set_epoch` is called when the pass has begun and its order is drawn: "
+                "the first two epochs have the same order"
+            )
+        if call.at >> 44 > place.at >> 44 and _is_straight(outer.loop, place, call):
+            return "`set_epoch` is called behind the pass over the data, so the first two epochs have the same order"
+    return ""
+
+
+def _is_fixed(project: Project, given: ir.Expr, site: CallSite) -> bool:
+    """Whether an expression is one known number whenever it is evaluated."""
+    value = project.evaluator(None).value(given, site.file, site.site.function)
+    return value.is_known and isinstance(value.only, int)
+
+
+def _counts_from_zero(loop: Loop, given: ir.Expr) -> bool:
+    """Whether an expression is the variable of a loop over ``range(n)``."""
+    if type(loop) is not ir.For or type(loop.target) is not ir.Name or type(given) is not ir.Name:
+        return False
+    iterable = loop.iterable
+    if type(iterable) is not ir.Call or type(iterable.func) is not ir.Name or iterable.func.id != "range":
+        return False
+    return loop.target.id == given.id and len(iterable.args) == 1
+
+
+def _is_straight(loop: Loop, place: Pass, call: ir.Call) -> bool:
+    """Whether pass and call are both direct parts of the loop's body."""
+    if isinstance(loop, ir.Comprehension):
+        return False
+    direct = [one.at for one in loop.body]
+    return place.at in direct and any(type(one) is ir.Evaluate and one.value.at == call.at for one in loop.body)
