@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from distlint.checks.rank_values import UNKNOWN
+from distlint.checks.rank_values import is_complete
 from distlint.checks.ranks import FIRST, SECOND, Process, RankView
 from distlint.model import python as ir
 from distlint.model.span import Span
@@ -62,7 +62,7 @@ class DivergenceView:
     def of(self, expr: ir.Expr, file: str, function: int) -> Divergence:
         """Whether an expression of a function (-1: the module) is the same on all ranks."""
         values = [self.view(process).ask(expr, file, function) for process in (FIRST, SECOND)]
-        if any(value is UNKNOWN or (isinstance(value, tuple) and UNKNOWN in value) for value in values):
+        if not all(is_complete(value) for value in values):
             return Divergence(NOT_KNOWN)
         if values[0] != values[1]:
             return Divergence(DIFFERS, "the rank", (ir.unpack(expr.at, file),))

@@ -8,24 +8,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from distlint.checks import rank_calls, rank_names, rank_objects
+from distlint.checks.rank_scope import Closure, Scope
 from distlint.checks.rank_values import (
     AROUND,
     MANY,
     UNKNOWN,
-    agrees,
     binary,
-    converted,
-    names_group,
-    part_of,
+    item_at,
+    items_of,
+    length_of,
     same,
+    sliced,
     truth_of,
     unary,
 )
-from distlint.link.abstract import Instance, options_of
-from distlint.link.arguments import find_argument
-from distlint.link.flow import Bind, Env, Join, Store
-from distlint.link.modules import ClassRef, External, FunctionRef, GlobalRef
-from distlint.link.walking import guards_of
+from distlint.link.flow import Env
 from distlint.model import python as ir
 from distlint.model.record import dataclass
 
@@ -34,9 +32,10 @@ if TYPE_CHECKING:
 
     from distlint.link.project import Project
 
-MAX_STEPS = 1_500
-MAX_DEPTH = 25
-MAX_CALLERS = 8
+MAX_STEPS = 3_000
+MAX_DEPTH = 40
+MAX_COMPREHENDED = 256
+"""Items of a comprehension that are worked out one by one."""
 
 _IN_ENVIRONMENT = frozenset({"rank", "local-rank", "world", "devices", "per-node"})
 """What a launcher tells that a job has: a test whether it is there holds."""
@@ -85,116 +84,205 @@ class RankView:
         counters: dict[str, str] | None = None,
         variables: Collection[str] | None = None,
     ) -> None:
-        self._project = project
-        self._process = process
-        self._guess = guess
-        self._counters = counters or {}
-        self._sources = {name: kind for spec in project.specs for name, kind in spec.rank_sources}
+        self.project = project
+        self.process = process
+        self.guess = guess
+        self.counters = counters or {}
+        self.sources = {name: kind for spec in project.specs for name, kind in spec.rank_sources}
+        self.changing = {"random.shuffle", *(name for spec in project.specs for name, given in spec.evened if given)}
+        self.lengths = {name: kind for spec in project.specs for name, kind in spec.lengths}
+        self.evaluator = project.evaluator(None)
+        self.active: set[tuple[object, ...]] = set()
+        self.off = False
         self._variables = variables
-        self._evaluator = project.evaluator(None)
-        self._active: set[tuple[object, ...]] = set()
         self._steps = 0
         self._depth = 0
-        self.off = False
+        self._scopes: dict[tuple[str, int], Scope] = {}
+        self._memo: dict[tuple[int, int], tuple[Any, bool]] = {}
 
     def ask(self, expr: ir.Expr, file: str, function: int) -> Any:
         """The value of an expression of a function on this process, or ``UNKNOWN``."""
-        self._steps = 0
-        self.off = False
-        found = self._value(expr, file, function, self._project.flow(file, function).before(expr.at))
-        return UNKNOWN if found is AROUND else found
+        key = (id(expr), function)
+        if key not in self._memo:
+            self._steps = 0
+            self.off = False
+            found = self.value(expr, self.scope(file, function), self.project.flow(file, function).before(expr.at))
+            self._memo[key] = (UNKNOWN if found is AROUND else found, self.off)
+        found, self.off = self._memo[key]
+        return found
 
     def holds(self, expr: ir.Expr, file: str, function: int) -> bool | None:
         """Whether a test holds on this process; ``None`` where that can't be told."""
         return truth_of(self.ask(expr, file, function))
 
+    def length(self, expr: ir.Expr, file: str, function: int) -> int | None:
+        """How many items a loop over an expression comes to on this process; ``None`` where that can't be told."""
+        return length_of(self.ask(expr, file, function))
+
+    def scope(self, file: str, function: int) -> Scope:
+        """A function of whose call nothing is known."""
+        key = (file, function)
+        if key not in self._scopes:
+            self._scopes[key] = Scope(file, function)
+        return self._scopes[key]
+
     # Expressions -------------------------------------------------------------------------------------------------
 
-    def _value(self, expr: ir.Expr, file: str, function: int, state: Env) -> Any:
-        self._steps += 1
-        key = ("expr", id(expr), id(state))
-        if self._steps > MAX_STEPS or self._depth > MAX_DEPTH or key in self._active:
-            return UNKNOWN
-        self._active.add(key)
-        self._depth += 1
-        try:
-            return self._dispatch(expr, file, function, state)
-        finally:
-            self._depth -= 1
-            self._active.discard(key)
-
-    def _dispatch(self, expr: ir.Expr, file: str, function: int, state: Env) -> Any:
+    def value(self, expr: ir.Expr, scope: Scope, state: Env) -> Any:
+        """The value of an expression in a state of a function."""
         if type(expr) is ir.Constant:
             return expr.value
+        self._steps += 1
+        key = ("expr", id(expr), id(scope), id(state))
+        if self._steps > MAX_STEPS or self._depth > MAX_DEPTH or key in self.active:
+            return UNKNOWN
+        self.active.add(key)
+        self._depth += 1
+        try:
+            return self._dispatch(expr, scope, state)
+        finally:
+            self._depth -= 1
+            self.active.discard(key)
+
+    def _dispatch(self, expr: ir.Expr, scope: Scope, state: Env) -> Any:
         if type(expr) is ir.Name:
-            return self._name(expr.id, file, function, state)
+            return rank_names.name(self, expr.id, scope, state)
         if type(expr) is ir.Operation:
-            return self._operation(expr, file, function, state)
+            return self._operation(expr, scope, state)
         if type(expr) is ir.Call:
-            return self._call(expr, file, function, state)
+            return rank_calls.call(self, expr, scope, state)
         if type(expr) is ir.Attribute:
-            return self._attribute(expr, file, function, state)
+            return rank_objects.attribute(self, expr, scope, state)
         if type(expr) is ir.Subscript:
-            return self._subscript(expr, file, function, state)
+            return self._subscript(expr, scope, state)
         if type(expr) is ir.ListDisplay:
-            items = tuple(self._value(item, file, function, state) for item in expr.items)
-            return UNKNOWN if any(type(item) is ir.Starred for item in expr.items) else items
+            return self._display(expr, scope, state)
+        if type(expr) is ir.DictDisplay:
+            return self._dict(expr, scope, state)
         if type(expr) is ir.Conditional:
-            test = truth_of(self._value(expr.test, file, function, state))
+            test = truth_of(self.value(expr.test, scope, state))
             parts = (expr.body, expr.orelse) if test is None else (expr.body if test else expr.orelse,)
-            return same([self._value(part, file, function, state) for part in parts])
+            return same([self.value(part, scope, state) for part in parts])
         if type(expr) is ir.Wrapped and expr.value is not None and expr.kind in ("await", ":="):
-            return self._value(expr.value, file, function, state)
+            return self.value(expr.value, scope, state)
+        if type(expr) is ir.Formatted:
+            parts = tuple(self.value(part, scope, state) for part in expr.parts)
+            return "".join(map(str, parts)) if all(isinstance(part, str | int) for part in parts) else UNKNOWN
+        if type(expr) is ir.Comprehension:
+            return self._comprehension(expr, scope, state)
+        if type(expr) is ir.Lambda:
+            return Closure(expr, scope, state)
         return UNKNOWN
 
-    def _operation(self, expr: ir.Operation, file: str, function: int, state: Env) -> Any:
+    def _operation(self, expr: ir.Operation, scope: Scope, state: Env) -> Any:
         first = expr.operators[0]
         if first in ("and", "or"):
-            return self._logic(first, expr.operands, file, function, state)
-        values = [self._value(operand, file, function, state) for operand in expr.operands]
+            return self._logic(first, expr.operands, scope, state)
+        if first in ("in", "not in") and self.is_environment(expr.operands[-1], scope.file):
+            name = self.value(expr.operands[0], scope, state)
+            known = self.sources.get(f"${name}") in _IN_ENVIRONMENT
+            return (first == "in") if known else UNKNOWN
+        values = [self.value(operand, scope, state) for operand in expr.operands]
         if len(values) == 1:
             return unary(first, values[0])
-        if len(values) != 2:
-            return UNKNOWN
-        if first in ("in", "not in") and self._is_environment(expr.operands[1], file):
-            known = self._sources.get(f"${values[0]}") in _IN_ENVIRONMENT
-            return (first == "in") if known else UNKNOWN
-        return binary(first, values[0], values[1])
+        if len(values) == 2:
+            return binary(first, values[0], values[1])
+        parts = [
+            truth_of(binary(symbol, values[place], values[place + 1])) for place, symbol in enumerate(expr.operators)
+        ]
+        return False if False in parts else UNKNOWN if None in parts else True
 
-    def _logic(self, symbol: str, operands: tuple[ir.Expr, ...], file: str, function: int, state: Env) -> Any:
+    def _logic(self, symbol: str, operands: tuple[ir.Expr, ...], scope: Scope, state: Env) -> Any:
         """A short circuit: the operand that decides, else unknown if one of them is."""
         stops = symbol == "or"
-        decided = [truth_of(self._value(operand, file, function, state)) for operand in operands]
+        found = [self.value(operand, scope, state) for operand in operands]
+        decided = [truth_of(value) for value in found]
+        for value, truth in zip(found, decided, strict=True):
+            if truth is None:
+                break
+            if truth is stops:
+                return value
         if stops in decided:
             return stops
-        return UNKNOWN if None in decided else not stops
+        return UNKNOWN if None in decided else found[-1]
 
-    def _subscript(self, expr: ir.Subscript, file: str, function: int, state: Env) -> Any:
-        index = self._value(expr.index, file, function, state)
-        if self._is_environment(expr.base, file):
-            return self._variable(index)
-        base = self._value(expr.base, file, function, state)
-        if isinstance(base, tuple) and isinstance(index, int) and -len(base) <= index < len(base):
-            return base[index]
-        return UNKNOWN
+    def _display(self, expr: ir.ListDisplay, scope: Scope, state: Env) -> Any:
+        items: list[Any] = []
+        for item in expr.items:
+            if type(item) is ir.Starred:
+                spread = items_of(self.value(item.value, scope, state))
+                if spread is None:
+                    return UNKNOWN
+                items.extend(spread)
+            else:
+                items.append(self.value(item, scope, state))
+        return tuple(items)
 
-    def _is_environment(self, expr: ir.Expr, file: str) -> bool:
-        return self._project.modules.dotted(expr, file) == "os.environ"
+    def _dict(self, expr: ir.DictDisplay, scope: Scope, state: Env) -> Any:
+        found: dict[Any, Any] = {}
+        for key, value in zip(expr.keys, expr.values, strict=True):
+            name = self.value(key, scope, state) if key is not None else UNKNOWN
+            if not isinstance(name, str | int | float | None):
+                return UNKNOWN
+            found[name] = self.value(value, scope, state)
+        return found
 
-    def _variable(self, name: object) -> Any:
+    def _subscript(self, expr: ir.Subscript, scope: Scope, state: Env) -> Any:
+        if type(expr.index) is ir.Slice:
+            bounds = (expr.index.lower, expr.index.upper, expr.index.step)
+            lower, upper, step = (None if part is None else self.value(part, scope, state) for part in bounds)
+            return sliced(self.value(expr.base, scope, state), (lower, upper, step))
+        index = self.value(expr.index, scope, state)
+        if self.is_environment(expr.base, scope.file):
+            return self.variable(index)
+        stored = rank_names.stored_item(self, expr, index, scope, state)
+        return stored if stored is not None else item_at(self.value(expr.base, scope, state), index)
+
+    def _comprehension(self, expr: ir.Comprehension, scope: Scope, state: Env) -> Any:
+        scopes = [scope]
+        for target, iterable, tests in expr.generators:
+            following = []
+            for one in scopes:
+                items = items_of(self.value(iterable, one, state))
+                if items is None or len(items) * len(scopes) > MAX_COMPREHENDED:
+                    return UNKNOWN
+                for item in items:
+                    inner = one.with_local(rank_names.unpacked(target, item))
+                    holds = [truth_of(self.value(test, inner, state)) for test in tests]
+                    if False in holds:
+                        continue
+                    if None in holds:
+                        return UNKNOWN
+                    following.append(inner)
+            scopes = following
+        if expr.kind == "dict":
+            return UNKNOWN
+        return tuple(self.value(expr.element, one, state) for one in scopes)
+
+    # The process -------------------------------------------------------------------------------------------------
+
+    def is_environment(self, expr: ir.Expr, file: str) -> bool:
+        """Whether an expression is the mapping of environment variables."""
+        return self.project.modules.dotted(expr, file) == "os.environ"
+
+    def variable(self, name: object) -> Any:
         """An environment variable, as text."""
         if self._variables is not None and name not in self._variables:
             return UNKNOWN
-        value = self._source(self._sources.get(f"${name}", ""))
+        value = self.source(self.sources.get(f"${name}", ""))
         return str(value) if isinstance(value, int) else value
 
-    def _source(self, kind: str) -> Any:
-        process = self._process
+    def source(self, kind: str) -> Any:
+        """What a source of a kind tells this process."""
+        process = self.process
+        if kind == "last" and not process.world:
+            return False if process.rank == 0 else UNKNOWN
         return {
             "rank": process.rank,
             "local-rank": process.local_rank,
             "main": process.rank == 0,
             "local-main": process.local_rank == 0,
+            "last": process.rank == process.world - 1,
             "initialized": True,
             "world": process.world or MANY,
             "devices": process.devices or UNKNOWN,
@@ -203,216 +291,8 @@ class RankView:
             "nodes": process.nodes if process.nodes >= 0 else UNKNOWN,
         }.get(kind, UNKNOWN)
 
-    # Calls and attributes ----------------------------------------------------------------------------------------
-
-    def _call(self, call: ir.Call, file: str, function: int, state: Env) -> Any:
-        if type(call.func) is ir.Name and call.func.id in ("int", "str", "bool") and len(call.args) == 1:
-            return converted(call.func.id, self._value(call.args[0], file, function, state))
-        target = self._project.modules.resolve(call.func, file)
-        if isinstance(target, External):
-            if target.name in ("os.environ.get", "os.getenv") and call.args:
-                return self._variable(self._value(call.args[0], file, function, state))
-            given = self._sources.get(target.name, "")
-            return self._source(given) if not names_group(call) else UNKNOWN
-        if isinstance(target, FunctionRef):
-            return self._returned(target)
-        if type(call.func) is ir.Attribute:
-            return self._method(call, call.func, file, function)
-        return UNKNOWN
-
-    def _method(self, call: ir.Call, func: ir.Attribute, file: str, function: int) -> Any:
-        found = []
-        for name, option in self._object_names(func, file, function):
-            kind = self._sources.get(name)
-            if kind is not None and not names_group(call):
-                found.append(self._source(kind))
-            elif isinstance(option.callee, ClassRef):
-                method = self._project.modules.method(option.callee, func.name)
-                found.append(self._returned(method) if method is not None else UNKNOWN)
-            else:
-                found.append(UNKNOWN)
-        return same(found)
-
-    def _object_names(self, expr: ir.Attribute, file: str, function: int) -> list[tuple[str, Instance]]:
-        """The attribute by what made each object that its base can be: ``pkg.Class().name``."""
-        base = self._evaluator.ask(expr.base, file, function)
-        canonical = self._project.modules.canonical
-        return [
-            (canonical(f"{self._evaluator.instance_name(option)}.{expr.name}"), option)
-            for option in options_of(base)
-            if isinstance(option, Instance)
-        ]
-
-    def _returned(self, target: FunctionRef) -> Any:
-        """What a function of the project returns on this process, whatever it is given."""
-        definition = self._project.function(target)
-        key = ("return", target)
-        if definition.skipped or definition.is_async or key in self._active:
+    def guessed(self, name: str) -> Any:
+        """What a name such as ``rank`` stands for where nothing else is known of it."""
+        if not self.guess or name not in RANK_NAMES:
             return UNKNOWN
-        self._active.add(key)
-        try:
-            flow = self._project.flow(target.file, target.index)
-            found: list[Any] = []
-            for statement, state in flow.returns:
-                reached = self._reached(definition.body, statement.at, target)
-                if reached is False:
-                    continue
-                value = None
-                if statement.value is not None:
-                    value = self._value(statement.value, target.file, target.index, state)
-                if reached:
-                    return same([*found, value])
-                found.append(value)
-            return same([*found, None] if flow.exit is not None else found)
-        finally:
-            self._active.discard(key)
-
-    def _reached(self, body: tuple[ir.Stmt, ...], at: ir.Position, where: FunctionRef) -> bool | None:
-        guards = guards_of(body, at) or []
-        flow = self._project.flow(where.file, where.index)
-        decided = [
-            None
-            if guard.test is None or guard.kind in ("for", "while")
-            else agrees(
-                truth_of(self._value(guard.test, where.file, where.index, flow.before(guard.test.at))), guard.holds
-            )
-            for guard in guards
-        ]
-        return False if False in decided else None if None in decided else True
-
-    def _attribute(self, expr: ir.Attribute, file: str, function: int, state: Env) -> Any:
-        target = self._project.modules.resolve(expr, file)
-        if isinstance(target, External):
-            return self._source(self._sources.get(target.name, ""))
-        stored = self._stored(expr, file, function, state)
-        if stored is not UNKNOWN:
-            return stored
-        found = []
-        for name, option in self._object_names(expr, file, function):
-            if name in self._counters:
-                found.append(self._counter(option, self._counters[name]))
-            elif name in self._sources:
-                found.append(self._source(self._sources[name]))
-            elif isinstance(option.callee, ClassRef):
-                found.append(self._own_attribute(option.callee, expr.name))
-            else:
-                found.append(self._parsed(option, expr.name))
-        return same(found)
-
-    def _stored(self, expr: ir.Attribute, file: str, function: int, state: Env) -> Any:
-        """What a statement before set ``name.attribute`` to in this body."""
-        if type(expr.base) is not ir.Name:
-            return UNKNOWN
-        place: Env | None = state
-        while place is not None:
-            if isinstance(place, Store) and place.name == expr.base.id and place.path == ("." + expr.name,):
-                return (
-                    self._value(place.expr, file, function, place.prev or place) if place.action == "set" else UNKNOWN
-                )
-            if isinstance(place, Bind) and place.name == expr.base.id:
-                return UNKNOWN
-            place = place.prev
-        return UNKNOWN
-
-    def _own_attribute(self, owner: ClassRef, name: str) -> Any:
-        method = self._project.modules.method(owner, name)
-        if method is not None:
-            return self._returned(method)
-        found = []
-        for where, value, part in self._project.attribute_stores(owner).get(name, ())[:MAX_CALLERS]:
-            if value is None:
-                return UNKNOWN
-            one = self._value(
-                value, where.file, where.index, self._project.flow(where.file, where.index).before(value.at)
-            )
-            found.append(part_of(one, part))
-        return same(found)
-
-    def _parsed(self, option: Instance, name: str) -> Any:
-        """An option of a parsed command line that is named like a rank."""
-        func = option.call.func
-        parsing = type(func) is ir.Attribute and func.name.startswith("parse_")
-        if not self._guess or name not in RANK_NAMES or not parsing:
-            return UNKNOWN
-        return self._process.local_rank if name == "local_rank" else self._process.rank
-
-    def _counter(self, option: Instance, switch: str) -> Any:
-        """A counter of an object: 0 on a process where the object is switched off."""
-        given, _ = find_argument(option.call, switch, None)
-        if given is None:
-            return UNKNOWN
-        is_off = truth_of(self._value(given, option.frame.file, option.frame.function, option.state))
-        if is_off:
-            self.off = True
-            return 0
-        return UNKNOWN
-
-    # Names -------------------------------------------------------------------------------------------------------
-
-    def _name(self, name: str, file: str, function: int, state: Env) -> Any:
-        place: Env | None = state
-        while place is not None:
-            if isinstance(place, Bind) and place.name == name:
-                return self._bound(place, file, function)
-            if isinstance(place, Join) and name in place.touched:
-                return self._joined(name, place, file, function)
-            place = place.prev
-        return self._outside(name, file, function)
-
-    def _bound(self, bind: Bind, file: str, function: int) -> Any:
-        if bind.expr is None or bind.prev is None:
-            return UNKNOWN
-        if isinstance(bind.expr, ir.AugAssign):
-            before = self._value(bind.expr.target, file, function, bind.prev)
-            return binary(bind.expr.operator, before, self._value(bind.expr.value, file, function, bind.prev))
-        return part_of(self._value(bind.expr, file, function, bind.prev), bind.part)  # type: ignore[arg-type]
-
-    def _joined(self, name: str, join: Join, file: str, function: int) -> Any:
-        key = ("join", name, id(join))
-        if key in self._active:
-            return AROUND
-        self._active.add(key)
-        try:
-            branches = join.branches
-            if join.test is not None and len(branches) == 2 and join.prev is not None:
-                test = truth_of(self._value(join.test, file, function, join.prev))
-                if test is not None:
-                    branches = [branches[0] if test else branches[1]]
-            return same([self._name(name, file, function, branch) for branch in branches])
-        finally:
-            self._active.discard(key)
-
-    def _outside(self, name: str, file: str, function: int) -> Any:
-        if function >= 0:
-            definition = self._project.function(FunctionRef(file, function))
-            position = next((i for i, p in enumerate(definition.parameters) if p.name == name), None)
-            if position is not None:
-                return self._parameter(FunctionRef(file, function), definition, name, position)
-            outer = self._project.flow(file, definition.parent)
-            return self._name(name, file, definition.parent, outer.exit or outer.entry)
-        target = self._project.modules.lookup(name, file)
-        if isinstance(target, GlobalRef) and (target.file, target.name) != (file, name):
-            flow = self._project.flow(target.file, -1)
-            return self._name(target.name, target.file, -1, flow.exit or flow.entry)
-        return UNKNOWN
-
-    def _parameter(self, ref: FunctionRef, definition: ir.Function, name: str, position: int) -> Any:
-        offset = 1 if definition.owner >= 0 else 0
-        key = ("parameter", ref, name)
-        if key in self._active:
-            return UNKNOWN
-        self._active.add(key)
-        try:
-            callers = self._project.callers(ref)
-            found = []
-            for caller in callers if len(callers) <= MAX_CALLERS else ():
-                given, _ = find_argument(caller.site.call, name, position - offset + caller.shift)
-                if given is None:
-                    return UNKNOWN
-                state = self._project.flow(caller.file, caller.site.function).before(caller.site.call.at)
-                found.append(self._value(given, caller.file, caller.site.function, state))
-        finally:
-            self._active.discard(key)
-        if not callers and self._guess and name in RANK_NAMES:
-            return self._process.local_rank if name == "local_rank" else self._process.rank
-        return same(found)
+        return self.process.local_rank if name == "local_rank" else self.process.rank

@@ -221,5 +221,13 @@ SPEC = FrameworkSpec(
         ("$OMPI_COMM_WORLD_LOCAL_RANK", "local-rank"),
         ("$OMPI_COMM_WORLD_SIZE", "world"),
         ("$OMPI_COMM_WORLD_LOCAL_SIZE", "per-node"),
+        ("$PMI_RANK", "rank"),
+        ("$PMI_SIZE", "world"),
+        ("$MPI_LOCALRANKID", "local-rank"),
+        ("$MV2_COMM_WORLD_RANK", "rank"),
+        ("$MV2_COMM_WORLD_LOCAL_RANK", "local-rank"),
+        ("$MV2_COMM_WORLD_SIZE", "world"),
+        ("$PALS_RANKID", "rank"),
+        ("$PALS_LOCAL_RANKID", "local-rank"),
     ),
 )

@@ -19,12 +19,14 @@ MAX_CANDIDATES = 40
 class Caller(NamedTuple):
     """A call of a project function.
 
-    ``shift`` is added to a parameter's position to find its argument (1 behind ``partial(f, ...)``).
+    ``shift`` is added to a parameter's position to find its argument (1 behind ``partial(f, ...)``). ``starter`` is the
+    last name of the call where it starts the function in a process of its own.
     """
 
     file: str
     site: ir.Site
     shift: int = 0
+    starter: str = ""
 
 
 def callers_of(project: Project, ref: FunctionRef) -> Iterator[Caller]:
@@ -53,7 +55,7 @@ def callers_of(project: Project, ref: FunctionRef) -> Iterator[Caller]:
             for found in project.sites(name):
                 started = started_call(found.site.call, name)
                 if started is not None and _refers(project, started.func, found, ref):
-                    yield Caller(found.file, ir.Site(started, found.site.function), STARTERS[name])
+                    yield Caller(found.file, ir.Site(started, found.site.function), STARTERS[name], name)
 
 
 def _named_sites(project: Project, name: str) -> Iterator[CallSite]:

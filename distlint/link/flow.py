@@ -94,14 +94,22 @@ class Join(Env):
 
     ``test`` is the condition that chooses between the first branch and the second, where there is one. ``anywhere``
     marks the start of an exception handler: the branches after the first are single steps of the guarded body, any of
-    which may have been the last.
+    which may have been the last. ``by`` is the loop or ``try`` statement whose ways meet (a ``try``'s normal end last).
     """
 
-    __slots__ = ("anywhere", "branches", "test", "touched")
+    __slots__ = ("anywhere", "branches", "by", "test", "touched")
 
     def __init__(
-        self, prev: Env, branches: list[Env], touched: Touched, test: ir.Expr | None = None, *, anywhere: bool = False
+        self,
+        prev: Env,
+        branches: list[Env],
+        touched: Touched,
+        test: ir.Expr | None = None,
+        *,
+        anywhere: bool = False,
+        by: ir.Stmt | None = None,
     ) -> None:
+        self.by = by
         self.prev = prev
         self.branches = branches
         self.touched = touched

@@ -100,7 +100,7 @@ class _Walker:
         if isinstance(statement, ir.With):
             return self._with(statement, state)
         if isinstance(statement, ir.Try):
-            return self._try(statement.body, statement.handlers, statement.orelse, statement.final, state)
+            return self._try(statement.body, statement.handlers, statement.orelse, statement.final, state, statement)
         if isinstance(statement, ir.Match):
             return self._match(statement, state)
         if isinstance(statement, ir.AugAssign):
@@ -203,6 +203,11 @@ class _Walker:
             behind = name_behind_calls(func.base)
             if behind:
                 return self.store(state, behind, (), "unknown", call)
+        elif type(func) is ir.Attribute and func.name.endswith("_") and not func.name.startswith("_"):
+            # ``tensor.fill_(x)`` and its like change the object in front of them
+            root, path = access_path(func.base)
+            if root and len(path) <= 2:
+                state = self.store(state, root, path, "call", call)
         for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
             root, path = access_path(argument.value if type(argument) is ir.Starred else argument)
             if root and len(path) <= 2:
@@ -272,7 +277,7 @@ class _Walker:
         self._continues.append([])
         self._aliases.enter()
         # The loop's head is a join of the way in and the way back; the latter is filled in after the body was walked.
-        head = Join(state, [state], touched)
+        head = Join(state, [state], touched, by=statement)
         inner: Env = head
         if isinstance(statement, ir.For):
             inner = self._target(statement.target, statement.iterable, ("*",), head)
@@ -289,7 +294,7 @@ class _Walker:
         exits = ends + ([after] if after is not None and not _endless(statement) else [])
         if not exits:
             return None
-        return exits[0] if len(exits) == 1 else Join(state, exits, touched)
+        return exits[0] if len(exits) == 1 else Join(state, exits, touched, by=statement)
 
     def _unroll(self, statement: ir.For | ir.While, items: list[ir.Expr], state: Env) -> Env | None:
         """The state after a loop over a literal, its body walked once per item.
@@ -326,6 +331,7 @@ class _Walker:
         orelse: tuple[ir.Stmt, ...],
         final: tuple[ir.Stmt, ...],
         state: Env,
+        by: ir.Stmt | None = None,
     ) -> Env | None:
         touched = Touched()
         self._touched.append(touched)
@@ -344,7 +350,7 @@ class _Walker:
         if not alive:
             self.block(final, middle)
             return None
-        joined = alive[0] if len(alive) == 1 else Join(state, alive, touched)
+        joined = alive[0] if len(alive) == 1 else Join(state, alive, touched, by=by)
         return self.block(final, joined)
 
     def _jump(self, statement: ir.Jump, state: Env) -> Env | None:

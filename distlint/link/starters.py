@@ -42,4 +42,9 @@ def _spread(arguments: ir.Expr | None) -> tuple[ir.Expr, ...]:
 
 
 def _spread_names(named: ir.Expr | None) -> tuple[ir.Keyword, ...]:
-    return () if named is None else (ir.Keyword(None, named, named.at),)
+    if named is None:
+        return ()
+    if type(named) is ir.DictDisplay and all(type(key) is ir.Constant for key in named.keys):
+        pairs = zip(named.keys, named.values, strict=True)
+        return tuple(ir.Keyword(str(key.value), value, value.at) for key, value in pairs if type(key) is ir.Constant)
+    return (ir.Keyword(None, named, named.at),)

@@ -228,8 +228,17 @@ class FrameworkSpec:
     rank_sources: tuple[tuple[str, str], ...] = ()
     """(name, kind) for what tells a process its place in the job: a library function, an attribute or method of an
     object by what made it (``pkg.Class().name``), or ``$NAME`` for an environment variable. Kinds are ``rank``,
-    ``local-rank``, ``main`` (whether the rank is 0), ``local-main``, ``world`` (processes in all, more than one),
-    ``devices`` (of a node) and ``initialized`` (true in a job)."""
+    ``local-rank``, ``main`` (whether the rank is 0), ``local-main``, ``last`` (whether it is the last), ``world``
+    (processes in all, more than one), ``devices`` (of a node), ``initialized`` (true in a job) and ``group-rank`` (a
+    place in some group of processes)."""
+    lengths: tuple[tuple[str, str], ...] = ()
+    """(callee, kind) for library calls that give something of a known length: ``sizes`` (the sizes are the arguments),
+    ``size:2`` (argument 2 is the size), ``like:0`` (as long as argument 0), ``range`` (the arguments of a range),
+    ``batches`` (a loader: data, ``batch_size``, ``sampler``, ``drop_last``) and ``shares`` (a sampler that gives each
+    process an equal share of argument 0)."""
+    evened: tuple[tuple[str, str], ...] = ()
+    """(callee, parameter) for library calls behind which something is the same on all processes: the argument that is
+    given for the parameter (``name:position``), or the result (``""``)."""
     starters: tuple[StarterSpec, ...] = ()
     callbacks: tuple[CallbackSpec, ...] = ()
     called_methods: tuple[tuple[str, str], ...] = ()

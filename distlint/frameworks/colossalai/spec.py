@@ -19,4 +19,16 @@ SPEC = FrameworkSpec(
     lazily_exported=EXPORTS,
     collectives=COLLECTIVES,
     main_only=MAIN_ONLY,
+    rank_sources=tuple(
+        (f"colossalai.cluster.{package}DistCoordinator().{name}", kind)
+        for package in ("", "dist_coordinator.")
+        for name, kind in (
+            ("is_master", "main"),
+            ("is_node_master", "local-main"),
+            ("is_last_process", "last"),
+            ("rank", "rank"),
+            ("local_rank", "local-rank"),
+            ("world_size", "world"),
+        )
+    ),
 )

@@ -62,6 +62,17 @@ SPEC = FrameworkSpec(
         ("deepspeed.comm.get_world_size", "world"),
         ("deepspeed.comm.is_initialized", "initialized"),
         ("deepspeed.comm.is_available", "initialized"),
+        ("deepspeed.runtime.engine.DeepSpeedEngine().global_rank", "rank"),
+        ("deepspeed.runtime.engine.DeepSpeedEngine().local_rank", "local-rank"),
+        ("deepspeed.runtime.engine.DeepSpeedEngine().world_size", "world"),
+    ),
+    evened=(
+        ("deepspeed.comm.all_reduce", "tensor:0"),
+        ("deepspeed.comm.broadcast", "tensor:0"),
+        ("deepspeed.comm.broadcast_object_list", "object_list:0"),
+        ("deepspeed.comm.all_gather", "tensor_list:0"),
+        ("deepspeed.comm.all_gather_into_tensor", "output_tensor:0"),
+        ("deepspeed.comm.all_gather_object", "object_list:0"),
     ),
     collectives=COLLECTIVES,
 )

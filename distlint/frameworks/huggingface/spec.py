@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from distlint.frameworks.huggingface.collectives import COLLECTIVES, MAIN_ONLY, UNEVEN
 from distlint.frameworks.huggingface.launchers import LAUNCHERS
+from distlint.frameworks.huggingface.values import EVENED, RANK_SOURCES
 from distlint.model.framework import FrameworkSpec, ParserSpec, StarterSpec
 
 _DASHED = ("transformers", ">=4.46")
@@ -78,26 +79,9 @@ SPEC = FrameworkSpec(
         StarterSpec("accelerate.notebook_launcher", ("num_processes", 2), nodes=("num_nodes", None)),
         StarterSpec("accelerate.debug_launcher", ("num_processes", 2), default=2),
     ),
-    rank_sources=(
-        ("accelerate.Accelerator().is_main_process", "main"),
-        ("accelerate.Accelerator().is_local_main_process", "local-main"),
-        ("accelerate.Accelerator().process_index", "rank"),
-        ("accelerate.Accelerator().local_process_index", "local-rank"),
-        ("accelerate.Accelerator().num_processes", "world"),
-        ("accelerate.PartialState().is_main_process", "main"),
-        ("accelerate.PartialState().is_local_main_process", "local-main"),
-        ("accelerate.PartialState().process_index", "rank"),
-        ("accelerate.PartialState().local_process_index", "local-rank"),
-        ("accelerate.PartialState().num_processes", "world"),
-        ("accelerate.state.AcceleratorState().is_main_process", "main"),
-        ("accelerate.state.AcceleratorState().is_local_main_process", "local-main"),
-        ("accelerate.state.AcceleratorState().process_index", "rank"),
-        ("accelerate.state.AcceleratorState().local_process_index", "local-rank"),
-        ("accelerate.state.AcceleratorState().num_processes", "world"),
-        ("transformers.TrainingArguments().local_rank", "local-rank"),
-        ("transformers.TrainingArguments().process_index", "rank"),
-    ),
     collectives=COLLECTIVES,
     uneven=UNEVEN,
     main_only=MAIN_ONLY,
+    rank_sources=RANK_SOURCES,
+    evened=EVENED,
 )

@@ -36,6 +36,21 @@ SPEC = FrameworkSpec(
         "megatron.core.optimizer.OptimizerConfig",
         "megatron.core.distributed.DistributedDataParallelConfig",
     ),
+    rank_sources=tuple(
+        (f"megatron.core.{module}.{name}", "group-rank")
+        for module in ("parallel_state", "mpu")
+        for name in (
+            "get_tensor_model_parallel_rank",
+            "get_pipeline_model_parallel_rank",
+            "get_virtual_pipeline_model_parallel_rank",
+            "get_data_parallel_rank",
+            "get_context_parallel_rank",
+            "get_expert_model_parallel_rank",
+            "get_expert_tensor_parallel_rank",
+            "is_pipeline_first_stage",
+            "is_pipeline_last_stage",
+        )
+    ),
     lazily_exported=(
         ("megatron.core.optimizer.optimizer_config.OptimizerConfig", "megatron.core.optimizer.OptimizerConfig"),
         (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from distlint.frameworks.torch.collectives import COLLECTIVES, LOSSES, MAIN_ONLY, UNEVEN
 from distlint.frameworks.torch.launchers import LAUNCHERS
+from distlint.frameworks.torch.values import EVENED, LENGTHS, RANK_SOURCES
 from distlint.model.framework import CallbackSpec, FrameworkSpec, StarterSpec
 
 SPEC = FrameworkSpec(
@@ -72,23 +73,11 @@ SPEC = FrameworkSpec(
     ),
     callbacks=(CallbackSpec("torch.utils.checkpoint.checkpoint", "function", 0, shift=1),),
     called_methods=(("torch.nn.Module", "forward"), ("torch.autograd.Function", "forward")),
-    rank_sources=(
-        ("torch.distributed.get_rank", "rank"),
-        ("torch.distributed.get_node_local_rank", "local-rank"),
-        ("torch.distributed.get_world_size", "world"),
-        ("torch.distributed.is_initialized", "initialized"),
-        ("torch.distributed.is_available", "initialized"),
-        ("torch.distributed.is_torchelastic_launched", "initialized"),
-        ("torch.cuda.device_count", "devices"),
-        ("$RANK", "rank"),
-        ("$LOCAL_RANK", "local-rank"),
-        ("$WORLD_SIZE", "world"),
-        ("$LOCAL_WORLD_SIZE", "per-node"),
-        ("$GROUP_RANK", "node"),
-        ("$GROUP_WORLD_SIZE", "nodes"),
-    ),
     collectives=COLLECTIVES,
     losses=LOSSES,
     uneven=UNEVEN,
     main_only=MAIN_ONLY,
+    rank_sources=RANK_SOURCES,
+    lengths=LENGTHS,
+    evened=EVENED,
 )

@@ -1,0 +1,63 @@
+"""What Accelerate and Transformers tell of a process, and which of their results are the same on all processes."""
+
+from __future__ import annotations
+
+_STATES = (
+    "accelerate.Accelerator()",
+    "accelerate.PartialState()",
+    "accelerate.state.PartialState()",
+    "accelerate.state.AcceleratorState()",
+    "accelerate.AcceleratorState()",
+)
+_PLACES = (
+    ("is_main_process", "main"),
+    ("is_local_main_process", "local-main"),
+    ("is_last_process", "last"),
+    ("process_index", "rank"),
+    ("local_process_index", "local-rank"),
+    ("num_processes", "world"),
+)
+_TRAINERS = ("transformers.Trainer()", "transformers.Seq2SeqTrainer()", "trl.SFTTrainer()")
+
+RANK_SOURCES = (
+    *((f"{state}.{name}", kind) for state in _STATES for name, kind in _PLACES),
+    *((f"accelerate.Accelerator().state.{name}", kind) for name, kind in _PLACES),
+    *(
+        (f"transformers.{name}().{attribute}", kind)
+        for name in ("TrainingArguments", "Seq2SeqTrainingArguments")
+        for attribute, kind in (
+            ("local_rank", "local-rank"),
+            ("process_index", "rank"),
+            ("local_process_index", "local-rank"),
+            ("world_size", "world"),
+            ("should_save", "main"),
+            ("should_log", "main"),
+        )
+    ),
+    *(
+        (f"{trainer}.{attribute}", kind)
+        for trainer in _TRAINERS
+        for attribute, kind in (
+            ("is_world_process_zero", "main"),
+            ("is_local_process_zero", "local-main"),
+            ("state.is_world_process_zero", "main"),
+            ("state.is_local_process_zero", "local-main"),
+            ("args.process_index", "rank"),
+            ("args.local_rank", "local-rank"),
+            ("args.world_size", "world"),
+            ("accelerator.is_main_process", "main"),
+            ("accelerator.is_local_main_process", "local-main"),
+            ("accelerator.process_index", "rank"),
+        )
+    ),
+)
+
+EVENED = (
+    *((f"accelerate.Accelerator().{name}", "") for name in ("gather", "gather_for_metrics", "reduce", "check_trigger")),
+    *(
+        (f"accelerate.utils.{name}", "")
+        for name in ("gather", "gather_object", "reduce", "broadcast", "broadcast_object_list")
+    ),
+    ("accelerate.utils.broadcast_object_list", "object_list:0"),
+)
+"""As ``FrameworkSpec.evened`` has them."""

@@ -1,0 +1,124 @@
+"""What PyTorch's functions tell of a process, how long the things are that they make, and what is the same everywhere."""
+
+from __future__ import annotations
+
+RANK_SOURCES = (
+    ("torch.distributed.get_rank", "rank"),
+    ("torch.distributed.get_node_local_rank", "local-rank"),
+    ("torch.distributed.get_world_size", "world"),
+    ("torch.distributed.is_initialized", "initialized"),
+    ("torch.distributed.is_available", "initialized"),
+    ("torch.distributed.is_torchelastic_launched", "initialized"),
+    ("torch.distributed.get_group_rank", "group-rank"),
+    ("torch.distributed.new_group().rank", "group-rank"),
+    ("torch.distributed.group.WORLD.rank", "rank"),
+    *(
+        (f"torch.distributed.{maker}().{name}", "group-rank")
+        for maker in ("device_mesh.init_device_mesh", "device_mesh.DeviceMesh")
+        for name in ("get_local_rank", "get_rank", "get_coordinate")
+    ),
+    ("torch.cuda.device_count", "devices"),
+    ("torch_xla.core.xla_model.get_ordinal", "rank"),
+    ("torch_xla.core.xla_model.get_local_ordinal", "local-rank"),
+    ("torch_xla.core.xla_model.is_master_ordinal", "main"),
+    ("torch_xla.core.xla_model.xrt_world_size", "world"),
+    ("torch_xla.runtime.global_ordinal", "rank"),
+    ("torch_xla.runtime.local_ordinal", "local-rank"),
+    ("torch_xla.runtime.world_size", "world"),
+    ("horovod.torch.rank", "rank"),
+    ("horovod.torch.local_rank", "local-rank"),
+    ("horovod.torch.size", "world"),
+    *(
+        (f"{package}.{name}", kind)
+        for package in (
+            "lightning.Trainer()",
+            "pytorch_lightning.Trainer()",
+            "lightning.Fabric()",
+            "lightning_fabric.Fabric()",
+        )
+        for name, kind in (
+            ("is_global_zero", "main"),
+            ("global_rank", "rank"),
+            ("local_rank", "local-rank"),
+            ("world_size", "world"),
+        )
+    ),
+    *(
+        (f"{package}.LightningModule().{name}", kind)
+        for package in ("lightning", "pytorch_lightning")
+        for name, kind in (
+            ("global_rank", "rank"),
+            ("local_rank", "local-rank"),
+            ("trainer.is_global_zero", "main"),
+            ("trainer.global_rank", "rank"),
+            ("trainer.world_size", "world"),
+        )
+    ),
+    ("$RANK", "rank"),
+    ("$LOCAL_RANK", "local-rank"),
+    ("$WORLD_SIZE", "world"),
+    ("$LOCAL_WORLD_SIZE", "per-node"),
+    ("$GROUP_RANK", "node"),
+    ("$GROUP_WORLD_SIZE", "nodes"),
+)
+
+LENGTHS = (
+    *((f"torch.{name}", "sizes") for name in ("rand", "randn", "zeros", "ones", "empty")),
+    ("torch.full", "size:0"),
+    ("torch.randint", "size:2"),
+    ("torch.arange", "range"),
+    ("torch.randperm", "range"),
+    *(
+        (f"torch.{name}", "like:0")
+        for name in ("tensor", "as_tensor", "zeros_like", "ones_like", "rand_like", "randn_like")
+    ),
+    ("torch.utils.data.TensorDataset", "like:0"),
+    ("torch.utils.data.Subset", "like:1"),
+    ("torch.utils.data.SequentialSampler", "like:0"),
+    ("torch.utils.data.SubsetRandomSampler", "like:0"),
+    ("torch.utils.data.DistributedSampler", "shares"),
+    ("torch.utils.data.DataLoader", "batches"),
+    ("tqdm.tqdm", "like:0"),
+    ("tqdm.auto.tqdm", "like:0"),
+    ("tqdm.trange", "range"),
+    ("numpy.arange", "range"),
+    ("numpy.array", "like:0"),
+    ("numpy.random.permutation", "range"),
+)
+"""As ``FrameworkSpec.lengths`` has them."""
+
+EVENED = (
+    *(
+        (f"torch.distributed.{name}", given)
+        for name, given in (
+            ("all_reduce", "tensor:0"),
+            ("all_reduce_coalesced", "tensors:0"),
+            ("broadcast", "tensor:0"),
+            ("broadcast_object_list", "object_list:0"),
+            ("all_gather", "tensor_list:0"),
+            ("all_gather_into_tensor", "output_tensor:0"),
+            ("all_gather_object", "object_list:0"),
+        )
+    ),
+    *(
+        (f"torch.distributed.{name}", "")
+        for name in (
+            "nn.all_reduce",
+            "nn.all_gather",
+            "nn.broadcast",
+            "nn.functional.all_reduce",
+            "nn.functional.all_gather",
+            "nn.functional.broadcast",
+            "_functional_collectives.all_reduce",
+            "_functional_collectives.all_gather_tensor",
+            "_functional_collectives.broadcast",
+        )
+    ),
+    ("torch_xla.core.xla_model.mesh_reduce", ""),
+    ("torch_xla.core.xla_model.all_reduce", ""),
+    ("horovod.torch.allreduce", ""),
+    ("horovod.torch.allgather", ""),
+    ("horovod.torch.broadcast", ""),
+    ("horovod.torch.broadcast_object", ""),
+)
+"""As ``FrameworkSpec.evened`` has them."""
