@@ -1,0 +1,237 @@
+"""What an expression is made from: the expressions that may have a part in its value, through assignments, calls and callers.
+
+This is a backward slice that ignores the order of statements: everything that is ever put into a variable counts. It errs on
+the side of more, so that "nothing in it mentions the rank" can be relied on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from distlint.checks.execution import body_of
+from distlint.link.modules import ClassRef, FunctionRef, GlobalRef
+from distlint.link.walking import access_path, below, blocks_of, expressions_of, guards_of, statements
+from distlint.model import python as ir
+
+if TYPE_CHECKING:
+    from distlint.link.project import Project
+
+MAX_PARTS = 3_000
+MAX_CALLERS = 8
+RANK_WORDS = re.compile(
+    r"(?:^|_)(?:ranks?|world|nprocs|shards?|sharded|sharding|process_index|num_processes|num_replicas|replicas?|nodes?|local_process_index)(?:_|$)"
+    r"|worker_info|is_main|is_master|split_by|by_node|between_processes",
+    re.IGNORECASE,
+)
+"""Names that have to do with the place of a process in its job."""
+_RANDOM = re.compile(
+    r"^(?:rand|randn|randint|random|normal|uniform|choice|sample|default_rng|randperm|permutation)", re.IGNORECASE
+)
+
+
+class Part(NamedTuple):
+    """An expression with the function that it stands in."""
+
+    expr: ir.Expr
+    file: str
+    function: int
+
+
+class Derivation(NamedTuple):
+    """What an expression is made from, and whether that is all of it."""
+
+    parts: tuple[Part, ...]
+    whole: bool
+    texts: tuple[str, ...]
+    """Texts of functions that were not lowered."""
+
+    def names(self) -> Iterator[str]:
+        """All names and attributes in it."""
+        for part in self.parts:
+            if type(part.expr) is ir.Name:
+                yield part.expr.id
+            elif type(part.expr) is ir.Attribute:
+                yield part.expr.name
+            elif type(part.expr) is ir.Constant and type(part.expr.value) is str and part.expr.value.isupper():
+                yield part.expr.value
+
+    def mentions_rank(self) -> bool:
+        """Whether something in it has to do with the rank, as far as names tell."""
+        return any(RANK_WORDS.search(name) for name in self.names()) or any(
+            re.search(r"rank|world_size|process_index|RANK", text) for text in self.texts
+        )
+
+    def is_random(self) -> bool:
+        """Whether random numbers may have a part in it."""
+        return any(_RANDOM.match(name) for name in self.names())
+
+
+def derivation(project: Project, expr: ir.Expr, file: str, function: int) -> Derivation:
+    """What an expression of a function (-1: the module) is made from."""
+    work = _Slice(project)
+    work.add(expr, file, function)
+    return work.run()
+
+
+class _Slice:
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._stack: list[Part] = []
+        self._parts: list[Part] = []
+        self._names: set[tuple[str, str, int]] = set()
+        self._bodies: set[tuple[str, int]] = set()
+        self._texts: list[str] = []
+        self._whole = True
+
+    def add(self, expr: ir.Expr, file: str, function: int) -> None:
+        """An expression and all below it are to be looked at."""
+        for part in below(expr):
+            self._stack.append(Part(part, file, function))
+
+    def run(self) -> Derivation:
+        """Follows everything within the budget."""
+        while self._stack:
+            if len(self._parts) >= MAX_PARTS:
+                self._whole = False
+                break
+            part = self._stack.pop()
+            self._parts.append(part)
+            expr = part.expr
+            if type(expr) is ir.Name:
+                self._name(expr.id, part.file, part.function)
+            elif type(expr) is ir.Attribute:
+                self._attribute(expr, part.file, part.function)
+            elif type(expr) is ir.Call:
+                self._call(expr, part.file)
+            elif type(expr) is ir.Lambda:
+                self.add(expr.body, part.file, part.function)
+        return Derivation(tuple(self._parts), self._whole, tuple(self._texts))
+
+    def _name(self, name: str, file: str, function: int) -> None:
+        key = (name, file, function)
+        if key in self._names:
+            return
+        self._names.add(key)
+        body = body_of(self._project, file, function)
+        found = False
+        for statement, values in _bindings(body, name):
+            found = True
+            for value in values:
+                self.add(value, file, function)
+            for guard in guards_of(body, statement.at) or ():
+                if guard.test is not None and guard.kind in ("if", "expression", "while"):
+                    self.add(guard.test, file, function)
+        if function >= 0:
+            definition = self._project.module(file).functions[function]
+            position = next((i for i, one in enumerate(definition.parameters) if one.name == name), None)
+            if position is not None:
+                self._parameter(FunctionRef(file, function), definition, position)
+            elif not found:
+                self._name(name, file, definition.parent)
+            return
+        if not found:
+            target = self._project.modules.lookup(name, file)
+            if isinstance(target, GlobalRef) and (target.file, target.name) != (file, name):
+                self._name(target.name, target.file, -1)
+
+    def _parameter(self, ref: FunctionRef, definition: ir.Function, position: int) -> None:
+        from distlint.link.arguments import find_argument
+
+        parameter = definition.parameters[position]
+        if parameter.default is not None:
+            self.add(parameter.default, ref.file, ref.index)
+        shift = 1 if definition.owner >= 0 else 0
+        if shift and position == 0:
+            return
+        callers = self._project.callers(ref)
+        if len(callers) > MAX_CALLERS:
+            self._whole = False
+        for caller in callers[:MAX_CALLERS]:
+            given, certain = find_argument(caller.site.call, parameter.name, position - shift + caller.shift)
+            if given is not None:
+                self.add(given, caller.file, caller.site.function)
+            elif not certain:
+                self._whole = False
+
+    def _attribute(self, expr: ir.Attribute, file: str, function: int) -> None:
+        if type(expr.base) is not ir.Name or function < 0:
+            return
+        owner = self._project.module(file).functions[function].owner
+        if owner < 0 or expr.base.id not in ("self", "cls"):
+            return
+        key = (f"{expr.base.id}.{expr.name}", file, owner)
+        if key not in self._names:
+            self._names.add(key)
+            for where, value, _ in self._project.attribute_stores(ClassRef(file, owner)).get(expr.name, ()):
+                if value is not None:
+                    self.add(value, where.file, where.index)
+
+    def _call(self, call: ir.Call, file: str) -> None:
+        target = self._project.modules.resolve(call.func, file)
+        if isinstance(target, FunctionRef):
+            self._body(target)
+        elif isinstance(target, ClassRef):
+            for one in self._project.modules.ancestry(target):
+                for index, method in enumerate(self._project.module(one.file).functions):
+                    if method.owner == one.index:
+                        self._body(FunctionRef(one.file, index))
+
+    def _body(self, ref: FunctionRef) -> None:
+        if (ref.file, ref.index) in self._bodies:
+            return
+        self._bodies.add((ref.file, ref.index))
+        definition = self._project.function(ref)
+        if definition.skipped:
+            span = ir.unpack(definition.at, ref.file)
+            self._texts.append("\n".join(self._project.text_of(ref.file).split("\n")[span.line - 1 : span.end_line]))
+        for statement in statements(definition.body):
+            for expr in expressions_of(statement):
+                self.add(expr, ref.file, ref.index)
+
+
+def _bindings(body: tuple[ir.Stmt, ...], name: str) -> Iterator[tuple[ir.Stmt, list[ir.Expr]]]:
+    """The statements that put something into a variable or what is behind it, each with what it puts there."""
+    for statement in statements(body):
+        values: list[ir.Expr] = []
+        if type(statement) is ir.Assign and statement.value is not None:
+            if any(_reaches(target, name) for target in statement.targets):
+                values = [statement.value, *statement.targets]
+        elif type(statement) is ir.AugAssign and _reaches(statement.target, name):
+            values = [statement.value]
+        elif type(statement) is ir.For and _reaches(statement.target, name):
+            values = [statement.iterable]
+        elif type(statement) is ir.With:
+            values = [context for context, bound in statement.items if bound is not None and _reaches(bound, name)]
+        elif type(statement) is ir.Evaluate and type(statement.value) is ir.Call:
+            call = statement.value
+            if type(call.func) is ir.Attribute and access_path(call.func)[0] == name:
+                values = [*call.args, *(keyword.value for keyword in call.keywords), call.func]
+            elif any(type(one) is ir.Name and one.id == name for one in call.args):
+                values = [call]
+        elif type(statement) is ir.Define:
+            continue
+        if values:
+            yield statement, values
+
+
+def _reaches(target: ir.Expr, name: str) -> bool:
+    """Whether an assignment to a target changes what a name stands for."""
+    if type(target) is ir.Name:
+        return target.id == name
+    if type(target) is ir.ListDisplay:
+        return any(_reaches(item, name) for item in target.items)
+    if type(target) is ir.Starred:
+        return _reaches(target.value, name)
+    return access_path(target)[0] == name
+
+
+def holders(body: tuple[ir.Stmt, ...], at: ir.Position) -> Iterator[ir.Stmt]:
+    """The statements around a place, outer ones first."""
+    while True:
+        holder = next((one for one in body if ir.encloses(one.at, at)), None)
+        if holder is None:
+            return
+        yield holder
+        body = next((b for b in blocks_of(holder) if any(ir.encloses(one.at, at) for one in b)), ())

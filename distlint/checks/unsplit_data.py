@@ -1,0 +1,182 @@
+"""Training with several processes in which each goes through all of the data.
+
+Parameters: ``wrappers`` (calls that make a model train together on all ranks), ``loaders`` with their positional
+``signature``, ``samplers`` (that part the data), ``plain-samplers`` (prefix of those that do not), ``datasets``
+(prefixes of the names of library datasets that do not part themselves), ``seeds`` (calls that seed random numbers),
+``other-parallelism`` (words of programs in which ranks share their data on purpose), ``spreading`` (calls that hand
+each rank its part).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from distlint.checks.derivations import RANK_WORDS, derivation
+from distlint.checks.loaders import (
+    Pass,
+    argument_of,
+    is_none,
+    loader_classes,
+    loaders_in,
+    passes,
+    trains,
+)
+from distlint.checks.programs import family
+from distlint.checks.registry import CheckContext, check
+from distlint.link.abstract import Instance
+from distlint.link.modules import ClassRef, External
+from distlint.link.walking import below, expressions_of, statements
+from distlint.model import python as ir
+from distlint.model.finding import Finding, Related
+
+if TYPE_CHECKING:
+    from distlint.link.project import CallSite, Project
+
+
+@check("unsplit-data")
+def unsplit_data(context: CheckContext) -> Iterator[Finding]:
+    """A finding for each loader that hands every rank the whole of the data in a training loop."""
+    project: Project = context.project
+    wraps = list(project.calls_to(set(context.parameters["wrappers"])))
+    if not wraps:
+        return
+    names = loader_classes(project, context.parameters["loaders"])
+    files = frozenset().union(*(family(project, one.file) for one in wraps))
+    reported: set[tuple[str, int]] = set()
+    for place in passes(project, files):
+        if not place.body:
+            continue
+        loaders = loaders_in(project, place.iterable, place.file, place.function, names)
+        if not loaders or not trains(project, place.file, place.body) or _parts_batches(context, place):
+            continue
+        wrap = next((one for one in wraps if one.file in family(project, place.file)), None)
+        if wrap is None or _shares_on_purpose(context, place.file):
+            continue
+        for loader in loaders:
+            key = (loader.frame.file, loader.call.at)
+            if key not in reported and _is_whole(context, loader):
+                reported.add(key)
+                yield _finding(context, loader, place, wrap)
+
+
+def _finding(context: CheckContext, loader: Instance, place: Pass, wrap: CallSite) -> Finding:
+    related = [
+        Related(ir.unpack(place.iterable.at, place.file), "each rank goes through all of it here"),
+        Related(wrap.span, "the gradients of the ranks are averaged by this"),
+    ]
+    unused = next(iter(_samplers_beside(context, loader)), None)
+    if unused is not None:
+        related.append(Related(unused.span, "this sampler would part the data, but the loader is not given it"))
+        message = "the loader is not given the distributed sampler, so each rank goes through all of the data"
+    else:
+        message = "nothing parts the data of this loader between the ranks: each of them goes through all of it"
+    return context.finding(message, loader.span(), related=related)
+
+
+def _samplers_beside(context: CheckContext, loader: Instance) -> Iterator[CallSite]:
+    project: Project = context.project
+    for site in project.calls_to(set(context.parameters["samplers"])):
+        if (site.file, site.site.function) == (loader.frame.file, loader.frame.function):
+            if not _is_given(context, site):
+                yield site
+
+
+def _is_given(context: CheckContext, sampler: CallSite) -> bool:
+    """Whether some loader of the project draws from a sampler."""
+    project: Project = context.project
+    for found in project.calls_to(set(context.parameters["loaders"])):
+        frame = project.evaluator(None).frame(found.file, found.site.function)
+        state = project.evaluator(None).state(frame, found.site.call.at)
+        loader = Instance(External(found.name), found.site.call, frame, state)
+        for name in ("sampler", "batch_sampler"):
+            _, options, _ = argument_of(project, loader, name, context.parameters["signature"])
+            for one in options:
+                if isinstance(one, Instance) and one.call.at == sampler.site.call.at and one.frame.file == sampler.file:
+                    return True
+    return False
+
+
+def _is_whole(context: CheckContext, loader: Instance) -> bool:
+    """Whether a loader certainly hands out all of a dataset that does not depend on the rank."""
+    project: Project = context.project
+    signature = context.parameters["signature"]
+    if not isinstance(loader.callee, External):
+        return False
+    for name in ("sampler", "batch_sampler"):
+        _, options, known = argument_of(project, loader, name, signature)
+        if not known or not all(is_none(one) or _is_plain(context, one) for one in options):
+            return False
+    expr, options, _ = argument_of(project, loader, "dataset", signature)
+    if expr is None or not options or not all(_is_dataset(context, one) for one in options):
+        return False
+    made = derivation(project, expr, loader.frame.file, loader.frame.function)
+    if not made.whole or made.mentions_rank():
+        return False
+    return not made.is_random() or _is_seeded_alike(context, loader.frame.file)
+
+
+def _is_plain(context: CheckContext, value: object) -> bool:
+    """Whether a sampler is one of the library's own that know nothing of ranks."""
+    if not isinstance(value, Instance) or not isinstance(value.callee, External):
+        return False
+    name = value.callee.name
+    return name.startswith(context.parameters["plain-samplers"]) and name not in context.parameters["samplers"]
+
+
+def _is_dataset(context: CheckContext, value: object) -> bool:
+    if not isinstance(value, Instance):
+        return False
+    if isinstance(value.callee, ClassRef):
+        bases = context.project.modules.external_bases(value.callee)
+        return all(base.startswith(tuple(context.parameters["datasets"])) for base in bases)
+    return isinstance(value.callee, External) and value.callee.name.startswith(tuple(context.parameters["datasets"]))
+
+
+def _is_seeded_alike(context: CheckContext, file: str) -> bool:
+    """Whether random numbers are seeded in the program, and never by the rank."""
+    project: Project = context.project
+    files = family(project, file)
+    seeded = False
+    for site in project.calls_to(set(context.parameters["seeds"])):
+        if site.file in files and site.site.call.args:
+            if derivation(project, site.site.call.args[0], site.file, site.site.function).mentions_rank():
+                return False
+            seeded = True
+    for site in project.sites("manual_seed"):
+        if site.file in files and site.site.call.args:
+            if derivation(project, site.site.call.args[0], site.file, site.site.function).mentions_rank():
+                return False
+            seeded = True
+    return seeded
+
+
+def _parts_batches(context: CheckContext, place: Pass) -> bool:
+    """Whether a loop takes each rank's part of a batch, or of the batches, itself."""
+    for statement in statements(place.body):
+        for expr in expressions_of(statement):
+            for part in below(expr):
+                if type(part) is ir.Call:
+                    func = part.func
+                    name = func.name if type(func) is ir.Attribute else func.id if type(func) is ir.Name else ""
+                    if name in context.parameters["spreading"]:
+                        return True
+                if type(part) is ir.Subscript and _names_rank(part.index):
+                    return True
+                if type(part) is ir.Operation and "%" in part.operators and _names_rank(part):
+                    return True
+    return _names_rank(place.iterable)
+
+
+def _names_rank(expr: ir.Expr) -> bool:
+    for part in below(expr):
+        word = part.id if type(part) is ir.Name else part.name if type(part) is ir.Attribute else ""
+        if word and RANK_WORDS.search(word):
+            return True
+    return False
+
+
+def _shares_on_purpose(context: CheckContext, file: str) -> bool:
+    words = re.compile("|".join(context.parameters["other-parallelism"]))
+    return any(words.search(context.project.text_of(one)) for one in family(context.project, file))
