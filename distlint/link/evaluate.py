@@ -116,6 +116,12 @@ class Evaluator:
             self._steps = 0
         return self.evaluate(expr, frame, self.state(frame, expr.at))
 
+    def ask_in(self, expr: ir.Expr, frame: Frame, state: Env | None = None) -> Abstract:
+        """What an expression can be in a frame, where more may be known of the parameters than ``ask`` knows."""
+        if self._depth == 0:
+            self._steps = 0
+        return self.evaluate(expr, frame, state if state is not None else self.state(frame, expr.at))
+
     def value(self, expr: ir.Expr, file: str, function: int) -> Value:
         """What is known of an expression's value."""
         span = ir.unpack(expr.at, file)

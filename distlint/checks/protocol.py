@@ -1,0 +1,276 @@
+"""Objects that are used in another order than their makers ask for, or not as they ask for: protocols that rule files declare.
+
+The parameters say which calls make the object that is followed, what else belongs to it, which events there are in its life, how they
+change its state, and which of them must not come in which state; ``docs/protocols.md`` describes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from distlint.checks.protocol_events import Events, choices_of, fits_any
+from distlint.checks.protocol_model import Protocol, protocol_of
+from distlint.checks.protocol_tests import Tests
+from distlint.checks.protocol_things import Things, Use
+from distlint.checks.protocol_walk import Hit, Walk
+from distlint.checks.registry import CheckContext, check
+from distlint.link.abstract import Instance, options_of
+from distlint.link.modules import ClassRef, FunctionRef
+from distlint.link.program import Program, Step, program_of
+from distlint.link.project import CallSite, Project
+from distlint.model import python as ir
+from distlint.model.finding import Finding, Related
+from distlint.model.span import Span
+
+MAX_STARTS = 30
+"""Starts of programs that are looked at for one rule."""
+
+MAX_WAVES = 12
+
+
+@check("protocol")
+def protocol(context: CheckContext) -> Iterator[Finding]:
+    """A finding for each event that certainly comes in a state in which it must not."""
+    project: Project = context.project
+    declared = protocol_of(context.parameters)
+    makers = _makers(project, declared)
+    if not makers:
+        return
+    if declared.needs and not any(project.sites(name) for name in sorted(declared.needs)):
+        return
+    programs = _Programs.of(context)
+    reported: set[tuple[Span, str]] = set()
+    for start in programs.starts(makers, whole=declared.program):
+        program = programs.program(start)
+        things = Things(
+            project,
+            context.parameters.get("same", ()),
+            context.parameters.get("silent", ()),
+            context.parameters.get("wrappers", ()),
+        )
+        things.copies = program.copies
+        for tracked in _tracked(declared, program, things):
+            events = Events(declared, things, program, tracked)
+            walk = Walk(declared, program, events, Tests(project, program, choices_of(things, program, declared)))
+            for hit in walk.hits():
+                finding = _finding(context, declared, program, walk, hit, tracked)
+                if (finding.span, finding.message) not in reported:
+                    reported.add((finding.span, finding.message))
+                    yield finding
+
+
+def _makers(project: Project, declared: Protocol) -> list[CallSite]:
+    """The calls that make an object of the protocol; for one of the whole program, the calls of its events."""
+    names = {name for name in declared.makers if not name.endswith("*") and name[0] != "!"}
+    found = list(project.calls_to(names)) if names else []
+    if declared.program:
+        calls = {name for every in declared.events.values() for one in every for name in one.calls}
+        found += list(project.calls_to(calls & declared.needs_any if declared.needs_any else calls))
+    for prefix in (name[:-1] for name in declared.makers if name.endswith("*") and name[0] != "!"):
+        for file in project.python_files:
+            module = project.module(file)
+            if not any(item.module.startswith(prefix.split(".")[0]) for item in module.imports):
+                continue
+            for name, sites in module.calls.items():
+                if name[:1].isupper():
+                    found += [
+                        CallSite(file, site, dotted)
+                        for site in sites
+                        if fits_any(dotted := project.modules.dotted(site.call.func, file), declared.makers)
+                    ]
+    return found
+
+
+def _tracked(declared: Protocol, program: Program, things: Things) -> Iterator[Instance | None]:
+    """The objects that are followed in a program: one for each call that makes one, if that makes no second beside it."""
+    if declared.program:
+        yield None
+        return
+    seen: set[tuple[str, int]] = set()
+    for step in program.steps:
+        call = step.point.expr
+        if step.point.kind != "call" or not isinstance(call, ir.Call):
+            continue
+        if (step.frame.file, call.at) in seen or not _makes(declared, things, call, step):
+            continue
+        seen.add((step.frame.file, call.at))
+        for option in options_of(things.evaluator.ask_in(call, step.frame)):
+            if isinstance(option, Instance) and option.call is call:
+                made = Instance(option.callee, option.call, option.frame, option.state, declared.part)
+                if not things.is_repeated(made):
+                    yield made
+
+
+def _makes(declared: Protocol, things: Things, call: ir.Call, step: Step) -> bool:
+    modules = things.evaluator.modules
+    target = modules.resolve(call.func, step.frame.file)
+    if isinstance(target, ClassRef):
+        names = set(modules.external_bases(target))
+    else:
+        names = {modules.dotted(call.func, step.frame.file)}
+        if not any(names):
+            names = _method_names(things, call, step) if any("()" in name for name in declared.makers) else set()
+    if not any(name and fits_any(name, declared.makers) for name in names):
+        return False
+    return not any(word.name is None or word.name in declared.except_given for word in call.keywords)
+
+
+def _method_names(things: Things, call: ir.Call, step: Step) -> set[str]:
+    func = call.func
+    if not isinstance(func, ir.Attribute):
+        return set()
+    return {
+        f"{things.evaluator.instance_name(option)}.{func.name}"
+        for option in options_of(things.evaluator.ask_in(func.base, step.frame))
+        if isinstance(option, Instance)
+    }
+
+
+class _Programs:
+    """The programs of a project, for all rules together."""
+
+    def __init__(self, context: CheckContext) -> None:
+        self._project: Project = context.project
+        names: set[str] = set()
+        for rule in context.rules:
+            if rule.check.python == "protocol":
+                names |= protocol_of(rule.check.parameters).names()
+        self._entered = self._leading_to(names)
+        self._programs: dict[FunctionRef, Program] = {}
+        self._starts: dict[FunctionRef, frozenset[FunctionRef]] = {}
+
+    @classmethod
+    def of(cls, context: CheckContext) -> _Programs:
+        """Those of the project that a check works on."""
+        if cls not in context.project.kept:
+            context.project.kept[cls] = cls(context)
+        found: _Programs = context.project.kept[cls]
+        return found
+
+    def program(self, start: FunctionRef) -> Program:
+        """The program that begins with a function."""
+        if start not in self._programs:
+            self._programs[start] = program_of(self._project, start, self._entered.__contains__)
+        return self._programs[start]
+
+    def starts(self, sites: Iterable[CallSite], *, whole: bool) -> list[FunctionRef]:
+        """Where the programs begin that come to some calls.
+
+        With ``whole`` only those whose beginning is that of a process.
+        """
+        found: dict[FunctionRef, None] = {}
+        for ref in sorted({FunctionRef(one.file, one.site.function) for one in sites}, key=_place):
+            for start in sorted(self._tops(ref), key=_place):
+                if not whole or start.index < 0:
+                    found[start] = None
+            if len(found) >= MAX_STARTS:
+                break
+        return list(found)[:MAX_STARTS]
+
+    def _tops(self, ref: FunctionRef) -> frozenset[FunctionRef]:
+        """The functions and modules from which a function is reached, and that nothing calls."""
+        if ref.index < 0:
+            return frozenset({ref})
+        if ref not in self._starts:
+            tops: set[FunctionRef] = set()
+            seen = {ref}
+            stack = [ref]
+            while stack and len(seen) < 60:
+                one = stack.pop()
+                edges = self._project.call_graph.callers(one)
+                callers = {FunctionRef(edge.file, edge.function) for edge in edges} - {one}
+                if not callers:
+                    tops.add(one)
+                for caller in sorted(callers, key=_place):
+                    if caller.index < 0:
+                        tops.add(caller)
+                    elif caller not in seen:
+                        seen.add(caller)
+                        stack.append(caller)
+            self._starts[ref] = frozenset(tops)
+        return self._starts[ref]
+
+    def _leading_to(self, lasts: set[str]) -> frozenset[str]:
+        """The names of functions and classes that may come to one of the calls, by names alone, so rather too many."""
+        project = self._project
+        aliases: dict[str, set[str]] = {}
+        for file in project.python_files:
+            for item in project.module(file).imports:
+                if item.name and item.alias != item.name:
+                    aliases.setdefault(item.name, set()).add(item.alias)
+        wave, found = set(lasts), set[str]()
+        for _ in range(MAX_WAVES):
+            names: set[str] = set()
+            for name in sorted(wave):
+                for site in project.sites(name):
+                    index = site.site.function
+                    while index >= 0:
+                        function = project.module(site.file).functions[index]
+                        names.add(function.name)
+                        if function.owner >= 0:
+                            names.add(project.module(site.file).classes[function.owner].name)
+                        index = function.parent
+            for name in list(names):
+                names |= aliases.get(name, set())
+            wave = names - found
+            if not wave:
+                break
+            found |= wave
+        return frozenset(found)
+
+
+def _place(ref: FunctionRef) -> tuple[str, int]:
+    return ref.file, ref.index
+
+
+def _span(step: Step) -> Span:
+    return ir.unpack(step.point.at, step.frame.file)
+
+
+def _finding(
+    context: CheckContext, declared: Protocol, program: Program, walk: Walk, hit: Hit, tracked: Instance | None
+) -> Finding:
+    fault, met = hit.fault, hit.met
+    event = _span(program.steps[hit.step])
+    notes: list[Related] = []
+    places: dict[str, Span] = {"event": event}
+    if tracked is not None:
+        places["made"] = tracked.span()
+    source = met.source
+    for index, (step, move) in sorted(hit.moved.items(), key=lambda one: one[1][0]):
+        name = declared.variables[index]
+        places[name] = _span(program.steps[step])
+        if source is None and index in fault.when:
+            source = next((one.source for one in walk.met(step) if one.source is not None), None)
+        if move is not None and move.says and index in fault.when:
+            notes.append(Related(places[name], move.says))
+    if source is not None:
+        places["source"] = ir.unpack(source.call.at, source.frame.file)
+    at = places.get(fault.at, event)
+    if fault.made and "made" in places:
+        notes.insert(0, Related(places["made"], fault.made))
+    if at != event and fault.says:
+        notes.append(Related(event, fault.says))
+    elif "source" in places and at != places["source"] and fault.source_says:
+        notes.append(Related(places["source"], fault.source_says))
+    return context.finding(
+        fault.message.format(name=_text(program.steps[hit.step]), source=_source_text(source)), at, related=notes
+    )
+
+
+def _source_text(source: Use | None) -> str:
+    return _callee_text(source.call.func) if source is not None else ""
+
+
+def _text(step: Step) -> str:
+    expr = step.point.expr
+    return _callee_text(expr.func if isinstance(expr, ir.Call) else expr) if expr is not None else ""
+
+
+def _callee_text(func: ir.Expr) -> str:
+    if isinstance(func, ir.Attribute):
+        base = _callee_text(func.base)
+        return f"{base}.{func.name}" if base else func.name
+    if isinstance(func, ir.Call):
+        return f"{_callee_text(func.func)}()"
+    return func.id if isinstance(func, ir.Name) else ""

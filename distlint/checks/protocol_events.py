@@ -1,0 +1,370 @@
+"""Which events of a protocol the steps of a program are, for one object that is followed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from distlint.checks.protocol_model import Pattern, Protocol, Role
+from distlint.checks.protocol_things import Mention, Thing, Things, Use
+from distlint.link.abstract import Frame, Instance, options_of
+from distlint.link.arguments import find_argument
+from distlint.link.flow import Bind, Env, Join
+from distlint.model import python as ir
+from distlint.model.document import Leaf
+
+if TYPE_CHECKING:
+    from distlint.link.program import Program, Step
+
+NO, MAYBE, YES = 0, 1, 2
+
+LOST = "lost"
+"""The event that the object goes where we can't follow it."""
+
+_PLAIN_NAMES = """
+print len isinstance type id str repr zip enumerate list tuple dict set getattr hasattr callable super iter sum filter map sorted next
+range min max any all vars format setattr float int bool
+"""
+
+_PLAIN = frozenset(_PLAIN_NAMES.split())
+
+
+class Met(NamedTuple):
+    """An event at a step. ``source`` is the call by which the value of it was computed, where the event is about that.
+
+    ``guard`` is a test that decides whether the event happens, with the result that it needs.
+    """
+
+    event: str
+    certain: bool
+    source: Use | None = None
+    guard: tuple[ir.Expr, Frame, bool] | None = None
+
+
+class Events:
+    """The events in the life of one object (``None``: of the program itself)."""
+
+    def __init__(self, protocol: Protocol, things: Things, program: Program, tracked: Instance | None) -> None:
+        self._protocol = protocol
+        self._things = things
+        self._program = program
+        self._tracked = tracked
+        self._thing: Thing | None = tracked.identity if tracked is not None else None
+        self._roles: dict[str, Mention] = {}
+        self._sources: dict[tuple[int, int], dict[Thing, Use]] = {}
+        self._methods = {name for every in protocol.events.values() for one in every for name in one.methods}
+        self._stores = {name for every in protocol.events.values() for one in every for name in one.stores}
+
+    def at(self, step: Step) -> list[Met]:
+        """The events that a step is, in the order in which the protocol names them."""
+        point = step.point
+        if point.kind == "call" and isinstance(point.expr, ir.Call):
+            if self._thing is not None and self._is_maker(point.expr, step.frame):
+                return [Met("made", certain=True)]
+            found = list(self._of_call(point.expr, step.frame, None, ""))
+            if not found and self._thing is not None and self._is_handed_away(point.expr, step):
+                found.append(Met(LOST, certain=True))
+            return found
+        if point.kind in ("enter", "leave") and point.expr is not None:
+            return list(self._of_block(point.expr, step.frame, point.kind))
+        if point.kind == "bind" and self._stores and isinstance(point.statement, ir.Assign):
+            return list(self._of_store(point.statement, step.frame))
+        return []
+
+    def _is_maker(self, call: ir.Call, frame: Frame) -> bool:
+        assert self._thing is not None  # noqa: S101 - tested by the caller
+        return (frame.file, call.at) == self._thing[:2]
+
+    # Calls -----------------------------------------------------------------------------------------------------------
+
+    def _of_call(self, call: ir.Call, frame: Frame, state: Env | None, block: str) -> Iterator[Met]:
+        for event, patterns in self._protocol.events.items():
+            best, use = NO, None
+            for pattern in patterns:
+                if pattern.block != block or pattern.stores:
+                    continue
+                result, source = self._match(pattern, call, frame, state)
+                if result > best:
+                    best, use = result, source
+            if best:
+                yield Met(event, best == YES, use)
+
+    def _match(self, pattern: Pattern, call: ir.Call, frame: Frame, state: Env | None) -> tuple[int, Use | None]:
+        result = self._callee(pattern, call, frame, state)
+        if not result:
+            return NO, None
+        for name, position, value in pattern.words:
+            result = min(result, self._argument_is(call, name, position, value, frame, state))
+        if pattern.without and any(word.name is None or word.name in pattern.without for word in call.keywords):
+            return NO, None
+        if pattern.takes:
+            result = min(result, self._takes(pattern.takes, call, frame, state))
+        if pattern.takes_parameters:
+            result = min(result, self._takes_parameters(pattern.takes_parameters, call, frame, state))
+        source = None
+        if result and (pattern.source or pattern.not_source):
+            came, source = self._came_from(pattern, call, frame, state)
+            result = min(result, came)
+        return result, source
+
+    def _callee(self, pattern: Pattern, call: ir.Call, frame: Frame, state: Env | None) -> int:
+        func = call.func
+        if pattern.calls:
+            name = self._things.evaluator.modules.dotted(func, frame.file)
+            return YES if name and fits_any(name, pattern.calls) else NO
+        if pattern.object:
+            return self._is_called(pattern.object, call, frame, state)
+        if not isinstance(func, ir.Attribute) or func.name not in pattern.methods:
+            return NO
+        if pattern.of == "any":
+            return NO if self._things.evaluator.modules.dotted(func, frame.file) else YES
+        mention = self._things.mention(func.base, frame, state)
+        if pattern.makers:
+            made = [one for one in mention.options if self._is_made_by(pattern, one)]
+            return (YES if mention.certain else MAYBE) if made else NO
+        return self._is_role(pattern.of, mention)
+
+    def _is_made_by(self, pattern: Pattern, instance: Instance) -> bool:
+        name = self._things.made_by(instance)
+        if instance.part or not fits_any(name, pattern.makers):
+            return False
+        if not pattern.made_with:
+            return True
+        return any(
+            self._is_role(pattern.made_with, self._things.mention(part, instance.frame, instance.state)) == YES
+            for part in _arguments(instance.call)
+        )
+
+    def _is_called(self, role: str, call: ir.Call, frame: Frame, state: Env | None) -> int:
+        func = call.func
+        if self._things.evaluator.modules.dotted(func, frame.file):
+            return NO
+        if isinstance(func, ir.Attribute) and func.name == "forward":
+            func = func.base
+        if not isinstance(func, ir.Name | ir.Attribute | ir.Subscript):
+            return NO
+        return self._is_role(role, self._things.mention(func, frame, state))
+
+    def _argument_is(
+        self, call: ir.Call, name: str, position: int | None, value: object, frame: Frame, state: Env | None
+    ) -> int:
+        expr, certain = find_argument(call, name, position)
+        if expr is None:
+            return MAYBE if not certain else NO
+        given = self._things.evaluator.ask_in(expr, frame, state)
+        if isinstance(given, Leaf) and given.value.is_known:
+            return YES if given.value.only == value and type(given.value.only) is type(value) else NO
+        return MAYBE
+
+    def _takes(self, role: str, call: ir.Call, frame: Frame, state: Env | None) -> int:
+        best = NO
+        for part in _arguments(call):
+            if isinstance(part, ir.Name | ir.Attribute | ir.Call | ir.Subscript):
+                best = max(best, self._is_role(role, self._things.mention(part, frame, state)))
+        return best
+
+    def _takes_parameters(self, role: str, call: ir.Call, frame: Frame, state: Env | None) -> int:
+        best = NO
+        for part in _arguments(call):
+            best = max(best, self._is_role(role, self._things.owners(part, frame, state)))
+        return best
+
+    def _came_from(self, pattern: Pattern, call: ir.Call, frame: Frame, state: Env | None) -> tuple[int, Use | None]:
+        func = call.func
+        assert isinstance(func, ir.Attribute)  # noqa: S101 - a pattern with a source has a method
+        sources = self.sources(func.base, frame, state)
+        use = self._use(pattern.source, sources) if pattern.source else None
+        if pattern.source and use is None:
+            return NO, None
+        if pattern.not_source and self._use(pattern.not_source, sources) is not None:
+            return NO, None
+        return YES, use
+
+    def sources(self, expr: ir.Expr, frame: Frame, state: Env | None) -> dict[Thing, Use]:
+        """The objects by whose calls a value was computed."""
+        key = (id(expr), id(frame))
+        if key not in self._sources:
+            self._sources[key] = self._things.sources(expr, frame, state)
+        return self._sources[key]
+
+    def _use(self, role: str, sources: dict[Thing, Use]) -> Use | None:
+        for use in sources.values():
+            if self._is_role(role, Mention((use.instance,), certain=True)) == YES:
+                return use
+        return None
+
+    # Roles -----------------------------------------------------------------------------------------------------------
+
+    def _is_role(self, role: str, mention: Mention) -> int:
+        """Whether what is mentioned is the object in a role."""
+        family = self._protocol.roles[role].family if role in self._protocol.roles else False
+        wanted = self.role(role)
+        if not wanted.options:
+            return NO
+        known = {self._key(one, family=family) for one in wanted.options}
+        fitting = [one for one in mention.options if self._key(one, family=family) in known]
+        if not fitting:
+            return NO
+        return YES if mention.certain and wanted.certain and len(fitting) == len(mention.options) else MAYBE
+
+    def _key(self, instance: Instance, *, family: bool) -> Thing:
+        return self._things.root(instance).identity if family else instance.identity
+
+    def role(self, name: str) -> Mention:
+        """The object in a role."""
+        if name not in self._roles:
+            self._roles[name] = Mention((), certain=False)
+            self._roles[name] = self._in_role(name)
+        return self._roles[name]
+
+    def _in_role(self, name: str) -> Mention:
+        if self._tracked is None:
+            return Mention((), certain=False)
+        if name == "self":
+            return Mention((self._tracked,), certain=True)
+        role: Role = self._protocol.roles[name]
+        given, _ = find_argument(self._tracked.call, role.argument, role.position)
+        if given is None:
+            return Mention((), certain=False)
+        if role.parameters:
+            return self._things.owners(given, self._tracked.frame, self._tracked.state)
+        return self._things.mention(given, self._tracked.frame, self._tracked.state)
+
+    # Blocks and stores -----------------------------------------------------------------------------------------------
+
+    def _of_block(self, context: ir.Expr, frame: Frame, kind: str) -> Iterator[Met]:
+        ways = list(_choices(self._things, context, frame))
+        for made, guard in ways:
+            for met in self._of_call(made.call, made.frame, made.state, kind):
+                certain = met.certain and len(ways) == 1 and guard is None
+                # whoever leaves a block has entered it, so that the state says whether it was this one
+                yield met._replace(certain=certain or kind == "leave" or guard is not None, guard=guard)
+
+    def _of_store(self, statement: ir.Assign, frame: Frame) -> Iterator[Met]:
+        for target in statement.targets:
+            if not isinstance(target, ir.Attribute) or target.name not in self._stores:
+                continue
+            for event, patterns in self._protocol.events.items():
+                for pattern in patterns:
+                    if target.name not in pattern.stores:
+                        continue
+                    result = (
+                        YES
+                        if pattern.of == "any"
+                        else self._is_role(pattern.of, self._things.mention(target.base, frame))
+                    )
+                    if result:
+                        yield Met(event, result == YES)
+                        break
+
+    # Where the object goes -------------------------------------------------------------------------------------------
+
+    def _is_handed_away(self, call: ir.Call, step: Step) -> bool:
+        """Whether a call that we do not look into gets the object."""
+        func = call.func
+        name = self._things.evaluator.modules.dotted(func, step.frame.file)
+        if name and name.startswith(self._protocol.harmless):
+            return False
+        if isinstance(func, ir.Name) and func.id in _PLAIN:
+            return False
+        if step.next and self._program.steps[step.next[0][0]].frame is not step.frame and not step.opaque:
+            return False
+        if isinstance(func, ir.Attribute) and not name:
+            for option in options_of(self._things.evaluator.ask_in(func.base, step.frame)):
+                if isinstance(option, Instance) and self._things.made_by(option).startswith(self._protocol.harmless):
+                    return False
+        for part in _arguments(call):
+            for inner in _held(part):
+                mention = self._things.mention(inner, step.frame)
+                if any(one.identity == self._thing for one in mention.options):
+                    return True
+        return False
+
+
+def _held(expr: ir.Expr) -> Iterator[ir.Expr]:
+    """The names and attributes that an argument hands over, also inside displays."""
+    if isinstance(expr, ir.Name | ir.Attribute):
+        yield expr
+    elif isinstance(expr, ir.ListDisplay):
+        for item in expr.items:
+            yield from _held(item)
+    elif isinstance(expr, ir.DictDisplay):
+        for item in expr.values:
+            yield from _held(item)
+    elif isinstance(expr, ir.Starred):
+        yield from _held(expr.value)
+
+
+def _arguments(call: ir.Call) -> Iterator[ir.Expr]:
+    yield from call.args
+    for keyword in call.keywords:
+        yield keyword.value
+
+
+def fits_any(name: str, wanted: Iterable[str]) -> bool:
+    """Whether a dotted name is one of some names; ``pkg.*`` stands for all below, ``!pkg.*`` for none of these."""
+    found = False
+    for one in wanted:
+        excluding = one.startswith("!")
+        pattern = one[1:] if excluding else one
+        if name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern:
+            if excluding:
+                return False
+            found = True
+    return found
+
+
+def _choices(
+    things: Things, context: ir.Expr, frame: Frame
+) -> Iterator[tuple[Instance, tuple[ir.Expr, Frame, bool] | None]]:
+    """What a ``with`` may enter: calls, each with the test that chose it where it is one of two."""
+    state = things.evaluator.state(frame, context.at)
+    yield from _chosen(things, context, frame, state, 0)
+
+
+def _chosen(
+    things: Things, context: ir.Expr, frame: Frame, state: Env, depth: int
+) -> Iterator[tuple[Instance, tuple[ir.Expr, Frame, bool] | None]]:
+    if isinstance(context, ir.Conditional) and things.evaluator.truth(context.test, frame, state) is None:
+        for part, holds in ((context.body, True), (context.orelse, False)):
+            for made, _ in _chosen(things, part, frame, state, depth + 1):
+                yield made, (context.test, frame, holds)
+        return
+    if isinstance(context, ir.Name) and depth < 4:
+        place = _binding(context.id, state)
+        if isinstance(place, Bind) and isinstance(place.expr, ir.Conditional) and not place.part:
+            yield from _chosen(things, place.expr, frame, place.at, depth + 1)
+            return
+        if isinstance(place, Join) and place.test is not None and len(place.branches) == 2:
+            for branch, holds in zip(place.branches, (True, False), strict=True):
+                bound = _binding(context.id, branch)
+                if isinstance(bound, Bind) and not bound.part and isinstance(bound.expr, ir.Call):
+                    for option in options_of(things.evaluator.ask_in(bound.expr, frame, bound.at)):
+                        if isinstance(option, Instance):
+                            yield option, (place.test, frame, holds)
+            return
+    for option in options_of(things.evaluator.ask_in(context, frame, state)):
+        if isinstance(option, Instance):
+            yield option, None
+
+
+def _binding(name: str, state: Env) -> Env | None:
+    place: Env | None = state
+    while place is not None:
+        if isinstance(place, Bind) and place.name == name:
+            return place
+        if isinstance(place, Join) and name in place.touched:
+            return place
+        place = place.prev
+    return None
+
+
+def choices_of(things: Things, program: Program, protocol: Protocol) -> Iterator[tuple[ir.Expr, Frame]]:
+    """The tests that choose what a ``with`` of a program enters, where the protocol asks for blocks."""
+    if not any(one.block for every in protocol.events.values() for one in every):
+        return
+    for step in program.steps:
+        if step.point.kind == "enter" and step.point.expr is not None:
+            for _, guard in _choices(things, step.point.expr, step.frame):
+                if guard is not None:
+                    yield guard[0], guard[1]

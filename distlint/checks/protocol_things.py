@@ -1,0 +1,407 @@
+"""Which objects an expression means, for following one object through a program.
+
+An object is known by the call that made it. Methods that give the object itself (``model.to(device)``), and library functions of which a
+rule says so, are looked through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from distlint.link.abstract import Abstract, Frame, Instance, LambdaValue, Reference, options_of
+from distlint.link.arguments import find_argument
+from distlint.link.calls import bound_parameters, given_arguments, inner_frame, is_static, returns_of
+from distlint.link.flow import Bind, Env, Join, Store
+from distlint.link.modules import ClassRef, External, FunctionRef
+from distlint.link.walking import below, children, statements
+from distlint.model import python as ir
+from distlint.model.document import Mapping, Sequence
+
+if TYPE_CHECKING:
+    from distlint.link.project import Project
+
+_KEEPING_NAMES = """
+to cuda cpu train eval half float double bfloat16 requires_grad_ share_memory apply type to_empty contiguous __enter__
+"""
+
+KEEPING = frozenset(_KEEPING_NAMES.split())
+"""Methods of a module that give the module itself."""
+
+_PARAMETERS = frozenset({"parameters", "named_parameters"})
+_CUTTING = frozenset({"detach", "item", "tolist", "numpy", "argmax", "size", "numel"})
+"""What gives numbers through which no gradient flows."""
+
+MAX_SOURCES = 600
+"""Expressions that are looked at to tell what a value was computed by."""
+
+Thing = tuple[str, int, tuple[int | str, ...]]
+"""The identity of an object: file and position of the call that made it, and the part of its result."""
+
+
+class Mention(NamedTuple):
+    """What an expression may be: the objects, and whether it can be nothing else."""
+
+    options: tuple[Instance, ...]
+    certain: bool
+
+    @property
+    def only(self) -> Thing | None:
+        """The one object that it is, if it can be no other."""
+        return self.options[0].identity if self.certain and len(self.options) == 1 else None
+
+
+class Things:
+    """Answers questions about objects; one per program, since it knows which functions occur in it how often."""
+
+    def __init__(
+        self, project: Project, same: Collection[str], silent: Collection[str], wrappers: Collection[str]
+    ) -> None:
+        self.project = project
+        self.evaluator = project.evaluator(None)
+        self.same = frozenset(same)
+        self.silent = frozenset(silent)
+        self.wrappers = frozenset(wrappers)
+        self._mentions: dict[tuple[int, int], Mention] = {}
+        self._alive: list[object] = []
+        self.copies: dict[tuple[str, int], int] = {}
+        self._repeated: dict[Thing, bool] = {}
+
+    def mention(self, expr: ir.Expr, frame: Frame, state: Env | None = None) -> Mention:
+        """What objects an expression may be."""
+        key = (id(expr), id(frame))
+        found = self._mentions.get(key) if state is None else None
+        if found is None:
+            at = state if state is not None else self.evaluator.state(frame, expr.at)
+            found = self._of(options_of(self.evaluator.ask_in(expr, frame, at)))
+            if state is None:
+                self._mentions[key] = found
+                self._alive.append((expr, frame))
+        return found
+
+    def _of(self, options: tuple[Abstract, ...]) -> Mention:
+        found: dict[Thing, Instance] = {}
+        certain = True
+        for option in options:
+            if isinstance(option, Instance):
+                one = self.peeled(option)
+                if self.is_repeated(one):
+                    certain = False
+                else:
+                    found.setdefault(one.identity, one)
+            else:
+                certain = False
+        return Mention(tuple(found.values()), certain and len(found) == 1)
+
+    def peeled(self, instance: Instance) -> Instance:
+        """The object itself, where a call only handed it on."""
+        for _ in range(12):
+            call = instance.call
+            given: ir.Expr | None = None
+            if isinstance(instance.callee, External) and not instance.part:
+                if type(call.func) is ir.Attribute and call.func.name in KEEPING:
+                    given = call.func.base
+                elif call.args and self._is_same(call, instance):
+                    given = call.args[0]
+            elif instance.part == (".module",) and self.made_by(instance) in self.wrappers:
+                given = find_argument(call, "module", 0)[0]
+            if given is None or type(given) is ir.Starred:
+                return instance
+            options = options_of(self.evaluator.ask_in(given, instance.frame, instance.state))
+            if len(options) != 1 or not isinstance(options[0], Instance):
+                return instance
+            instance = options[0]
+        return instance
+
+    def _is_same(self, call: ir.Call, instance: Instance) -> bool:
+        """Whether a call of a library function, or of what it gives (``compile(mode=...)(model)``), gives its argument back."""
+        if isinstance(instance.callee, External) and instance.callee.name in self.same:
+            return True
+        made = call.func
+        return type(made) is ir.Call and self.evaluator.modules.dotted(made.func, instance.frame.file) in self.same
+
+    def is_repeated(self, instance: Instance) -> bool:
+        """Whether the call that made an object may have made several that live beside each other."""
+        thing = instance.identity
+        if thing not in self._repeated:
+            self._repeated[thing] = self._made_often(instance)
+        return self._repeated[thing]
+
+    def _made_often(self, instance: Instance) -> bool:
+        frame, at = instance.frame, instance.call.at
+        module = self.project.module(frame.file)
+        body = module.body if frame.function < 0 else module.functions[frame.function].body
+        for statement in statements(body):
+            if ir.encloses(statement.at, at):
+                for expr in _own(statement):
+                    for part in below(expr):
+                        if type(part) is ir.Comprehension and ir.encloses(part.at, at) and part.at != at:
+                            return True
+        if frame.function < 0 or instance.part[:1] == ("self",):
+            return False
+        inside = self.copies.get((frame.file, frame.function), 0)
+        if inside:
+            return inside > 1
+        function = module.functions[frame.function]
+        name = function.name
+        if name == "__init__" and function.owner >= 0:
+            name = module.classes[function.owner].name
+        return len(self.project.sites(name)) > 1
+
+    def made_by(self, instance: Instance) -> str:
+        """The library function or class whose call made an object, or the first library class that its own derives from."""
+        if isinstance(instance.callee, External):
+            return instance.callee.name
+        if isinstance(instance.callee, ClassRef):
+            return min(self.evaluator.modules.external_bases(instance.callee), default="")
+        return ""
+
+    def root(self, instance: Instance) -> Instance:
+        """The innermost of wrapped modules."""
+        for _ in range(6):
+            if instance.part or self.made_by(instance) not in self.wrappers:
+                break
+            given = find_argument(instance.call, "module", 0)[0]
+            inner = self.mention(given, instance.frame, instance.state) if given is not None else None
+            if inner is None or inner.only is None:
+                break
+            instance = inner.options[0]
+        return instance
+
+    # Parts ---------------------------------------------------------------------------------------------------------
+
+    def argument(self, instance: Instance, name: str, position: int | None) -> ir.Expr | None:
+        """An argument of the call that made an object."""
+        return find_argument(instance.call, name, position)[0]
+
+    def owners(self, expr: ir.Expr, frame: Frame, state: Env | None = None, depth: int = 0) -> Mention:
+        """The modules whose ``parameters()`` an expression holds (``[p for p in model.parameters() if ...]``)."""
+        found: dict[Thing, Instance] = {}
+        certain = True
+        at = state if state is not None else self.evaluator.state(frame, expr.at)
+        for part in below(expr):
+            if type(part) is ir.Call and type(part.func) is ir.Attribute and part.func.name in _PARAMETERS:
+                mention = self.mention(part.func.base, frame, at)
+                found.update((one.identity, one) for one in mention.options)
+                certain = certain and mention.certain
+        if not found and depth < 6:
+            return self._owners_behind(expr, frame, at, depth)
+        return Mention(tuple(found.values()), certain and len(found) == 1)
+
+    def _owners_behind(self, expr: ir.Expr, frame: Frame, state: Env, depth: int) -> Mention:
+        found: dict[Thing, Instance] = {}
+        certain = True
+        if type(expr) is ir.Call and isinstance(expr.func, ir.Attribute) and expr.func.name == "items":
+            expr = expr.func.base
+        reached = False
+        for option in options_of(self.evaluator.ask_in(expr, frame, state)):
+            if isinstance(option, Instance) and (option.call is not expr or option.frame is not frame):
+                inner = self.owners(option.call, option.frame, option.state, depth + 1)
+                reached = True
+                certain = certain and inner.certain
+                found.update((one.identity, one) for one in inner.options)
+            elif not isinstance(option, Instance):
+                certain = False
+        if not reached and type(expr) is ir.Name:
+            for value, at, inside in self.definitions(expr.id, frame, state):
+                inner = self.owners(value, inside, at, depth + 1)
+                certain = inner.certain
+                found.update((one.identity, one) for one in inner.options)
+        return Mention(tuple(found.values()), certain and len(found) == 1)
+
+    # Values ----------------------------------------------------------------------------------------------------------
+
+    def definitions(self, name: str, frame: Frame, state: Env) -> Iterator[tuple[ir.Expr, Env, Frame]]:
+        """The expressions that a name may have got its value from, each with where it stands."""
+        yield from _Chain(self).name(name, frame, state)
+
+    def sources(self, expr: ir.Expr, frame: Frame, state: Env | None = None) -> dict[Thing, Use]:
+        """The objects whose call, or whose method, a value was computed by, in a way that gradients flow through."""
+        search = _Sources(self)
+        search.expression(expr, frame, state if state is not None else self.evaluator.state(frame, expr.at), 0)
+        return search.found
+
+
+class Use(NamedTuple):
+    """A call of an object, or of a method of it (``method``), that a value was computed by."""
+
+    method: str
+    call: ir.Call
+    frame: Frame
+    instance: Instance
+
+
+def _own(statement: ir.Stmt) -> Iterator[ir.Expr]:
+    from distlint.link.walking import expressions_of
+
+    return expressions_of(statement)
+
+
+class _Chain:
+    """Looks up what bound a name."""
+
+    def __init__(self, things: Things) -> None:
+        self._things = things
+        self._seen: set[int] = set()
+
+    def name(self, name: str, frame: Frame, state: Env) -> Iterator[tuple[ir.Expr, Env, Frame]]:
+        place: Env | None = state
+        while place is not None:
+            if isinstance(place, Bind) and place.name == name:
+                value = place.expr
+                if isinstance(value, ir.AugAssign):
+                    yield value.value, place.at, frame
+                    yield from self.name(name, frame, place.prev or place.at)
+                elif value is not None and not isinstance(value, ir.Define):
+                    yield value, place.at, frame  # type: ignore[misc]
+                return
+            if isinstance(place, Store) and place.name == name and place.action in ("append", "extend", "insert", "+="):
+                yield place.expr, place.at, frame
+            if isinstance(place, Join) and name in place.touched:
+                if id(place) in self._seen:
+                    return
+                self._seen.add(id(place))
+                for branch in place.branches:
+                    yield from self.name(name, frame, branch)
+                return
+            place = place.prev
+        yield from self._outside(name, frame)
+
+    def _outside(self, name: str, frame: Frame) -> Iterator[tuple[ir.Expr, Env, Frame]]:
+        given = frame.bindings.get(name)
+        if given is not None:
+            if given.expr is not None and given.frame is not None and given.state is not None:
+                yield given.expr, given.state, given.frame
+            return
+        if frame.function < 0:
+            return
+        project = self._things.project
+        function = project.function(FunctionRef(frame.file, frame.function))
+        if any(one.name == name for one in function.parameters):
+            return
+        outer = frame.outer or self._things.evaluator.frame(frame.file, function.parent)
+        flow = project.flow(outer.file, outer.function)
+        yield from self.name(name, outer, flow.exit or (flow.returns[-1][1] if flow.returns else flow.entry))
+
+
+class _Sources:
+    """Walks back from a value to the calls of objects behind it."""
+
+    def __init__(self, things: Things) -> None:
+        self.found: dict[Thing, Use] = {}
+        self._things = things
+        self._evaluator = things.evaluator
+        self._seen: set[tuple[int, int, int]] = set()
+        self._alive: list[object] = []
+
+    def expression(self, expr: ir.Expr, frame: Frame, state: Env, depth: int) -> None:
+        key = (id(expr), id(frame), id(state))
+        if key in self._seen or len(self._seen) > MAX_SOURCES or depth > 25:
+            return
+        self._seen.add(key)
+        self._alive.append((expr, frame, state))
+        if type(expr) is ir.Name:
+            for value, at, inside in _Chain(self._things).name(expr.id, frame, state):
+                self.expression(value, inside, at, depth + 1)
+        elif type(expr) is ir.Call:
+            self._call(expr, frame, state, depth)
+        elif type(expr) is ir.Attribute:
+            self._attribute(expr, frame, state, depth)
+        elif type(expr) is ir.Comprehension:
+            self.expression(expr.element, frame, state, depth + 1)
+            for _, iterable, _ in expr.generators:
+                self.expression(iterable, frame, state, depth + 1)
+        elif type(expr) is ir.Conditional:
+            self.expression(expr.body, frame, state, depth + 1)
+            self.expression(expr.orelse, frame, state, depth + 1)
+        else:
+            for part in children(expr):
+                self.expression(part, frame, state, depth + 1)
+
+    def _call(self, call: ir.Call, frame: Frame, state: Env, depth: int) -> None:
+        func = call.func
+        if type(func) is ir.Attribute and func.name in _CUTTING:
+            return
+        if self._is_silent(call, frame):
+            return
+        entered = False
+        if not self._things.evaluator.modules.dotted(func, frame.file):
+            for option in options_of(self._evaluator.ask_in(func, frame, state)):
+                if isinstance(option, Instance):
+                    self._object(option, call, frame, state)
+                elif isinstance(option, Reference) and isinstance(option.target, FunctionRef):
+                    entered = self._function(option, call, frame, state, depth) or entered
+                elif isinstance(option, LambdaValue):
+                    self.expression(option.lambda_.body, option.frame, option.state, depth + 1)
+                    self._arguments(call, frame, state, depth)
+            if type(func) is ir.Attribute:
+                self._method(func, call, frame, state)
+                self.expression(func.base, frame, state, depth + 1)
+        if not entered:
+            self._arguments(call, frame, state, depth)
+
+    def _arguments(self, call: ir.Call, frame: Frame, state: Env, depth: int) -> None:
+        for part in (*call.args, *(keyword.value for keyword in call.keywords)):
+            self.expression(part, frame, state, depth + 1)
+
+    def _object(self, option: Instance, call: ir.Call, frame: Frame, state: Env) -> None:
+        """An object that is called itself: ``model(x)``, ``model.forward(x)``, ``model.module(x)``."""
+        steps = [part for part in option.part if isinstance(part, str)]
+        if steps and steps[-1] == ".forward":
+            option = Instance(option.callee, option.call, option.frame, option.state, option.part[:-1])
+        one = self._things.peeled(option)
+        if not self._things.is_repeated(one):
+            self.found.setdefault(one.identity, Use("", call, frame, one))
+
+    def _method(self, func: ir.Attribute, call: ir.Call, frame: Frame, state: Env) -> None:
+        for option in options_of(self._evaluator.ask_in(func.base, frame, state)):
+            if isinstance(option, Instance):
+                one = self._things.peeled(option)
+                if not self._things.is_repeated(one):
+                    self.found.setdefault(one.identity, Use(func.name, call, frame, one))
+
+    def _function(self, option: Reference, call: ir.Call, frame: Frame, state: Env, depth: int) -> bool:
+        assert isinstance(option.target, FunctionRef)  # noqa: S101 - tested by the caller
+        function = self._things.project.function(option.target)
+        if depth > 12:
+            return False
+        shift = 1 if option.receiver is not None and function.owner >= 0 and not is_static(function) else 0
+        given = given_arguments(self._evaluator, call, frame, state)
+        bindings = bound_parameters(self._evaluator, function.parameters[shift:], given, ir.unpack(call.at, frame.file))
+        inner = inner_frame(self._evaluator, option, bindings, 0)
+        if inner is None:
+            return False
+        for value, at in returns_of(self._evaluator, inner):
+            if value is not None:
+                self.expression(value, inner, at, depth + 1)
+        return True
+
+    def _attribute(self, expr: ir.Attribute, frame: Frame, state: Env, depth: int) -> None:
+        if expr.name in ("data", "shape", "dtype", "device"):
+            return
+        for option in options_of(self._evaluator.ask_in(expr, frame, state)):
+            if isinstance(option, Instance) and isinstance(option.callee, External | ClassRef):
+                if not isinstance(option.callee, ClassRef):
+                    self._call(option.call, option.frame, option.state, depth + 1)
+            elif isinstance(option, Mapping | Sequence):
+                continue
+        self.expression(expr.base, frame, state, depth + 1)
+
+    def _is_silent(self, call: ir.Call, frame: Frame) -> bool:
+        """Whether a call stands in a ``with`` under which no gradients are kept."""
+        project = self._things.project
+        module = project.module(frame.file)
+        body = module.body if frame.function < 0 else module.functions[frame.function].body
+        for statement in statements(body):
+            if type(statement) is ir.With and ir.encloses(statement.at, call.at):
+                if any(ir.encloses(one.at, call.at) for one in statement.body):
+                    for context, _ in statement.items:
+                        made = context.func if type(context) is ir.Call else context
+                        if project.modules.dotted(made, frame.file) in self._things.silent:
+                            return True
+        if frame.function >= 0:
+            for decorator in module.functions[frame.function].decorators:
+                made = decorator.func if type(decorator) is ir.Call else decorator
+                if project.modules.dotted(made, frame.file) in self._things.silent:
+                    return True
+        return False

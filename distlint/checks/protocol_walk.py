@@ -1,0 +1,377 @@
+"""Goes through a program with a protocol in hand: which states an object may be in at each step, and which faults are certain.
+
+A fault counts only if nothing else can happen: either every way to the event leads through a bad state (under the same results of the
+tests that decide about it), or every way on from the event that brought the bad state leads to the fault.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from distlint.checks.protocol_events import LOST, Events, Met
+from distlint.checks.protocol_model import Fault, Move, Protocol, State
+from distlint.checks.protocol_tests import Tests
+
+if TYPE_CHECKING:
+    from distlint.link.program import Program, Step
+
+MAX_NODES = 25_000
+"""Steps with a state that are looked at for one object; beyond, nothing is said."""
+
+UNBORN: State = ("", "unborn")
+GONE: State = ("", "lost")
+
+Results = tuple[tuple[int, bool], ...]
+Moved = tuple[tuple[int, "Move | None"], ...]
+"""The variables that an event gave a value, with what says so."""
+
+
+class Node(NamedTuple):
+    """A step, the state before it, and the results of tests on the way."""
+
+    step: int
+    state: State
+    results: Results
+
+
+class Hit(NamedTuple):
+    """A certain fault: the event, the step, and for each variable the step whose event gave it its value."""
+
+    fault: Fault
+    met: Met
+    step: int
+    moved: dict[int, tuple[int, Move | None]]
+
+
+class _Way(NamedTuple):
+    """One way on from a node: what happened, and where it leads."""
+
+    to: Node
+    acted: bool
+    sure: bool
+    hits: tuple[tuple[Fault, Met], ...]
+    moved: Moved
+
+
+class Walk:
+    """The states of one object in one program."""
+
+    def __init__(self, protocol: Protocol, program: Program, events: Events, tests: Tests) -> None:
+        self._protocol = protocol
+        self._steps = program.steps
+        self._end = program.end
+        self._tests = tests
+        self._events = events
+        self._met: dict[int, list[Met]] = {}
+        self._ways: dict[Node, list[_Way]] = {}
+        self._parents: dict[Node, tuple[Node, _Way]] = {}
+        self._loops: dict[int, frozenset[int]] = {}
+        self.cut = False
+
+    def hits(self) -> Iterator[Hit]:
+        """The certain faults, each event once."""
+        self._explore()
+        if self.cut:
+            return
+        seen: set[tuple[int, str]] = set()
+        certain = {**self._before(), **self._after()}
+        for (node, fault), met in sorted(certain.items(), key=lambda one: (one[0][0].step, one[0][1].message)):
+            if (node.step, fault.message) not in seen:
+                seen.add((node.step, fault.message))
+                yield Hit(fault, met, node.step, self._moved(node))
+
+    # States ----------------------------------------------------------------------------------------------------------
+
+    def _explore(self) -> None:
+        start = Node(0, self._protocol.start if self._protocol.program else UNBORN, ())
+        queue = deque([start])
+        seen = {start}
+        while queue:
+            node = queue.popleft()
+            ways = self._ways[node] = list(self._ways_on(node))
+            for way in ways:
+                if way.to not in seen:
+                    if len(seen) >= MAX_NODES:
+                        self.cut = True
+                        return
+                    seen.add(way.to)
+                    self._parents[way.to] = (node, way)
+                    queue.append(way.to)
+
+    def met(self, step: int) -> list[Met]:
+        """The events of a step."""
+        if step not in self._met:
+            found = self._events.at(self._steps[step])
+            if step == self._end:
+                found = [*found, Met("end", certain=True)]
+            self._met[step] = found
+        return self._met[step]
+
+    def _ways_on(self, node: Node) -> Iterator[_Way]:
+        step = self._steps[node.step]
+        outcomes: list[tuple[State, Results, bool, bool, tuple[tuple[Fault, Met], ...], Moved]]
+        outcomes = [(node.state, node.results, False, True, (), ())]
+        for met in self.met(node.step):
+            following = []
+            for state, results, acted, sure, hits, moved in outcomes:
+                for after, known, did, certain in self._applied(met, state, results):
+                    if after is None:
+                        continue
+                    new, faults, by = after
+                    following.append((new, known, acted or did, sure and certain, (*hits, *faults), (*moved, *by)))
+            outcomes = following
+        if step.fails >= 0 and step.point.kind in ("call", "raise", "enter", "test", "bind"):
+            yield _Way(Node(step.fails, node.state, node.results), False, True, (), ())
+        changed = self._tests.changed(step)
+        test = self._tests.number(step.point.expr, step.frame) if step.point.kind == "test" else None
+        for state, results, acted, sure, hits, moved in outcomes:
+            kept = tuple(one for one in results if one[0] not in changed) if changed else results
+            if not step.next and (acted or hits):
+                yield (
+                    _Way(Node(self._end, state, kept), acted, sure, hits, moved)
+                    if node.step != self._end
+                    else _Way(node, acted, sure, hits, moved)
+                )
+            for target, label in step.next:
+                results_here = kept
+                if test is not None and label in ("true", "false"):
+                    number, holds = test
+                    result = (label == "true") is holds
+                    known_result = dict(kept).get(number)
+                    if known_result is not None and known_result is not result:
+                        continue
+                    if known_result is None:
+                        results_here = tuple(sorted((*kept, (number, result))))
+                yield _Way(Node(target, state, results_here), acted, sure, hits, moved)
+
+    def _applied(
+        self, met: Met, state: State, results: Results
+    ) -> Iterator[
+        tuple[
+            tuple[State, tuple[tuple[Fault, Met], ...], Moved] | None,
+            Results,
+            bool,
+            bool,
+        ]
+    ]:
+        """What an event makes of a state: the new state with faults and changed variables, what is known now, whether it acted."""
+        happens: tuple[bool, ...] = (True,) if met.certain else (True, False)
+        if met.guard is not None:
+            expr, frame, wanted = met.guard
+            found = self._tests.number(expr, frame)
+            if found is not None:
+                number, holds = found
+                known = dict(results).get(number)
+                for result in (True, False) if known is None else (known,):
+                    now = results if known is not None else tuple(sorted((*results, (number, result))))
+                    if (result is holds) is wanted:
+                        yield self._event(met, state), now, self._acts(met, state), True
+                    else:
+                        yield (state, (), ()), now, False, True
+                return
+            happens = (True, False)
+        for one in happens:
+            if one:
+                yield self._event(met, state), results, self._acts(met, state), len(happens) == 1
+            else:
+                yield (state, (), ()), results, self._acts(met, state), False
+
+    def _event(self, met: Met, state: State) -> tuple[State, tuple[tuple[Fault, Met], ...], Moved] | None:
+        if met.event == "made":
+            after, _, moved = self._moves_on("made", self._protocol.start)
+            return after, (), moved or tuple((index, None) for index in range(len(after)))
+        if met.event == LOST:
+            return (GONE if state != UNBORN else state), (), ()
+        if state == UNBORN:
+            # it has not been made on this way, so the program would fail here if it came along it
+            return (state, (), ()) if met.event == "end" else None
+        if state == GONE:
+            return state, (), ()
+        faults = tuple(
+            (fault, met) for fault in self._protocol.faults if fault.event == met.event and _fits(fault.when, state)
+        )
+        after, _, moved = self._moves_on(met.event, state)
+        return after, faults, moved
+
+    def _moves_on(self, event: str, state: State) -> tuple[State, tuple[tuple[Fault, Met], ...], Moved]:
+        for move in self._protocol.moves:
+            if move.event == event and _fits(move.when, state):
+                changed = list(state)
+                for index, value in move.set.items():
+                    changed[index] = value
+                return tuple(changed), (), tuple((index, move) for index in move.set)
+        return state, (), ()
+
+    def _acts(self, met: Met, state: State) -> bool:
+        """Whether an event changes a state, or is a fault in it."""
+        done = self._event(met, state)
+        return done is not None and (done[0] != state or bool(done[1]))
+
+    # Certainty -------------------------------------------------------------------------------------------------------
+
+    def _before(self) -> dict[tuple[Node, Fault], Met]:
+        """The faults to which every way leads through a bad state, under the same results of tests."""
+        groups: dict[tuple[int, Results], list[Node]] = {}
+        for node in self._ways:
+            if any(met.event != LOST for met in self.met(node.step)):
+                groups.setdefault((node.step, node.results), []).append(node)
+        found: dict[tuple[Node, Fault], Met] = {}
+        for nodes in groups.values():
+            common: dict[tuple[str, str], tuple[Node, Fault, Met]] | None = None
+            for node in nodes:
+                ways = self._ways[node]
+                if not ways:
+                    continue
+                here: dict[tuple[str, str], tuple[Node, Fault, Met]] = {}
+                if all(way.sure for way in ways):
+                    for way in ways:
+                        here.update(
+                            {
+                                (fault.event, fault.message): (node, fault, met)
+                                for fault, met in way.hits
+                                if fault.ways in ("either", "before")
+                            }
+                        )
+                common = here if common is None else {key: one for key, one in common.items() if key in here}
+            for node, fault, met in (common or {}).values():
+                found[(node, fault)] = met
+        return found
+
+    def _after(self) -> dict[tuple[Node, Fault], Met]:
+        """The faults to which every way leads on from the event that brought the bad state."""
+        found: dict[tuple[Node, Fault], Met] = {}
+        for node, ways in self._ways.items():
+            for way in ways:
+                if not (way.acted and way.sure and way.moved) or way.to.state in (UNBORN, GONE):
+                    continue
+                if not any(_may_fault(fault, way.to.state) for fault in self._protocol.faults):
+                    continue
+                if self._is_chained(way) and not self._leads_here(node):
+                    continue
+                outcomes = self._outcomes(way.to, node.step)
+                if outcomes:
+                    found.update(outcomes)
+        return found
+
+    def _is_chained(self, way: _Way) -> bool:
+        """Whether the move itself has to be the only thing that can come."""
+        return any(move is not None and move.chained for _, move in way.moved)
+
+    def _leads_here(self, node: Node) -> bool:
+        """Whether what brought the state of a node leads to nothing but such an event."""
+        origin: Node | None = node
+        while origin is not None and origin in self._parents:
+            before, way = self._parents[origin]
+            if way.acted and way.moved:
+                return self._outcomes(way.to, before.step, chained=True) is not None
+            origin = before
+        return False
+
+    def _outcomes(self, start: Node, origin: int, *, chained: bool = False) -> dict[tuple[Node, Fault], Met] | None:
+        """The faults that come next on every way from a node; ``None`` if something else may come.
+
+        A loop around the place where it began goes on for another round.
+        """
+        around = self._around(origin)
+        found: dict[tuple[Node, Fault], Met] = {}
+        reached = False
+        seen = {start}
+        stack = [start]
+        while stack:
+            node = stack.pop()
+            if node.state in (GONE, UNBORN):
+                return None
+            for way in self._ways.get(node, ()):
+                if way.acted or way.hits:
+                    faulty = [(fault, met) for fault, met in way.hits if fault.ways in ("either", "after")]
+                    if not way.sure or not (faulty or (chained and self._is_chained(way))):
+                        return None
+                    found.update({(node, fault): met for fault, met in faulty})
+                    reached = True
+                    continue
+                if node.step in around and self._leaves(node.step, way.to.step):
+                    continue
+                if way.to not in seen:
+                    seen.add(way.to)
+                    stack.append(way.to)
+        return found if reached else None
+
+    def _leaves(self, head: int, target: int) -> bool:
+        return any(label == "done" for goal, label in self._steps[head].next if goal == target)
+
+    def _around(self, step: int) -> frozenset[int]:
+        """The heads of the loops around a step."""
+        if step not in self._loops:
+            from distlint.model import python as ir
+
+            frame, at = self._steps[step].frame, self._steps[step].point.at
+            heads = set()
+            for other in self._steps:
+                statement = other.point.statement
+                if other.point.kind == "loop" and isinstance(statement, ir.For):
+                    if other.frame is frame:
+                        inside = any(ir.encloses(one.at, at) for one in statement.body)
+                    else:
+                        inside = self._reaches(other.index, step)
+                    if inside:
+                        heads.add(other.index)
+            self._loops[step] = frozenset(heads)
+        return self._loops[step]
+
+    def _reaches(self, head: int, step: int) -> bool:
+        """Whether a step lies on a way from a loop's head through its body back to the head."""
+        starts = [target for target, label in self._steps[head].next if label == "item"]
+        seen = set(starts)
+        stack = list(starts)
+        while stack:
+            current = stack.pop()
+            if current == head:
+                continue
+            for target, _ in self._steps[current].next:
+                if target not in seen:
+                    seen.add(target)
+                    stack.append(target)
+        return step in seen and self._returns(step, head)
+
+    def _returns(self, step: int, head: int) -> bool:
+        seen = {step}
+        stack = [step]
+        while stack:
+            current = stack.pop()
+            if current == head:
+                return True
+            for target, _ in self._steps[current].next:
+                if target not in seen:
+                    seen.add(target)
+                    stack.append(target)
+        return False
+
+    # Messages --------------------------------------------------------------------------------------------------------
+
+    def _moved(self, node: Node) -> dict[int, tuple[int, Move | None]]:
+        """For each variable the step that gave it its value on the way to a node, with what to say of it."""
+        found: dict[int, tuple[int, Move | None]] = {}
+        current: Node | None = node
+        rounds = 0
+        while current is not None and current in self._parents and rounds < MAX_NODES:
+            rounds += 1
+            before, way = self._parents[current]
+            for index, move in way.moved:
+                found.setdefault(index, (before.step, move))
+            current = before
+        return found
+
+    def step(self, index: int) -> Step:
+        """A step by its number."""
+        return self._steps[index]
+
+
+def _fits(when: object, state: State) -> bool:
+    assert isinstance(when, dict)  # noqa: S101 - made by the reader of protocols
+    return all(state[index] in values for index, values in when.items())
+
+
+def _may_fault(fault: Fault, state: State) -> bool:
+    return _fits(fault.when, state)
