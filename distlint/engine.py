@@ -23,7 +23,6 @@ from distlint.model.finding import Finding, Note, ProjectError
 from distlint.model.record import dataclass
 from distlint.model.report import Report
 from distlint.model.source import DecodingError, Source, SourceKind, decode
-from distlint.read.python import interests_of
 from distlint.read.reader import read_source
 
 if TYPE_CHECKING:
@@ -90,7 +89,6 @@ class _Analysis:
         self._settings = request.settings
         self._root = str(request.settings.root)
         self._specs = specs()
-        self._interests = interests_of(self._specs)
         self._scopes = [_scope(path, self._root) for path in request.paths]
         self._sources: dict[str, Source] = {}
         self._late: dict[str, FileFacts] = {}
@@ -210,11 +208,11 @@ class _Analysis:
         if jobs > 1 and len(sources) > 1:
             from distlint.workers import read_in_processes
 
-            return read_in_processes(sources, self._interests, jobs, self._progress)
+            return read_in_processes(sources, jobs, self._progress)
         facts = []
         for index, source in enumerate(sources):
             self._progress("reading", index, len(sources))
-            facts.append(read_source(source, self._interests))
+            facts.append(read_source(source))
         return facts
 
     def _read_more(self, path: str, kind: SourceKind | None = None) -> FileFacts | None:
@@ -222,7 +220,7 @@ class _Analysis:
         if source is None:
             return None
         self._sources[path] = source
-        self._late[path] = read_source(source, self._interests)
+        self._late[path] = read_source(source)
         return self._late[path]
 
     # Judging -----------------------------------------------------------------------------------------------------

@@ -12,31 +12,23 @@ from contextlib import contextmanager, suppress
 
 from distlint.model.facts import FileFacts
 from distlint.model.source import Source
-from distlint.read.python import PythonInterests
 from distlint.read.reader import read_source
 
 MAX_JOBS = 61
 """More processes than the largest pool of any system are not started."""
 
-_interests: PythonInterests | None = None
 
-
-def _start(interests: PythonInterests) -> None:
+def _start() -> None:
     import gc
 
-    global _interests  # noqa: PLW0603 - a worker process serves one pool
-    _interests = interests
     gc.disable()
 
 
 def _read_chunk(chunk: list[Source]) -> list[FileFacts]:
-    assert _interests is not None  # noqa: S101 - set by the pool's initializer
-    return [read_source(source, _interests) for source in chunk]
+    return [read_source(source) for source in chunk]
 
 
-def read_in_processes(
-    sources: list[Source], interests: PythonInterests, jobs: int, progress: Callable[[str, int, int], None]
-) -> list[FileFacts]:
+def read_in_processes(sources: list[Source], jobs: int, progress: Callable[[str, int, int], None]) -> list[FileFacts]:
     """The facts of all sources, in their order. Large files go first, so that no worker is left with one at the end.
 
     What no process can be had for, or what a process can't hand back, is read in this one.
@@ -45,23 +37,23 @@ def read_in_processes(
     size = max(1, min(24, len(order) // (jobs * 4) or 1))
     chunks = [order[start : start + size] for start in range(0, len(order), size)]
     facts: dict[int, FileFacts] = {}
-    with _pool(min(jobs, len(chunks), MAX_JOBS), interests) as submit:
+    with _pool(min(jobs, len(chunks), MAX_JOBS)) as submit:
         futures = [submit([sources[index] for index in chunk]) for chunk in chunks]
         for chunk, future in zip(chunks, futures, strict=True):
-            facts.update(zip(chunk, _result(future, [sources[index] for index in chunk], interests), strict=True))
+            facts.update(zip(chunk, _result(future, [sources[index] for index in chunk]), strict=True))
             progress("reading", len(facts), len(sources))
     return [facts[index] for index in range(len(sources))]
 
 
 @contextmanager
-def _pool(jobs: int, interests: PythonInterests) -> Iterator[Callable[[list[Source]], Future[list[FileFacts]] | None]]:
+def _pool(jobs: int) -> Iterator[Callable[[list[Source]], Future[list[FileFacts]] | None]]:
     """Worker processes, as a function that gives a chunk to them; it gives ``None`` where no process can be started."""
     # A process that is started anew looks for modules in the working directory first, and that may be what we analyse.
     before = os.environ.get("PYTHONSAFEPATH")
     os.environ["PYTHONSAFEPATH"] = "1"
     pool: ProcessPoolExecutor | None = None
     try:
-        pool = ProcessPoolExecutor(jobs, initializer=_start, initargs=(interests,))
+        pool = ProcessPoolExecutor(jobs, initializer=_start)
     except (ImportError, OSError, NotImplementedError):
         pool = None
 
@@ -82,8 +74,8 @@ def _pool(jobs: int, interests: PythonInterests) -> Iterator[Callable[[list[Sour
             os.environ["PYTHONSAFEPATH"] = before
 
 
-def _result(future: Future[list[FileFacts]] | None, chunk: list[Source], interests: PythonInterests) -> list[FileFacts]:
+def _result(future: Future[list[FileFacts]] | None, chunk: list[Source]) -> list[FileFacts]:
     if future is not None:
         with suppress(Exception):  # the process died, or facts are nested too deeply to be handed over
             return future.result()
-    return [read_source(source, interests) for source in chunk]
+    return [read_source(source) for source in chunk]

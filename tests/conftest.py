@@ -9,7 +9,6 @@ import pytest
 from distlint.discover.walk import sources_of
 from distlint.frameworks import specs
 from distlint.link.project import Project
-from distlint.read.python import interests_of
 from distlint.read.reader import read_source
 
 MakeProject = Callable[[Mapping[str, str]], Project]
@@ -20,8 +19,7 @@ def make_project() -> MakeProject:
     """Makes a linked project from texts by path."""
 
     def make(texts: Mapping[str, str]) -> Project:
-        interests = interests_of(specs())
-        facts = {source.path: read_source(source, interests) for source in sources_of(dict(texts))}
+        facts = {source.path: read_source(source) for source in sources_of(dict(texts))}
         return Project(facts, set(texts), specs(), lambda path: None, lambda path: texts.get(path, ""))
 
     return make

@@ -169,7 +169,7 @@ def test_a_comment_counts_in_a_file_that_is_otherwise_of_no_interest(root):
 
 
 def test_a_reader_that_fails_is_an_internal_error_of_that_file(root, monkeypatch):
-    def fail(path, text, interests):
+    def fail(path, text):
         raise KeyError(path)
 
     monkeypatch.setitem(reader._READERS, reader.SourceKind.SHELL, fail)
@@ -180,7 +180,7 @@ def test_a_reader_that_fails_is_an_internal_error_of_that_file(root, monkeypatch
 
 @pytest.mark.parametrize("error", [RecursionError, MemoryError])
 def test_a_file_that_is_too_much_is_an_error_of_that_file(root, monkeypatch, error):
-    def fail(path, text, interests):
+    def fail(path, text):
         raise error
 
     monkeypatch.setitem(reader._READERS, reader.SourceKind.SHELL, fail)
@@ -254,9 +254,9 @@ def readings(root: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     read: list[str] = []
 
-    def noting(source, interests):
+    def noting(source):
         read.append(source.path)
-        return reader.read_source(source, interests)
+        return reader.read_source(source)
 
     with monkeypatch.context() as patch:
         patch.setattr(engine, "read_source", noting)

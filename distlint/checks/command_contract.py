@@ -254,7 +254,7 @@ def _stays_visible(project: Project, func: ir.Expr, file: str, adders: Iterable[
     """Whether a call with a parser as argument is of the project, or a known library function: we see its options."""
     target = project.modules.resolve(func, file)
     if isinstance(target, FunctionRef):
-        return target.file in project.facts and not project.function(target).skipped
+        return target.file in project.facts
     if isinstance(target, ClassRef):
         return target.file in project.facts
     return project.modules.dotted(func, file) in adders

@@ -69,8 +69,6 @@ def _is_used(project: Project, file: str, function: int, name: ir.Name) -> bool:
     bodies = [body_of(project, file, function)]
     if function < 0:
         bodies += [one.body for one in module.functions]
-        if any(one.skipped for one in module.functions) and name.id != "_":
-            return True
     else:
         bodies += [one.body for one in module.functions if one.parent == function]
     return any(

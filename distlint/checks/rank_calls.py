@@ -139,7 +139,7 @@ def returned(
     """What a function of the project returns on this process."""
     definition = view.project.function(target)
     key = ("return", target, id(own), repr(given))
-    if definition.skipped or definition.is_async or key in view.active or depth > MAX_ENTERED:
+    if definition.is_async or key in view.active or depth > MAX_ENTERED:
         return UNKNOWN
     view.active.add(key)
     try:

@@ -45,7 +45,7 @@ def split_inside(
     if not isinstance(target, FunctionRef):
         return None
     definition = project.function(target)
-    if definition.skipped or not definition.parameters:
+    if not definition.parameters:
         return None
     inner = _returned(project, target)
     if inner is None:

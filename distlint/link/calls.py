@@ -202,7 +202,7 @@ def inner_frame(evaluator: Evaluator, callee: Reference, bindings: dict[str, Del
     function = evaluator.project.function(target)
     flow = evaluator.project.flow(target.file, target.index)
     changed = any(not is_plain(decorator) for decorator in function.decorators)
-    if function.skipped or function.is_async or flow.has_yield or changed:
+    if function.is_async or flow.has_yield or changed:
         return None
     inner = Frame(target.file, target.index, bindings, depth, callee.receiver, bound=True, outer=callee.scope)
     evaluator.keep(inner)

@@ -248,7 +248,7 @@ def _after_entering(
     parameter = _parameter_of(function, shift, call, store)
     if parameter is None:
         return before
-    if function.skipped or parameter.kind.startswith("var"):
+    if parameter.kind.startswith("var"):
         return before
     if _is_kept_and_changed(evaluator, target, parameter.name):
         return in_doubt(before, (), span)

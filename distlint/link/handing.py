@@ -51,7 +51,7 @@ def _after_entering(
     function = evaluator.project.function(target)
     flow = evaluator.project.flow(target.file, target.index)
     parameter, given = _parameter_of(function, callee, call, store)
-    if parameter is None or parameter.name not in flow.assigned or function.skipped:
+    if parameter is None or parameter.name not in flow.assigned:
         return None
     if not evaluator.project.stores_attribute(target.file, rest[0]):
         return None

@@ -336,9 +336,6 @@ def own_function(run: Evaluation, func: ir.Expr, scope: Scope) -> FunctionRef | 
 def _of_project(run: Evaluation, ref: FunctionRef, call: ir.Call, scope: Scope, last: str) -> Any:
     from distlint.link.version_bodies import arguments_for, result_of
 
-    function = run.project.function(ref)
-    if function.skipped:
-        return run.by_name(last)
     found = result_of(run, ref, arguments_for(run, ref, call, scope), scope)
     if not is_known(found) and found is not PROBE:
         asked = run.names.asks(last)

@@ -211,8 +211,6 @@ class FrameworkSpec:
     """Byte strings any one of which makes a file worth parsing; no regular expressions."""
     config_keys: tuple[bytes, ...] = ()
     """Byte strings that make a JSON, YAML or TOML file worth parsing."""
-    words: tuple[str, ...] = ()
-    """Plain texts: a function whose body holds none of them (nor a literal) is not looked into."""
     launchers: tuple[LauncherSpec, ...] = ()
     parsers: tuple[ParserSpec, ...] = ()
     open_dataclasses: tuple[str, ...] = ()

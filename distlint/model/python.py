@@ -377,7 +377,6 @@ class Function:
     """A function or method. ``qualname`` is dotted within the module (``Trainer.step``, ``main.inner``).
 
     ``owner`` is the index of the class whose body holds it, or -1; ``parent`` the index of the enclosing function, or -1.
-    ``skipped`` says that the body was not lowered, because nothing in its text can matter to any rule.
     """
 
     name: str
@@ -388,7 +387,6 @@ class Function:
     owner: int
     parent: int
     is_async: bool
-    skipped: bool
     at: Position
     name_at: Position
 

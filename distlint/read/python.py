@@ -1,66 +1,21 @@
-"""Reads Python files: ``ast`` lowered to ``model.python``, with the bodies of functions that can't matter left out.
-
-Lowering costs about as much as parsing, and most functions of most files (a model's forward pass, tokenisation) say nothing about how a
-job is set up. So a function's body is lowered only if its text holds a word that some framework description asks for, or a name that
-the file imports from a framework; short functions always are, since values flow through them.
-"""
+"""Reads Python files: ``ast`` lowered to ``model.python``."""
 
 from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from distlint.model import python as ir
 from distlint.model.facts import ReadError
-from distlint.model.framework import FrameworkSpec
-from distlint.model.record import dataclass
 from distlint.model.span import LineIndex, Span, whole_line
-
-SHORT_FUNCTION = 12
-"""Functions of at most so many lines are always lowered."""
 
 MAX_DEPTH = 120
 """Expressions and statements nested deeper are replaced by an unknown constant; keeps recursion bounded."""
 
 
-@dataclass(frozen=True, slots=True)
-class PythonInterests:
-    """What makes a function body worth lowering: ``modules`` are imports whose bound names count, ``words`` plain texts to look for.
-
-    Plain texts rather than a pattern: looking for thirty of them one by one is four times faster than one alternation.
-    """
-
-    modules: frozenset[str]
-    words: tuple[str, ...]
-
-    def names_from(self, imports: list[ir.Import]) -> set[str]:
-        """The names that the file binds to something of an interesting module."""
-        found = set()
-        for item in imports:
-            path = f"{item.module}.{item.name}" if item.name else item.module
-            if item.level == 0 and any(path == m or path.startswith(m + ".") for m in self.modules):
-                found.add(item.alias.split(".")[0])
-        return found
-
-
-_GENERAL_WORDS = (
-    "rank", "world_size", "environ", "getenv", "argparse", "add_argument", "set_defaults", "parse_args", "parse_known", "json.load",
-    "yaml.", "subprocess", "process_group", "is_main", "is_master",
-)  # fmt: skip
-"""What launch contracts and rank tests are made of, in any framework."""
-
-
-def interests_of(specs: Sequence[FrameworkSpec]) -> PythonInterests:
-    """The interests that some frameworks' descriptions add up to."""
-    words = {literal.decode("ascii") for spec in specs for literal in spec.literals}
-    words |= {word for spec in specs for word in spec.words}.union(_GENERAL_WORDS)
-    needed = sorted(word for word in words if not any(other != word and other in word for other in words))
-    return PythonInterests(frozenset(module for spec in specs for module in spec.modules), tuple(needed))
-
-
-def read_python(text: str, file: str, interests: PythonInterests) -> tuple[ir.Module | None, tuple[ReadError, ...]]:
+def read_python(text: str, file: str) -> tuple[ir.Module | None, tuple[ReadError, ...]]:
     """The facts of a Python file; ``None`` and an error if Python's own parser refuses it."""
     try:
         with warnings.catch_warnings():
@@ -70,7 +25,7 @@ def read_python(text: str, file: str, interests: PythonInterests) -> tuple[ir.Mo
         return None, (ReadError(_syntax_error_span(error, file), f"invalid Python: {error.msg}"),)
     except (ValueError, RecursionError, MemoryError) as error:
         return None, (ReadError(whole_line(file), f"Python's parser gives up: {error or type(error).__name__}"),)
-    return _Lowering(text, interests).module(tree), ()
+    return _Lowering(text).module(tree), ()
 
 
 def _syntax_error_span(error: SyntaxError, file: str) -> Span:
@@ -112,35 +67,13 @@ _OPERATORS: dict[type[ast.AST], str] = {
 }
 
 
-_BLOCKS: dict[type[ast.AST], tuple[str, ...]] = {
-    ast.FunctionDef: ("body",),
-    ast.AsyncFunctionDef: ("body",),
-    ast.ClassDef: ("body",),
-    ast.If: ("body", "orelse"),
-    ast.For: ("body", "orelse"),
-    ast.AsyncFor: ("body", "orelse"),
-    ast.While: ("body", "orelse"),
-    ast.With: ("body",),
-    ast.AsyncWith: ("body",),
-    ast.Try: ("body", "handlers", "orelse", "finalbody"),
-    ast.ExceptHandler: ("body",),
-    ast.Match: ("cases",),
-    ast.match_case: ("body",),
-}
-"""The statement lists inside each compound statement."""
-
-
 class _Lowering:
     """One file's lowering. Methods are named after the node that they take; each gives the lowered form."""
 
-    def __init__(self, text: str, interests: PythonInterests) -> None:
+    def __init__(self, text: str) -> None:
         self._index = None if text.isascii() else LineIndex(text)
         # Byte columns differ from ours only in lines with other characters than ASCII.
         self._wide = frozenset() if self._index is None else self._index.wide_lines()
-        self._lines: list[str] | None = None
-        self._text = text
-        self._interests = interests
-        self._names: tuple[str, ...] = ()
         self._functions: list[ir.Function] = []
         self._classes: list[ir.Class] = []
         self._imports: list[ir.Import] = []
@@ -154,7 +87,6 @@ class _Lowering:
         self._statements = _dispatch(self, _STATEMENTS)
 
     def module(self, tree: ast.Module) -> ir.Module:
-        self._collect_imported_names(tree)
         body = self.body(tree.body)
         return ir.Module(
             body=body,
@@ -165,31 +97,6 @@ class _Lowering:
             attributes=frozenset(self._attributes),
             is_script=any(_is_main_test(node) for node in tree.body),
         )
-
-    def _collect_imported_names(self, tree: ast.Module) -> None:
-        """Imports may stand anywhere, so names are gathered before the first body is judged."""
-        imports: list[ir.Import] = []
-        stack: list[list[Any]] = [tree.body]
-        while stack:
-            for node in stack.pop():
-                kind = type(node)
-                if kind is ast.Import or kind is ast.ImportFrom:
-                    imports.extend(self._import_items(node))
-                else:
-                    stack.extend(getattr(node, field) for field in _BLOCKS.get(kind, ()))
-        self._names = tuple(sorted(self._interests.names_from(imports)))
-
-    def _is_interesting(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-        last = node.end_lineno or node.lineno
-        if last - node.lineno < SHORT_FUNCTION:
-            return True
-        if self._lines is None:
-            self._lines = self._text.splitlines(keepends=True)
-        segment = "".join(self._lines[node.lineno - 1 : last])
-        for word in self._interests.words:
-            if word in segment:
-                return True
-        return any(name in segment for name in self._names)
 
     # Positions ---------------------------------------------------------------------------------------------------
 
@@ -432,9 +339,8 @@ class _Lowering:
         self._functions.append(_PLACEHOLDER)
         outer = (self._function, self._class, self._prefix)
         qualname = self._prefix + node.name
-        skipped = outer[0] < 0 and not self._is_interesting(node)
         self._function, self._class, self._prefix = index, -1, qualname + "."
-        body = () if skipped else self.body(node.body)
+        body = self.body(node.body)
         self._function, self._class, self._prefix = outer
         self._functions[index] = ir.Function(
             name=node.name,
@@ -445,7 +351,6 @@ class _Lowering:
             owner=outer[1],
             parent=outer[0],
             is_async=isinstance(node, ast.AsyncFunctionDef),
-            skipped=skipped,
             at=self.at(node),
             name_at=self._name_position(node),
         )
@@ -494,7 +399,7 @@ class _Lowering:
         return ir.Parameter(arg.arg, kind, self.maybe(default), self.maybe(arg.annotation), self.at(arg))
 
 
-_PLACEHOLDER = ir.Function("", "", (), (), (), -1, -1, False, True, 0, 0)
+_PLACEHOLDER = ir.Function("", "", (), (), (), -1, -1, False, 0, 0)
 _CLASS_PLACEHOLDER = ir.Class("", "", (), (), (), (), -1, 0, 0)
 
 _EXPRESSIONS: dict[str, str] = {

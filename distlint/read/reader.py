@@ -11,7 +11,6 @@ from distlint.model.shell import Carried, ShellFacts
 from distlint.model.source import DecodingError, Source, SourceKind, decode
 from distlint.model.span import whole_line
 from distlint.read.pins.installers import INSTALLERS
-from distlint.read.python import PythonInterests
 
 _ENVIRONMENT_WORDS = ("image", "container", "python-version", "python_version", "versionSpec", "docker")
 """What stands in a YAML file that says what jobs run in."""
@@ -19,19 +18,19 @@ _COMMAND_KEYS = ("run:", "script:", "command:", "args:", "commands:", "entrypoin
 """What stands in a YAML file that runs commands."""
 
 
-def read_source(source: Source, interests: PythonInterests) -> FileFacts:
+def read_source(source: Source) -> FileFacts:
     """The facts of one file; never raises: what can't be read is among the errors."""
     try:
         text = decode(source.data, source.kind)
     except DecodingError as error:
         return FileFacts(source.path, source.kind, errors=(ReadError(whole_line(source.path), str(error)),))
-    return read_text(source.path, source.kind, text, interests)
+    return read_text(source.path, source.kind, text)
 
 
-def read_text(path: str, kind: SourceKind, text: str, interests: PythonInterests) -> FileFacts:
+def read_text(path: str, kind: SourceKind, text: str) -> FileFacts:
     """The facts of a text; the same as ``read_source`` after decoding."""
     try:
-        facts = _READERS[kind](path, text, interests)
+        facts = _READERS[kind](path, text)
         if "distlint:" in text:
             from dataclasses import replace
 
@@ -51,10 +50,10 @@ def _unread(path: str, kind: SourceKind, reason: str, *, internal: bool = False)
     return FileFacts(path, kind, errors=(ReadError(whole_line(path), reason, internal),))
 
 
-def _python(path: str, text: str, interests: PythonInterests) -> FileFacts:
+def _python(path: str, text: str) -> FileFacts:
     from distlint.read.python import read_python
 
-    module, errors = read_python(text, path, interests)
+    module, errors = read_python(text, path)
     pins: tuple[Pin, ...] = ()
     includes: tuple[Include, ...] = ()
     if path.rpartition("/")[2] == "setup.py":
@@ -74,14 +73,14 @@ def _python(path: str, text: str, interests: PythonInterests) -> FileFacts:
     return FileFacts(path, SourceKind.PYTHON, module=module, errors=errors, pins=pins, includes=includes)
 
 
-def _json(path: str, text: str, _: PythonInterests) -> FileFacts:
+def _json(path: str, text: str) -> FileFacts:
     from distlint.read.json import read_json
 
     reading = read_json(text, path)
     return FileFacts(path, SourceKind.JSON, documents=reading.documents, errors=reading.errors, loaders=reading.loaders)
 
 
-def _yaml(path: str, text: str, _: PythonInterests) -> FileFacts:
+def _yaml(path: str, text: str) -> FileFacts:
     from distlint.read.yaml import read_yaml
 
     reading = read_yaml(text, path)
@@ -115,7 +114,7 @@ def _yaml(path: str, text: str, _: PythonInterests) -> FileFacts:
     )
 
 
-def _toml(path: str, text: str, _: PythonInterests) -> FileFacts:
+def _toml(path: str, text: str) -> FileFacts:
     from distlint.read.pins import read_pipfile, read_pyproject
     from distlint.read.toml import read_toml
 
@@ -136,7 +135,7 @@ def _toml(path: str, text: str, _: PythonInterests) -> FileFacts:
     return FileFacts(path, SourceKind.TOML, documents=reading.documents, errors=reading.errors, loaders=reading.loaders)
 
 
-def _shell(path: str, text: str, _: PythonInterests) -> FileFacts:
+def _shell(path: str, text: str) -> FileFacts:
     from distlint.read.shell import read_shell
 
     shell, errors = read_shell(text, path)
@@ -156,28 +155,28 @@ def _installed(
     return reading.pins, reading.includes
 
 
-def _requirements(path: str, text: str, _: PythonInterests) -> FileFacts:
+def _requirements(path: str, text: str) -> FileFacts:
     from distlint.read.pins import read_requirements
 
     reading = read_requirements(text, path)
     return FileFacts(path, SourceKind.REQUIREMENTS, pins=reading.pins, includes=reading.includes, errors=reading.errors)
 
 
-def _setup_cfg(path: str, text: str, _: PythonInterests) -> FileFacts:
+def _setup_cfg(path: str, text: str) -> FileFacts:
     from distlint.read.pins import read_setup_cfg
 
     reading = read_setup_cfg(text, path)
     return FileFacts(path, SourceKind.SETUP_CFG, pins=reading.pins, includes=reading.includes, errors=reading.errors)
 
 
-def _lock(path: str, text: str, _: PythonInterests) -> FileFacts:
+def _lock(path: str, text: str) -> FileFacts:
     from distlint.read.pins import read_lock
 
     reading = read_lock(text, path)
     return FileFacts(path, SourceKind.LOCK, pins=reading.pins, errors=reading.errors)
 
 
-def _dockerfile(path: str, text: str, _: PythonInterests) -> FileFacts:
+def _dockerfile(path: str, text: str) -> FileFacts:
     from distlint.read.pins import read_dockerfile
 
     reading = read_dockerfile(text, path)
@@ -193,7 +192,7 @@ def _dockerfile(path: str, text: str, _: PythonInterests) -> FileFacts:
     )
 
 
-def _makefile(path: str, text: str, _: PythonInterests) -> FileFacts:
+def _makefile(path: str, text: str) -> FileFacts:
     from distlint.read.makefile import read_makefile
 
     carried = read_makefile(text, path)
@@ -205,7 +204,7 @@ def _makefile(path: str, text: str, _: PythonInterests) -> FileFacts:
     return FileFacts(path, SourceKind.MAKEFILE, carried=carried, pins=pins, includes=includes)
 
 
-def _hostfile(path: str, text: str, _: PythonInterests) -> FileFacts:
+def _hostfile(path: str, text: str) -> FileFacts:
     """Hostfiles are known by their path; their lines are read where a launch names them."""
     return FileFacts(path, SourceKind.HOSTFILE)
 

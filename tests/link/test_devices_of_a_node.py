@@ -7,7 +7,6 @@ import pytest
 from distlint.discover.walk import sources_of
 from distlint.frameworks import specs
 from distlint.link.project import Project
-from distlint.read.python import interests_of
 from distlint.read.reader import read_source
 
 
@@ -30,7 +29,6 @@ from distlint.read.reader import read_source
 )
 def test_it_stands_in_for_what_the_machine_would_say(line: str, expected: int | None) -> None:
     texts = {"run.sh": line, "train.py": "import torch.distributed\n"}
-    interests = interests_of(specs())
-    facts = {source.path: read_source(source, interests) for source in sources_of(dict(texts))}
+    facts = {source.path: read_source(source) for source in sources_of(dict(texts))}
     project = Project(facts, set(texts), specs(), lambda path: None, lambda path: texts.get(path, ""), gpus_per_node=4)
     assert [launch.world_size.only for launch in project.launches] == [expected]

@@ -1,4 +1,4 @@
-"""Lowering Python files: positions, control flow, which bodies are left out, and what is refused."""
+"""Lowering Python files: positions, control flow, and what is refused."""
 
 from __future__ import annotations
 
@@ -11,14 +11,11 @@ from hypothesis import strategies as st
 from distlint.link.walking import below, expressions_of, statements
 from distlint.model import python as ir
 from distlint.model.span import LineIndex
-from distlint.read.python import PythonInterests, read_python
-
-EVERYTHING = PythonInterests(frozenset(), ("",))
-NOTHING = PythonInterests(frozenset({"fabric"}), ("launch_me",))
+from distlint.read.python import read_python
 
 
-def lowered(text: str, interests: PythonInterests = EVERYTHING) -> ir.Module:
-    module, errors = read_python(text, "a.py", interests)
+def lowered(text: str) -> ir.Module:
+    module, errors = read_python(text, "a.py")
     assert errors == ()
     assert module is not None
     return module
@@ -83,13 +80,6 @@ def test_definitions_know_their_names_places(newline: str) -> None:
     assert module.classes[0].parent == 0
 
 
-def test_a_long_function_is_lowered_only_if_something_in_it_matters() -> None:
-    filler = "\n".join(f"    v{i} = {i}" for i in range(20))
-    text = f"import fabric as fb\ndef dull():\n{filler}\ndef word():\n{filler}\n    launch_me()\ndef name():\n{filler}\n    fb.go()\ndef short():\n    return 1\n"  # noqa: E501 - one program in one line
-    module = lowered(text, NOTHING)
-    assert {f.name: f.skipped for f in module.functions} == {"dull": True, "word": False, "name": False, "short": False}
-
-
 def test_calls_are_found_by_their_last_name() -> None:
     module = lowered("import a\na.b.go(1)\ndef f():\n    go(x.go())\n")
     assert [(site.function, ir.line_of(site.call.at)) for site in module.calls["go"]] == [(-1, 2), (0, 4), (0, 4)]
@@ -99,20 +89,20 @@ def test_calls_are_found_by_their_last_name() -> None:
     ("text", "line"), [("def f(:\n", 1), ("x = 1\n  y = 2\n", 2), ("print 'old'\n", 1), ("x = '\n", 1)]
 )
 def test_what_python_refuses_is_an_error_with_its_place(text: str, line: int) -> None:
-    module, errors = read_python(text, "a.py", EVERYTHING)
+    module, errors = read_python(text, "a.py")
     assert module is None
     assert [error.span.line for error in errors] == [line]
 
 
 def test_deep_nesting_is_cut_and_not_followed_to_the_end() -> None:
-    module, errors = read_python("x = " + "f(" * 90 + "1" + ")" * 90 + "\n", "a.py", EVERYTHING)
+    module, errors = read_python("x = " + "f(" * 90 + "1" + ")" * 90 + "\n", "a.py")
     assert module is not None or errors
-    module, errors = read_python("x = " + "-" * 50_000 + "1\n", "a.py", EVERYTHING)
+    module, errors = read_python("x = " + "-" * 50_000 + "1\n", "a.py")
     assert module is not None or errors
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.text(max_size=80))
 def test_any_text_gives_facts_or_an_error(text: str) -> None:
-    module, errors = read_python(text, "a.py", EVERYTHING)
+    module, errors = read_python(text, "a.py")
     assert (module is None) == bool(errors)

@@ -14,7 +14,6 @@ SPEC = FrameworkSpec(
     modules=("colossalai",),
     literals=(b"colossalai",),
     config_keys=(b"colossalai",),
-    words=("booster", "plugin"),
     launchers=LAUNCHERS,
     lazily_exported=EXPORTS,
     collectives=COLLECTIVES,

@@ -20,15 +20,6 @@ SPEC = FrameworkSpec(
         b".backward()",
     ),
     config_keys=(b"zero_optimization", b"train_micro_batch_size_per_gpu", b"train_batch_size", b"deepspeed"),
-    words=(
-        "zero_optimization",
-        "train_micro_batch_size_per_gpu",
-        "DeepSpeedStrategy",
-        "backward(",
-        ".step(",
-        "save_checkpoint",
-        "generate(",
-    ),
     launchers=LAUNCHERS,
     results=(
         ("deepspeed.initialize", (0,), "deepspeed.runtime.engine.DeepSpeedEngine"),

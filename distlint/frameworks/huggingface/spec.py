@@ -46,7 +46,6 @@ SPEC = FrameworkSpec(
         b"Trainer(",
     ),
     config_keys=(b"distributed_type", b"fsdp", b"per_device_train_batch_size", b"deepspeed_config"),
-    words=("from_pretrained", "prepare(", "unwrap_model", "save_state", "gather", "Trainer"),
     launchers=LAUNCHERS,
     parsers=(
         ParserSpec("transformers.HfArgumentParser", dataclasses=True, dashed_since=_DASHED),

@@ -27,7 +27,6 @@ SPEC = FrameworkSpec(
         b"MODEL_ARGS",
         b"TRAINING_PARAMS_PATH",
     ),
-    words=("parallel_size",),
     launchers=LAUNCHERS,
     records=(
         "megatron.core.ModelParallelConfig",
