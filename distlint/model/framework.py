@@ -250,3 +250,7 @@ class FrameworkSpec:
     """Context managers inside which processes may make different numbers of steps."""
     main_only: tuple[str, ...] = ()
     """Decorators whose function runs on the main process only."""
+    rehearsed: str = ""
+    """The module whose ``MODELS`` says what the library's functions do when a program is rehearsed."""
+    rehearsed_calls: tuple[str, ...] = ()
+    """Last names of functions for which a rehearsal is worth while."""

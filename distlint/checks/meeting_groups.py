@@ -1,0 +1,100 @@
+"""How processes start together, and the groups that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from distlint.checks.meeting_arguments import is_number
+from distlint.checks.meetings import Suspicion, listed
+from distlint.model.finding import Related
+from distlint.rehearsal.performance import Performance
+from distlint.rehearsal.stage import Event, Stage
+from distlint.rehearsal.values import Opaque, signature, source_of
+
+
+def different_groups(performance: Performance) -> Iterator[Suspicion]:
+    """The processes do not make the same groups in the same order."""
+    rows = []
+    for stage in performance.stages:
+        made = [event for event in stage.events if event.name == "new_group" and _is_for_all(event)]
+        if any(not event.sure or event.repeated or not event.seen.get("ranks") for event in made):
+            return
+        rows.append((stage, made))
+    if not rows:
+        return
+    for turn in range(max(len(made) for _, made in rows)):
+        there = [(stage, made[turn]) for stage, made in rows if turn < len(made)]
+        missing = [stage for stage, made in rows if turn >= len(made)]
+        if missing and not all(_is_alone(event) for _, event in there):
+            event = there[0][1]
+            yield Suspicion(
+                event.span,
+                f"rank {there[0][0].rank} makes this group, but rank {missing[0].rank} does not call `new_group` for it",
+                (),
+                event.name,
+            )
+            return
+        kinds = [(stage.rank, sorted(event.seen["ranks"])) for stage, event in there]
+        if len({tuple(ranks) for _, ranks in kinds}) > 1 and not all(_is_alone(event) for _, event in there):
+            first = there[0][1]
+            spans = dict.fromkeys(event.span for _, event in there[1:] if event.span != first.span)
+            yield Suspicion(
+                first.span,
+                f"the ranks make different groups in the same turn: {listed(kinds)}",
+                tuple(Related(span, "another rank makes its group here") for span in spans),
+                first.name,
+            )
+            return
+
+
+def _is_alone(event: Event) -> bool:
+    return len(event.seen["ranks"]) == 1
+
+
+def _is_for_all(event: Event) -> bool:
+    given = event.values.get("use_local_synchronization")
+    return given is None or given is False
+
+
+def different_starts(performance: Performance) -> Iterator[Suspicion]:
+    """The processes do not agree on where they meet, who they are or how many."""
+    rows = []
+    for stage in performance.stages:
+        starts = [event for event in stage.events if event.name == "init_process_group"]
+        if len(starts) != 1 or not starts[0].sure:
+            return
+        rows.append((stage, starts[0]))
+    if len(rows) < 2:
+        return
+    first = rows[0][1]
+    if len({event.place for _, event in rows}) == 1 and not performance.stages[0].alone:
+        yield from _ranks(rows, first)
+    for name in ("MASTER_PORT", "MASTER_ADDR"):
+        values = [event.seen["environment"].get(name) for _, event in rows]
+        if _differ(values):
+            source = source_of(values)
+            why = f" ({source.why})" if source is not None else ""
+            related = (Related(source.span, "it comes from here"),) if source is not None and source.span else ()
+            yield Suspicion(
+                first.span, f"`{name}` differs between the ranks{why}, so they never meet", related, first.name
+            )
+    for name in ("init_method", "world_size"):
+        values = [event.values.get(name) for _, event in rows]
+        if None not in values and _differ(values):
+            shown = listed([(stage.rank, value) for (stage, _), value in zip(rows, values, strict=True)])
+            text = f": {shown}" if not any(isinstance(value, Opaque) for value in values) else ""
+            yield Suspicion(first.span, f"`{name}` differs between the ranks{text}", (), first.name)
+
+
+def _ranks(rows: list[tuple[Stage, Event]], first: Event) -> Iterator[Suspicion]:
+    ranks = [event.values.get("rank") for _, event in rows]
+    if all(is_number(rank) and rank >= 0 for rank in ranks) and len(set(ranks)) == 1:
+        yield Suspicion(
+            first.span, f"every process starts as rank {ranks[0]}: `rank` is the same for all of them", (), first.name
+        )
+
+
+def _differ(values: list[Any]) -> bool:
+    signs = [signature(value) for value in values]
+    return None not in signs and None not in values and len(set(signs)) > 1

@@ -1,0 +1,227 @@
+"""Shapes and types of the tensors that processes bring to calls that they make together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from distlint.checks.meetings import Suspicion, listed, meetings, others
+from distlint.model.finding import Related
+from distlint.rehearsal.performance import Performance
+from distlint.rehearsal.stage import Event
+from distlint.rehearsal.values import Items, Opaque
+
+_BROUGHT = {
+    "all_reduce": "tensor",
+    "broadcast": "tensor",
+    "reduce": "tensor",
+    "gather": "tensor",
+    "scatter": "tensor",
+    "all_gather": "tensor",
+    "all_gather_into_tensor": "input_tensor",
+    "reduce_scatter_tensor": "input",
+}
+_WIDTH = {
+    "float64": 8,
+    "int64": 8,
+    "complex64": 8,
+    "complex128": 16,
+    "float32": 4,
+    "int32": 4,
+    "float16": 2,
+    "bfloat16": 2,
+    "int16": 2,
+}
+
+
+def _looks(met: Any) -> list[tuple[int, dict[str, Any]]]:
+    found = []
+    for rank, event in met:
+        look = event.seen.get(_BROUGHT.get(event.name, ""))
+        if not isinstance(look, dict) or "shape" not in look:
+            return []
+        found.append((rank, look))
+    return found
+
+
+def _made(looks: list[tuple[int, dict[str, Any]]]) -> tuple[Related, ...]:
+    spans = dict.fromkeys(look["at"] for _, look in looks if look["at"] is not None)
+    return tuple(Related(span, "the tensor is made here") for span in list(spans)[:2])
+
+
+def different_sizes(performance: Performance) -> Iterator[Suspicion]:
+    """The processes bring tensors with different numbers of elements."""
+    for met in meetings(performance):
+        looks = _looks(met)
+        shapes = [(rank, look["shape"]) for rank, look in looks]
+        if not shapes or any(shape is None or not all(isinstance(size, int) for size in shape) for _, shape in shapes):
+            continue
+        if len({math.prod(shape) for _, shape in shapes}) > 1:
+            event = met[0].event
+            yield Suspicion(
+                event.span,
+                f"the tensors of `{event.name}` differ in shape between ranks: {listed(shapes)}",
+                (*_made(looks), *others(met, "and here on another rank")),
+                event.name,
+            )
+
+
+def different_types(performance: Performance) -> Iterator[Suspicion]:
+    """The processes bring tensors of different types."""
+    for met in meetings(performance):
+        looks = _looks(met)
+        kinds = [(rank, look["dtype"]) for rank, look in looks]
+        if kinds and "" not in {kind for _, kind in kinds} and len({kind for _, kind in kinds}) > 1:
+            event = met[0].event
+            yield Suspicion(
+                event.span,
+                f"the tensors of `{event.name}` differ in type between ranks: {listed(kinds)}",
+                (*_made(looks), *others(met, "and here on another rank")),
+                event.name,
+            )
+
+
+def local_sizes(performance: Performance) -> Iterator[Suspicion]:
+    """The size of what each process brings depends on data of its own."""
+    for met in meetings(performance):
+        looks = _looks(met)
+        shapes = [look["shape"] for _, look in looks]
+        if not shapes or None in shapes or len({len(shape) for shape in shapes}) > 1:
+            continue
+        for sizes in zip(*shapes, strict=True):
+            if not all(isinstance(size, Opaque) for size in sizes):
+                continue
+            signs = {size.sign for size in sizes}
+            source = next((size.source for size in sizes if size.source is not None), None)
+            if None in signs or len(signs) == 1 or source is None:
+                continue
+            event = met[0].event
+            related = (Related(source.span, "the ranks part here"),) if source.span is not None else ()
+            yield Suspicion(
+                event.span,
+                f"how large the tensor of `{event.name}` is depends on each rank's own data ({source.why})",
+                (*_made(looks), *related),
+                event.name,
+            )
+            break
+
+
+def wrong_slots(performance: Performance) -> Iterator[Suspicion]:
+    """What a gather is to fill has not the shape or type of what it gathers."""
+    for stage in performance.stages:
+        for event in stage.events:
+            if event.group is None or event.group.ranks is None or stage.rank not in event.group.ranks:
+                continue
+            message, at = _slots(event, len(event.group.ranks))
+            if message:
+                related = (Related(at, "the places are made here"),) if at is not None else ()
+                yield Suspicion(event.span, message, related, event.name)
+
+
+def _slots(event: Event, count: int) -> tuple[str, Any]:
+    lists = {"all_gather": "tensor_list", "gather": "gather_list", "scatter": "scatter_list"}
+    if event.name in lists:
+        brought, slots = event.seen.get("tensor"), event.seen.get(lists[event.name])
+        if not isinstance(brought, dict) or not isinstance(slots, dict) or not slots.get("items"):
+            return "", None
+        for place in slots["items"]:
+            what = _unlike(brought, place)
+            if what:
+                return f"`{event.name}` is given {what[0]}, but the places in its list are {what[1]}", slots["at"]
+    if event.name in ("all_gather_into_tensor", "reduce_scatter_tensor"):
+        names = ("input_tensor", "output_tensor") if event.name == "all_gather_into_tensor" else ("output", "input")
+        small, large = event.seen.get(names[0]), event.seen.get(names[1])
+        if not isinstance(small, dict) or not isinstance(large, dict):
+            return "", None
+        sizes = [_elements(small), _elements(large)]
+        if None not in sizes and sizes[0] * count != sizes[1]:
+            return (
+                f"`{event.name}` needs {count} times {sizes[0]} elements in `{names[1]}`, which has {sizes[1]}",
+                large["at"],
+            )
+        if small["dtype"] and large["dtype"] and small["dtype"] != large["dtype"]:
+            return f"`{event.name}` is given tensors of {small['dtype']} and {large['dtype']}", large["at"]
+    return "", None
+
+
+def _elements(look: dict[str, Any]) -> Any:
+    shape = look["shape"]
+    known = shape is not None and all(isinstance(size, int) for size in shape)
+    return math.prod(shape) if known else None
+
+
+def _unlike(one: dict[str, Any], other: dict[str, Any]) -> tuple[str, str] | None:
+    shapes = (one["shape"], other["shape"])
+    known = all(shape is not None and all(isinstance(size, int) for size in shape) for shape in shapes)
+    if known and shapes[0] != shapes[1]:
+        return f"a tensor of shape {shapes[0]}", f"of shape {shapes[1]}"
+    if one["dtype"] and other["dtype"] and one["dtype"] != other["dtype"]:
+        return f"a tensor of {one['dtype']}", f"of {other['dtype']}"
+    return None
+
+
+def wrong_splits(performance: Performance) -> Iterator[Suspicion]:
+    """The parts of ``all_to_all_single`` do not fit their tensor, or what the other rank takes."""
+    for met in meetings(performance):
+        if met[0].event.name != "all_to_all_single":
+            continue
+        for _, event in met:
+            for tensor, splits in (("input", "input_split_sizes"), ("output", "output_split_sizes")):
+                sizes, look = _numbers(event.values.get(splits)), event.seen.get(tensor)
+                first = look["shape"][0] if isinstance(look, dict) and look.get("shape") else None
+                if sizes is not None and isinstance(first, int) and sum(sizes) != first:
+                    yield Suspicion(
+                        event.span,
+                        f"`{splits}` {sizes} add up to {sum(sizes)}, but the tensor has {first} rows",
+                        (),
+                        event.name,
+                    )
+        table = {rank: _rows(event, len(met)) for rank, event in met}
+        if len(met) != performance.world or any(None in rows for rows in table.values()):
+            continue
+        for rank, (sends, _) in table.items():
+            for other, (_, takes) in table.items():
+                if sends is None or takes is None or len(sends) != performance.world or len(takes) != performance.world:
+                    continue
+                if sends[other] != takes[rank]:
+                    event = met[0].event
+                    yield Suspicion(
+                        event.span,
+                        f"rank {rank} sends {sends[other]} rows to rank {other}, which takes {takes[rank]} from it",
+                        (),
+                        event.name,
+                    )
+                    break
+
+
+def _rows(event: Event, world: int) -> tuple[list[int] | None, list[int] | None]:
+    found = []
+    for tensor, splits in (("input", "input_split_sizes"), ("output", "output_split_sizes")):
+        given = event.values.get(splits)
+        look = event.seen.get(tensor)
+        first = look["shape"][0] if isinstance(look, dict) and look.get("shape") else None
+        if given is None:
+            even = isinstance(first, int) and first % world == 0
+            found.append([first // world] * world if even and isinstance(first, int) else None)
+        else:
+            found.append(_numbers(given))
+    return found[0], found[1]
+
+
+def _numbers(value: Any) -> list[int] | None:
+    items = value.items if isinstance(value, Items) else value if type(value) is tuple else None
+    return list(items) if items and all(isinstance(item, int) for item in items) else None
+
+
+def not_contiguous(performance: Performance) -> Iterator[Suspicion]:
+    """A tensor is sent or received that does not lie in one piece."""
+    for stage in performance.stages:
+        for event in stage.events:
+            look = event.seen.get("tensor")
+            if (
+                event.name in ("send", "recv", "isend", "irecv")
+                and isinstance(look, dict)
+                and look.get("packed") is False
+            ):
+                yield Suspicion(event.span, f"`{event.name}` is given a tensor that is not contiguous", (), event.name)

@@ -1,0 +1,66 @@
+"""What becomes of the results of calls that processes make together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from distlint.checks.meetings import Suspicion
+from distlint.model.finding import Related
+from distlint.rehearsal.performance import Performance, unfinished
+
+_IN_PLACE = {"all_reduce": "tensor", "broadcast": "tensor", "reduce": "tensor", "scatter": "tensor", "recv": "tensor"}
+_PLAIN = ("zeros", "ones", "empty", "full")
+
+
+def nothing_used(performance: Performance) -> Iterator[Suspicion]:
+    """The ``None`` that a synchronous call gives is used as its result."""
+    for stage in performance.stages:
+        for fault in stage.faults:
+            if fault.kind == "none":
+                event = fault.event
+                yield Suspicion(
+                    event.span,
+                    f"`{event.name}` gives nothing back, but its result is used",
+                    (Related(fault.span, "the result, `None`, is used here"),),
+                    event.name,
+                )
+
+
+def lost_results(performance: Performance) -> Iterator[Suspicion]:
+    """A call works on a temporary copy, so that nobody sees what it did."""
+    for stage in performance.stages:
+        for event in stage.events:
+            look = event.seen.get(_IN_PLACE.get(event.name, ""))
+            if not isinstance(look, dict) or not look.get("copied") or event.name == "reduce":
+                continue
+            if look.get("sign") is not None and look.get("source") is None:
+                # the same constant everywhere: a call that is made to synchronise or to warm up
+                continue
+            if event.name in ("broadcast",) and event.values.get("src") == stage.rank:
+                continue
+            yield Suspicion(
+                event.span,
+                f"`{event.name}` changes a temporary copy that nothing refers to, so its result is lost",
+                (),
+                event.name,
+            )
+
+
+def not_waited(performance: Performance) -> Iterator[Suspicion]:
+    """The result of an asynchronous call is read before it is waited for, or nobody ever waits."""
+    for stage in performance.stages:
+        for fault in stage.faults:
+            if fault.kind == "early":
+                event = fault.event
+                yield Suspicion(
+                    event.span,
+                    f"the tensor of the asynchronous `{event.name}` is used before anything waits for it",
+                    (Related(fault.span, "it is read here, while the operation is under way"),),
+                    event.name,
+                )
+        if not performance.complete:
+            continue
+        for work in unfinished(stage):
+            event = work.event
+            if event.sure and event.name not in ("isend", "barrier"):
+                yield Suspicion(event.span, f"nothing ever waits for the asynchronous `{event.name}`", (), event.name)

@@ -1,0 +1,73 @@
+"""Faults that show when a program is rehearsed: every process is followed with its own rank, and what they do is compared.
+
+The rule's ``fault`` parameter says which (see ``_FAULTS``). A fault counts where it shows for the number of processes that the
+project says, or for two and for more where it says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from distlint.checks import (
+    meeting_arguments,
+    meeting_groups,
+    meeting_lists,
+    meeting_messages,
+    meeting_shapes,
+    meeting_works,
+)
+from distlint.checks.meetings import Suspicion
+from distlint.checks.registry import CheckContext, check
+from distlint.model.finding import Finding
+from distlint.model.value import Confidence
+from distlint.rehearsal.performance import Performance, Rehearsal
+
+_Fault = Callable[[Performance], Iterator[Suspicion]]
+_FAULTS: dict[str, _Fault] = {
+    "root": meeting_arguments.different_roots,
+    "outside": meeting_arguments.roots_outside,
+    "list-place": meeting_lists.misplaced_lists,
+    "list-length": meeting_lists.wrong_lengths,
+    "aliased": meeting_lists.aliased_slots,
+    "none": meeting_works.nothing_used,
+    "operation": meeting_arguments.refused_operations,
+    "kind": meeting_arguments.wrong_kinds,
+    "copy": meeting_works.lost_results,
+    "wait": meeting_works.not_waited,
+    "group": meeting_groups.different_groups,
+    "init": meeting_groups.different_starts,
+    "message": meeting_messages.stuck_messages,
+    "peer": meeting_messages.wrong_peers,
+    "message-shape": meeting_messages.different_messages,
+    "shape": meeting_shapes.different_sizes,
+    "dtype": meeting_shapes.different_types,
+    "local-size": meeting_shapes.local_sizes,
+    "slots": meeting_shapes.wrong_slots,
+    "splits": meeting_shapes.wrong_splits,
+    "packed": meeting_shapes.not_contiguous,
+}
+
+
+@check("rehearsed")
+def rehearsed(context: CheckContext) -> Iterator[Finding]:
+    """Findings of the kind that the rule asks for."""
+    fault = _FAULTS[context.parameters["fault"]]
+    rehearsal = Rehearsal.of(context.project)
+    seen = set()
+    for performance in rehearsal.performances():
+        for suspicion in fault(performance):
+            if suspicion.span in seen or not _holds_for_more(rehearsal, performance, fault, suspicion):
+                continue
+            seen.add(suspicion.span)
+            yield context.finding(
+                suspicion.message,
+                suspicion.span,
+                related=suspicion.related,
+                confidence=Confidence.LIKELY,
+                symbol=suspicion.symbol,
+            )
+
+
+def _holds_for_more(rehearsal: Rehearsal, performance: Performance, fault: _Fault, suspicion: Suspicion) -> bool:
+    other = rehearsal.again(performance)
+    return other is None or any(one.span == suspicion.span for one in fault(other))

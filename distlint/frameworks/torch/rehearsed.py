@@ -1,0 +1,127 @@
+"""What PyTorch does in the rehearsal of a program (``FrameworkSpec.rehearsed``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from distlint.frameworks.torch import rehearsed_communication as communication
+from distlint.frameworks.torch import rehearsed_tensors as tensors
+from distlint.model import python as ir
+from distlint.model.span import Span
+from distlint.rehearsal.values import UNKNOWN, Given, Items, Library, Made, Nothing, Opaque, Tensor, Work, escape
+
+_SPAWN = ("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn", "torch.multiprocessing.start_processes")
+_PROCESS = ("torch.multiprocessing.Process", "multiprocessing.Process")
+_SEEDS = ("torch.manual_seed", "torch.random.manual_seed")
+_GROUPS = ("get_rank", "get_world_size", "get_process_group_ranks", "get_global_rank", "get_group_rank")
+
+
+class Models:
+    """The functions by which the rehearsal asks for what PyTorch does."""
+
+    elementwise = staticmethod(tensors.elementwise)
+    indexed = staticmethod(tensors.indexed)
+    tensor_attribute = staticmethod(tensors.tensor_attribute)
+
+    def constant(self, name: str) -> Any:
+        """What a dotted name stands for; ``None`` if for itself."""
+        return None
+
+    def changed(self, player: Any, tensor: Tensor, how: str, others: list[Any]) -> None:
+        """A tensor was changed in place."""
+        if how in ("/", "div_", "mul_", "*", "//"):
+            tensor.whole.summed = None
+
+    def call(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+        """What a library function gives; ``NotImplemented`` where that is not known."""
+        operation = communication.operation_of(name)
+        if operation:
+            return communication.perform(player, operation, given, call, scope)
+        if not name.startswith(("torch.", "multiprocessing.", "deepspeed.comm.")):
+            return NotImplemented
+        span = ir.unpack(call.at, scope.file)
+        last = name.rpartition(".")[2]
+        if name.startswith(communication.PREFIXES):
+            if last in _GROUPS and name.count(".") == 2:
+                return communication.about_groups(player, name, given)
+            if last == "batch_isend_irecv":
+                return communication.batch(player, given, call, scope)
+            if last == "is_initialized":
+                return True if player.stage.initialized or player.stage.alone else UNKNOWN
+            if last == "P2POp":
+                return Made("torch.distributed.P2POp()", call, given)
+            return NotImplemented
+        if name in _SPAWN:
+            return communication.spawned(player, given, call, scope)
+        if name in _PROCESS:
+            return communication.process_made(player, given, call, scope)
+        if name in _SEEDS:
+            player.stage.seed = given.get("seed", 0, UNKNOWN)
+            player.stage.random = 0
+            return UNKNOWN
+        if name.startswith("torch.nn.functional."):
+            return self._functional(player, last, given, span)
+        return self._plain(player, name, last, given, span) if name.count(".") == 1 else NotImplemented
+
+    def _plain(self, player: Any, name: str, last: str, given: Given, span: Span) -> Any:
+        made = tensors.created(player, last, given, span)
+        if made is not NotImplemented:
+            return made
+        if last in ("cat", "concat", "stack"):
+            return tensors.joined(player, last, given, span)
+        first = given.get("input", 0, None)
+        if isinstance(first, Tensor):
+            for value in given.values():
+                player.stage.use(value, span)
+            return tensors.computed(player, last, first, given, 1, span)
+        if last in ("Size",) and given.positional:
+            items = player.items_of(given.positional[0])
+            return tuple(items) if items is not None else UNKNOWN
+        if last in ("device", "Generator"):
+            return Opaque()
+        return NotImplemented
+
+    def _functional(self, player: Any, last: str, given: Given, span: Span) -> Any:
+        for value in given.values():
+            player.stage.use(value, span)
+        first = given.get("input", 0, None)
+        if last in tensors._LOSSES:
+            made = Tensor(() if "reduction" not in given.keywords else None, "", span)
+            made.copied = False
+            return made
+        if isinstance(first, Tensor):
+            found = tensors.computed(player, last, first, given, 1, span)
+            if found is not NotImplemented:
+                return found
+        return Tensor(None, "", span)
+
+    def method(self, player: Any, receiver: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+        """What a method gives; ``NotImplemented`` where that is not known."""
+        span = ir.unpack(call.at, scope.file)
+        if isinstance(receiver, Work):
+            return communication.work_method(player, receiver, name, span)
+        if isinstance(receiver, Tensor):
+            found = tensors.tensor_method(player, receiver, name, given, span)
+            return Tensor(None, "", span) if found is NotImplemented else found
+        if isinstance(receiver, Made) and name == "manual_seed":
+            return receiver
+        return NotImplemented
+
+    def called_object(self, player: Any, callee: Any, given: Given, call: ir.Call, scope: Any) -> Any:
+        """What calling an object gives: that of a module of layers is a tensor."""
+        if isinstance(callee, Made) and callee.name.startswith("torch.nn."):
+            return Tensor(None, "", ir.unpack(call.at, scope.file))
+        return UNKNOWN
+
+    def entered(self, player: Any, manager: Any, span: Span) -> Any:
+        """What a context manager gives when it is entered."""
+        escape(manager)
+        return manager if isinstance(manager, Made) else UNKNOWN
+
+    def left(self, player: Any, manager: Any, span: Span) -> None:
+        """A context manager is left."""
+
+
+MODELS = Models()
+
+__all__ = ["MODELS", "Items", "Library", "Nothing"]

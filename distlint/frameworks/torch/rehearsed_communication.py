@@ -1,0 +1,381 @@
+"""What torch.distributed's functions do to what they are given, for the rehearsal of a program.
+
+Signatures are those of torch 2.13, ``torch/distributed/distributed_c10d.py``; earlier releases lack some of the last parameters.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from distlint.model import python as ir
+from distlint.model.span import Span
+from distlint.rehearsal.stage import Enough, Event
+from distlint.rehearsal.values import (
+    UNKNOWN,
+    Given,
+    Group,
+    Items,
+    Library,
+    Made,
+    MethodOf,
+    Nothing,
+    Opaque,
+    Tensor,
+    Work,
+    escape,
+    is_known,
+    signature,
+)
+
+PREFIXES = ("torch.distributed.distributed_c10d.", "torch.distributed.", "deepspeed.comm.")
+
+SIGNATURES: dict[str, tuple[str, ...]] = {
+    "all_reduce": ("tensor", "op", "group", "async_op"),
+    "broadcast": ("tensor", "src", "group", "async_op", "group_src"),
+    "reduce": ("tensor", "dst", "op", "group", "async_op", "group_dst"),
+    "all_gather": ("tensor_list", "tensor", "group", "async_op"),
+    "all_gather_into_tensor": ("output_tensor", "input_tensor", "group", "async_op"),
+    "gather": ("tensor", "gather_list", "dst", "group", "async_op", "group_dst"),
+    "scatter": ("tensor", "scatter_list", "src", "group", "async_op", "group_src"),
+    "reduce_scatter": ("output", "input_list", "op", "group", "async_op"),
+    "reduce_scatter_tensor": ("output", "input", "op", "group", "async_op"),
+    "all_to_all_single": ("output", "input", "output_split_sizes", "input_split_sizes", "group", "async_op"),
+    "all_to_all": ("output_tensor_list", "input_tensor_list", "group", "async_op"),
+    "all_gather_object": ("object_list", "obj", "group"),
+    "gather_object": ("obj", "object_gather_list", "dst", "group", "group_dst"),
+    "scatter_object_list": (
+        "scatter_object_output_list",
+        "scatter_object_input_list",
+        "src",
+        "group",
+        "group_src",
+    ),
+    "broadcast_object_list": ("object_list", "src", "group", "device", "group_src"),
+    "barrier": ("group", "async_op", "device_ids"),
+    "monitored_barrier": ("group", "timeout", "wait_all_ranks"),
+    "send": ("tensor", "dst", "group", "tag", "group_dst"),
+    "recv": ("tensor", "src", "group", "tag", "group_src"),
+    "isend": ("tensor", "dst", "group", "tag", "group_dst"),
+    "irecv": ("tensor", "src", "group", "tag", "group_src"),
+    "new_group": ("ranks", "timeout", "backend", "pg_options", "use_local_synchronization", "group_desc"),
+    "init_process_group": ("backend", "init_method", "timeout", "world_size", "rank", "store", "group_name"),
+    "destroy_process_group": ("group",),
+}
+
+DEFAULT_ROOTS = {
+    "gather": ("dst", 0),
+    "gather_object": ("dst", 0),
+    "scatter": ("src", 0),
+    "scatter_object_list": ("src", 0),
+    "broadcast_object_list": ("src", 0),
+}
+
+_PASSING = ("send", "recv", "isend", "irecv")
+_OUTPUTS = ("tensor", "output", "output_tensor", "tensor_list", "output_tensor_list", "gather_list")
+_FILLING = {
+    "all_reduce": ("tensor",),
+    "broadcast": ("tensor",),
+    "reduce": (),
+    "all_gather": ("tensor_list",),
+    "all_gather_into_tensor": ("output_tensor",),
+    "gather": ("gather_list",),
+    "scatter": ("tensor",),
+    "reduce_scatter": ("output",),
+    "reduce_scatter_tensor": ("output",),
+    "all_to_all_single": ("output",),
+    "all_to_all": ("output_tensor_list",),
+    "recv": ("tensor",),
+    "irecv": ("tensor",),
+}
+_SAME_EVERYWHERE = ("all_reduce", "broadcast", "all_gather", "all_gather_into_tensor")
+
+
+def operation_of(name: str) -> str:
+    """The operation that a dotted name means; ``""`` for others."""
+    for prefix in PREFIXES:
+        if name.startswith(prefix):
+            last = name[len(prefix) :]
+            last = {"_all_gather_base": "all_gather_into_tensor", "_reduce_scatter_base": "reduce_scatter_tensor"}.get(
+                last, last
+            )
+            return last if last in SIGNATURES else ""
+    return ""
+
+
+def arguments(operation: str, given: Given) -> dict[str, Any]:
+    """The arguments by name; what is not given has its default, or is unknown behind ``*``."""
+    names = SIGNATURES[operation]
+    values = {name: given.get(name, position, None) for position, name in enumerate(names)}
+    root = DEFAULT_ROOTS.get(operation)
+    absent = root is not None and values[root[0]] is None and values.get(f"group_{root[0]}") is None
+    if root is not None and absent and not given.open:
+        values[root[0]] = root[1]
+    values["async_op"] = given.get("async_op", names.index("async_op") if "async_op" in names else None, False)
+    values["tag"] = given.get("tag", 3 if operation in _PASSING else None, 0)
+    return values
+
+
+def perform(player: Any, operation: str, given: Given, call: ir.Call, scope: Any) -> Any:
+    """Records an operation, and gives what it returns."""
+    stage = player.stage
+    span = ir.unpack(call.at, scope.file)
+    values = arguments(operation, given)
+    event = Event(operation, call, scope.file, scope.function, values)
+    if given.open:
+        event.seen["open"] = True
+    group = stage.group_of(values.get("group"))
+    event.group = group
+    if operation == "init_process_group":
+        return _init(player, event)
+    if operation == "new_group":
+        return _new_group(player, event, span)
+    stage.record(event)
+    if operation == "destroy_process_group":
+        if values["group"] is None and not stage.unsure:
+            stage.everyone.alive = False
+        return None
+    remember(event)
+    _read_inputs(player, event, span)
+    return _result(player, event, span)
+
+
+def _init(player: Any, event: Event) -> Any:
+    stage = player.stage
+    size = event.values["world_size"]
+    if isinstance(size, int) and not isinstance(size, bool) and size > 0 and size != stage.world:
+        stage.declared = size
+    if isinstance(size, int) and size == -1:
+        event.values["world_size"] = None
+    event.seen["environment"] = dict(stage.environment)
+    event.seen["before"] = stage.initialized is True
+    stage.record(event)
+    if not stage.unsure:
+        stage.everyone.alive = True
+        stage.initialized = True
+    return None
+
+
+def _new_group(player: Any, event: Event, span: Span) -> Group:
+    stage = player.stage
+    stage.record(event)
+    items = player.items_of(event.values["ranks"]) if event.values["ranks"] is not None else list(range(stage.world))
+    known = items is not None and all(isinstance(item, int) for item in items)
+    made = Group(tuple(items) if known and items is not None else None, span, event.index)
+    event.seen["ranks"] = made.ranks
+    event.group = stage.everyone
+    return made
+
+
+def remember(event: Event) -> None:
+    """Keeps what arguments look like when the operation is called: shapes, types, lengths of lists."""
+    for name, value in event.values.items():
+        if isinstance(value, Tensor):
+            event.seen[name] = _look(value)
+        elif isinstance(value, Items):
+            items = value.items
+            tensors = [item for item in items or () if isinstance(item, Tensor)]
+            event.seen[name] = {
+                "length": value.length(),
+                "items": [_look(item) for item in tensors]
+                if items is not None and len(tensors) == len(items)
+                else None,
+                "shared": len({id(item.whole) for item in tensors}) < len(tensors)
+                and len({id(item) for item in tensors}) < len(tensors),
+                "at": value.at,
+            }
+
+
+def _look(tensor: Tensor) -> dict[str, Any]:
+    return {
+        "shape": tensor.shape,
+        "dtype": tensor.dtype,
+        "at": tensor.at,
+        "packed": tensor.packed,
+        "copied": tensor.copied,
+        "sign": tensor.sign,
+        "source": tensor.source,
+        "gradient": tensor.gradient,
+    }
+
+
+def _tensors(value: Any) -> list[Tensor]:
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, Items):
+        return [item for item in value.items or () if isinstance(item, Tensor)]
+    return []
+
+
+def _read_inputs(player: Any, event: Event, span: Span) -> None:
+    for name, value in event.values.items():
+        if name in ("group", "op", "async_op", "tag"):
+            continue
+        if isinstance(value, Nothing):
+            player.misused(value, span)
+        for tensor in _tensors(value):
+            player.stage.use(tensor, span)
+
+
+def _result(player: Any, event: Event, span: Span) -> Any:
+    stage = player.stage
+    operation = event.name
+    group = event.group
+    is_member = group is None or group.ranks is None or stage.rank in group.ranks
+    key = (
+        "together",
+        event.file,
+        event.call.at,
+        event.chain,
+        sum(1 for one in stage.events if one.place == event.place),
+    )
+    outputs = [value for name in _FILLING.get(operation, ()) for value in [event.values.get(name)]]
+    tensors = [tensor for value in outputs for tensor in _tensors(value)]
+    for position, tensor in enumerate(tensors):
+        whole = tensor.whole
+        same = operation in _SAME_EVERYWHERE and is_member and not stage.unsure
+        whole.sign = hash((key, position)) if same and tensor is whole else None
+        whole.source = None
+        tensor.sign, tensor.source = whole.sign, None
+        whole.summed = event if operation == "all_reduce" else None
+    _fill_objects(player, event, key)
+    if operation == "reduce":
+        _reduced(player, event, is_member)
+    if operation in ("isend", "irecv"):
+        return _under_way(event, _tensors(event.values["tensor"]), stage)
+    async_op = event.values.get("async_op")
+    if async_op is False or async_op is None:
+        return Nothing(event)
+    if async_op is True:
+        return _under_way(event, tensors, stage)
+    return UNKNOWN
+
+
+def _under_way(event: Event, tensors: list[Tensor], stage: Any) -> Work:
+    work = Work(event, tensors)
+    event.seen["work"] = work
+    if stage.unsure:
+        work.loose = True
+    if event.name != "isend":
+        for tensor in tensors:
+            tensor.whole.pending = work
+    return work
+
+
+def _reduced(player: Any, event: Event, is_member: bool) -> None:
+    root = event.values["dst"]
+    tensor = event.values["tensor"]
+    if isinstance(tensor, Tensor):
+        tensor.whole.sign = None
+        tensor.sign = None
+        if isinstance(root, int) and root != player.stage.rank and is_member and not player.stage.unsure:
+            tensor.whole.partial = event
+
+
+def _fill_objects(player: Any, event: Event, key: Any) -> None:
+    names = {
+        "all_gather_object": "object_list",
+        "broadcast_object_list": "object_list",
+        "gather_object": "object_gather_list",
+        "scatter_object_list": "scatter_object_output_list",
+    }
+    items = event.values.get(names.get(event.name, ""))
+    if isinstance(items, Items) and items.items is not None:
+        same = event.name in ("all_gather_object", "broadcast_object_list")
+        kept = event.name == "broadcast_object_list"
+        items.items = [
+            item
+            if kept and is_known(item) and item is not None and signature(item) == key
+            else Opaque(hash((key, position)) if same else None)
+            for position, item in enumerate(items.items)
+        ]
+
+
+def batch(player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
+    """``batch_isend_irecv``: posts several operations at once."""
+    stage = player.stage
+    operations = player.items_of(given.get("p2p_op_list", 0, UNKNOWN))
+    if operations is None:
+        for value in given.values():
+            escape(value)
+        return UNKNOWN
+    works = []
+    for one in operations:
+        if not isinstance(one, Made) or one.arguments is None:
+            return UNKNOWN
+        what = one.arguments.get("op", 0, UNKNOWN)
+        kind = operation_of(what.name) if isinstance(what, Library) else ""
+        peer = one.arguments.get("peer", 2, None)
+        values = {
+            "tensor": one.arguments.get("tensor", 1, UNKNOWN),
+            "dst" if kind == "isend" else "src": peer,
+            "group": one.arguments.get("group", 3, None),
+            "tag": one.arguments.get("tag", 4, 0),
+        }
+        event = Event(kind or "isend", call, scope.file, scope.function, values)
+        event.seen["batch"] = one.call
+        event.group = stage.group_of(values["group"])
+        stage.record(event)
+        remember(event)
+        works.append(_under_way(event, _tensors(values["tensor"]), stage))
+    return Items(works)
+
+
+def work_method(player: Any, work: Work, name: str, span: Span) -> Any:
+    """A method of what an asynchronous operation gave."""
+    if name in ("wait", "synchronize"):
+        player.stage.wait(work, span)
+        return True
+    escape(work)
+    return UNKNOWN
+
+
+def about_groups(player: Any, name: str, given: Given) -> Any:
+    """Ranks and sizes within groups; ``NotImplemented`` for other functions."""
+    stage = player.stage
+    last = name.rpartition(".")[2]
+    if last in ("get_rank", "get_world_size"):
+        group = stage.group_of(given.get("group", 0))
+        if group is None or group.ranks is None:
+            return UNKNOWN
+        if last == "get_world_size":
+            return len(group.ranks) if stage.rank in group.ranks else -1
+        return group.ranks.index(stage.rank) if stage.rank in group.ranks else -1
+    group = stage.group_of(given.get("group", 0))
+    if group is None or group.ranks is None:
+        return UNKNOWN
+    if last == "get_process_group_ranks":
+        return Items(list(group.ranks))
+    number = given.get("group_rank", 1) if last == "get_global_rank" else given.get("global_rank", 1)
+    if last == "get_global_rank":
+        return group.ranks[number] if isinstance(number, int) and 0 <= number < len(group.ranks) else UNKNOWN
+    if last == "get_group_rank":
+        return group.ranks.index(number) if number in group.ranks else UNKNOWN
+    return NotImplemented
+
+
+def spawned(player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
+    """``torch.multiprocessing.spawn``: this process is one of those that it starts. Raises ``Enough`` behind it."""
+    stage = player.stage
+    count = given.get("nprocs", 2, 1)
+    items = player.items_of(given.get("args", 1, ()))
+    if isinstance(count, int) and count != stage.world:
+        stage.declared = count
+    if not isinstance(count, int) or stage.rank < count:
+        player.apply(
+            given.get("fn", 0, UNKNOWN), Given([stage.rank, *(items or ())], {}, is_open=items is None), call, scope
+        )
+    raise Enough
+
+
+def process_made(player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
+    """``multiprocessing.Process``: the one whose turn it is is followed. Raises ``Enough`` behind it."""
+    stage = player.stage
+    stage.started += 1
+    items = player.items_of(given.get("args", 3, ()))
+    if stage.started - 1 == stage.rank and items is not None:
+        player.apply(given.get("target", 1, UNKNOWN), Given(list(items), {}), call, scope)
+        raise Enough
+    return UNKNOWN
+
+
+__all__ = ["MethodOf", "about_groups", "batch", "operation_of", "perform", "process_made", "spawned", "work_method"]

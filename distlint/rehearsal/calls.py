@@ -1,0 +1,355 @@
+"""Calls on one process of a rehearsal: functions and classes of the project, builtins, and what libraries do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from distlint.link.modules import ClassRef, FunctionRef
+from distlint.model import python as ir
+from distlint.model.span import Span
+from distlint.rehearsal.expressions import Expressions
+from distlint.rehearsal.stage import MAX_CALLS, Enough, Scope
+from distlint.rehearsal.values import (
+    MAX_ITEMS,
+    UNKNOWN,
+    ClassValue,
+    FunctionValue,
+    Given,
+    Items,
+    LambdaOf,
+    Library,
+    Made,
+    MethodOf,
+    Nothing,
+    Opaque,
+    Partial,
+    Source,
+    Table,
+    Tensor,
+    Thing,
+    derived,
+    escape,
+    is_known,
+    merged,
+)
+
+_LEAVING = ("sys.exit", "os._exit", "builtins.exit", "builtins.quit")
+_CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "time.time_ns", "datetime.datetime.now")
+_KEEPING_DECORATORS = ("torch.no_grad", "torch.inference_mode", "functools.wraps", "builtins.staticmethod")
+
+
+class Calls(Expressions):
+    """Follows calls."""
+
+    def play(self, body: tuple[ir.Stmt, ...], scope: Scope) -> str:
+        """Follows a body."""
+        raise NotImplementedError
+
+    def keeps(self, function: ir.Function, scope: Scope) -> bool:
+        """Whether decorators leave a function as it is."""
+        dotted = self.stage.project.modules.dotted
+        for one in function.decorators:
+            named = one.func if type(one) is ir.Call else one
+            name = dotted(named, scope.file)
+            if not name.startswith(_KEEPING_DECORATORS) and name.rpartition(".")[2] not in ("record", "main"):
+                return type(named) is ir.Name and named.id in ("staticmethod", "classmethod", "property")
+        return True
+
+    def module_scope(self, file: str) -> Scope:
+        """The variables of a module, whose top level is executed when something in it is first asked for."""
+        found = self.stage.modules.get(file)
+        if found is not None:
+            return found
+        scope = self.stage.modules[file] = Scope(file, -1)
+        scope.variables["__name__"] = "__main__" if file == self.stage.entry and not self.stage.alone else file
+        module = self.stage.project.module(file)
+        unsure, self.stage.unsure = self.stage.unsure, 0
+        try:
+            if self.stage.depth < MAX_CALLS:
+                self.play(module.body, scope)
+        finally:
+            self.stage.unsure = unsure
+        return scope
+
+    # The call ----------------------------------------------------------------------------------------------------
+
+    def _of_Call(self, call: ir.Call, scope: Scope) -> Any:  # noqa: N802
+        func = call.func
+        if type(func) is ir.Attribute and type(func.base) is ir.Call and type(func.base.func) is ir.Name:
+            if func.base.func.id == "super" and not func.base.args:
+                return self._super(func.name, call, scope)
+        callee = self.value(func, scope)
+        given = self.given(call, scope)
+        return self.apply(callee, given, call, scope)
+
+    def given(self, call: ir.Call, scope: Scope) -> Given:
+        """The arguments of a call."""
+        positional: list[Any] = []
+        keywords: dict[str, Any] = {}
+        is_open = False
+        for argument in call.args:
+            value = self.value(argument, scope)
+            if type(argument) is ir.Starred:
+                items = self.items_of(value)
+                is_open = is_open or items is None
+                positional.extend(items or ())
+            elif not is_open:
+                positional.append(value)
+        for keyword in call.keywords:
+            value = self.value(keyword.value, scope)
+            if keyword.name is not None:
+                keywords[keyword.name] = value
+            elif isinstance(value, Table) and not value.open:
+                keywords.update({str(name): item for name, item in value.items.items()})
+            else:
+                is_open = True
+        return Given(positional, keywords, is_open=is_open)
+
+    def apply(self, callee: Any, given: Given, call: ir.Call, scope: Scope) -> Any:
+        """Calls a value."""
+        if isinstance(callee, FunctionValue):
+            return self.call_function(callee, given, call, scope)
+        if isinstance(callee, ClassValue):
+            return self._made(callee.ref, given, call, scope)
+        if isinstance(callee, LambdaOf):
+            return self._lambda(callee, given)
+        if isinstance(callee, Partial):
+            whole = Given(
+                [*callee.given.positional, *given.positional],
+                {**callee.given.keywords, **given.keywords},
+                is_open=callee.given.open or given.open,
+            )
+            return self.apply(callee.callee, whole, call, scope)
+        span = ir.unpack(call.at, scope.file)
+        if isinstance(callee, Library):
+            return self._library(callee.name, given, call, scope, span)
+        if isinstance(callee, MethodOf):
+            return self._method(callee, given, call, scope, span)
+        if isinstance(callee, Thing):
+            for name in ("__call__", "forward"):
+                method = self.stage.project.modules.method(callee.cls, name)
+                if method is not None:
+                    return self.call_function(FunctionValue(method, None, callee), given, call, scope)
+        self._handed(given, call, scope)
+        return self.models.called_object(self, callee, given, call, scope)
+
+    def _handed(self, given: Given, call: ir.Call, scope: Scope) -> None:
+        """Arguments go where we don't see what becomes of them."""
+        for value in given.values():
+            if isinstance(value, Nothing):
+                continue
+            escape(value)
+            if isinstance(value, Tensor):
+                self.stage.use(value, ir.unpack(call.at, scope.file))
+            elif isinstance(value, Items) and value.items is not None and self._holds_plain(value):
+                value.open()
+
+    @staticmethod
+    def _holds_plain(value: Items) -> bool:
+        return not any(isinstance(item, Tensor) for item in value.items or ())
+
+    # The project's own -------------------------------------------------------------------------------------------
+
+    def _super(self, name: str, call: ir.Call, scope: Scope) -> Any:
+        given = self.given(call, scope)
+        function = scope.function
+        project = self.stage.project
+        around = project.module(scope.file).functions[function] if function >= 0 else None
+        receiver = scope.variables.get(around.parameters[0].name) if around is not None and around.parameters else None
+        if around is None or around.owner < 0 or not isinstance(receiver, Thing):
+            return UNKNOWN
+        for ancestor in project.modules.ancestry(ClassRef(scope.file, around.owner))[1:]:
+            method = project.modules.method(ancestor, name)
+            if method is not None:
+                return self.call_function(FunctionValue(method, None, receiver), given, call, scope)
+        return None if name == "__init__" else UNKNOWN
+
+    def _made(self, ref: ClassRef, given: Given, call: ir.Call, scope: Scope) -> Any:
+        modules = self.stage.project.modules
+        thing = Thing(ref)
+        init = modules.method(ref, "__init__")
+        if init is not None:
+            self.call_function(FunctionValue(init, None, thing), given, call, scope)
+            return thing
+        definition = self.stage.project.class_(ref)
+        if definition.decorators:
+            names = [
+                statement.targets[0].id
+                for statement in definition.body
+                if type(statement) is ir.Assign and type(statement.targets[0]) is ir.Name and statement.annotation
+            ]
+            for position, name in enumerate(names):
+                value = given.get(name, position, None)
+                if value is not None:
+                    thing.attributes[name] = value
+        return thing
+
+    def _lambda(self, callee: LambdaOf, given: Given) -> Any:
+        inner = Scope(callee.scope.file, callee.scope.function, callee.scope)
+        for position, parameter in enumerate(callee.expr.parameters):
+            inner.variables[parameter.name] = given.get(parameter.name, position, UNKNOWN)
+        if self.stage.depth >= MAX_CALLS:
+            return UNKNOWN
+        self.stage.depth += 1
+        try:
+            return self.value(callee.expr.body, inner)
+        finally:
+            self.stage.depth -= 1
+
+    def call_function(self, function: FunctionValue, given: Given, call: ir.Call | None, scope: Scope) -> Any:
+        """What a function of the project returns, after everything that it does."""
+        stage = self.stage
+        definition = stage.project.function(function.ref)
+        if definition.skipped or definition.is_async or stage.depth >= MAX_CALLS:
+            return UNKNOWN
+        if stage.project.flow(function.ref.file, function.ref.index).has_yield:
+            return UNKNOWN
+        inner = Scope(function.ref.file, function.ref.index, function.scope if definition.parent >= 0 else None)
+        self.fill(inner, definition, function, given)
+        stage.visited.add(function.ref)
+        chain, unsure, repeating = stage.chain, stage.unsure, stage.repeating
+        if call is not None:
+            stage.chain = (*chain, ir.unpack(call.at, scope.file))
+        stage.depth += 1
+        try:
+            ended = self.play(definition.body, inner)
+        finally:
+            stage.depth -= 1
+            stage.chain, stage.unsure, stage.repeating = chain, unsure, repeating
+        if ended == "raise" and not inner.results and not stage.unsure:
+            raise Enough
+        results = inner.results if ended else [*inner.results, None]
+        found = results[0] if results else UNKNOWN
+        for other in results[1:]:
+            found = merged(found, other)
+        return found
+
+    def fill(self, inner: Scope, definition: ir.Function, function: FunctionValue, given: Given) -> None:
+        """Binds the parameters of a function to what it is given."""
+        positional = list(given.positional)
+        if function.receiver is not None and definition.owner >= 0:
+            positional.insert(0, function.receiver)
+        named = {parameter.name for parameter in definition.parameters}
+        position = 0
+        for parameter in definition.parameters:
+            if parameter.kind == "var-positional":
+                rest = positional[position:]
+                inner.variables[parameter.name] = Items(None) if given.open else tuple(rest)
+                position = len(positional)
+                continue
+            if parameter.kind == "var-keyword":
+                extra = {name: value for name, value in given.keywords.items() if name not in named}
+                inner.variables[parameter.name] = Table(extra, is_open=given.open)
+                continue
+            if parameter.kind != "keyword" and position < len(positional):
+                value = positional[position]
+                position += 1
+            elif parameter.name in given.keywords:
+                value = given.keywords[parameter.name]
+            elif given.open or (self.stage.alone and self.stage.depth == 0):
+                value = self._assumed(parameter.name)
+            elif parameter.default is not None:
+                value = self.value(parameter.default, self.module_scope(inner.file))
+            else:
+                value = UNKNOWN
+            inner.variables[parameter.name] = value
+
+    def _assumed(self, name: str) -> Any:
+        return self.stage.by_name(name)
+
+    # Libraries ---------------------------------------------------------------------------------------------------
+
+    def _library(self, name: str, given: Given, call: ir.Call, scope: Scope, span: Span) -> Any:
+        stage = self.stage
+        if name in _LEAVING:
+            if not stage.unsure:
+                raise Enough
+            return UNKNOWN
+        if name.startswith("builtins."):
+            from distlint.rehearsal.builtins import call_builtin
+
+            return call_builtin(self, name[len("builtins.") :], given, span)
+        if name in ("os.environ.get", "os.getenv"):
+            return self._environment(given)
+        if name == "functools.partial" and given.positional:
+            return Partial(given.positional[0], Given(given.positional[1:], given.keywords, is_open=given.open))
+        if name in _CLOCKS:
+            return Opaque(("clock", stage.rank, stage.steps), Source("the clock", span))
+        kind = stage.sources.get(name)
+        if kind == "initialized":
+            return True if stage.initialized is not False else UNKNOWN
+        if kind is not None and not given.positional and not given.keywords:
+            return stage.source(kind)
+        found = self.models.call(self, name, given, call, scope)
+        if found is not NotImplemented:
+            return found
+        self._handed(given, call, scope)
+        return Made(stage.project.modules.canonical(f"{name}()"), call, given)
+
+    def _environment(self, given: Given) -> Any:
+        name = given.get("key", 0)
+        found = self.stage.variable(name)
+        if isinstance(found, Opaque) and f"${name}" not in self.stage.sources:
+            return Opaque(("environment", name)) if is_known(name) else UNKNOWN
+        return found
+
+    def _method(self, callee: MethodOf, given: Given, call: ir.Call, scope: Scope, span: Span) -> Any:
+        receiver, name = callee
+        if isinstance(receiver, Nothing):
+            self.misused(receiver, span)
+            return UNKNOWN
+        if isinstance(receiver, Made) and receiver.name == "os.environ":
+            if name == "get":
+                return self._environment(given)
+            if name == "setdefault" and isinstance(given.get("key", 0), str):
+                self.stage.environment.setdefault(given.get("key", 0), given.get("value", 1, UNKNOWN))
+            return UNKNOWN
+        found = self.models.method(self, receiver, name, given, call, scope)
+        if found is not NotImplemented:
+            return found
+        if isinstance(receiver, Items | Table | str | tuple):
+            from distlint.rehearsal.builtins import call_method
+
+            return call_method(self, receiver, name, given, span)
+        if isinstance(receiver, Made):
+            kind = self.stage.sources.get(self.stage.project.modules.canonical(f"{receiver.name}.{name}"))
+            if kind is not None and not given.positional and not given.keywords:
+                return self.stage.source(kind)
+            self._handed(given, call, scope)
+            return Made(self.stage.project.modules.canonical(f"{receiver.name}.{name}()"), call, given)
+        self._handed(given, call, scope)
+        if isinstance(receiver, Opaque):
+            return derived(name, [receiver, *given.values()])
+        return UNKNOWN
+
+    # Lists -------------------------------------------------------------------------------------------------------
+
+    def note(self, thing: Any) -> None:
+        """Remembers that something was changed in a loop of which not all turns are followed."""
+        if self.stage.touched is not None:
+            self.stage.touched.append(thing)
+
+    def extend(self, items: Items, other: Any) -> None:
+        """``items += other``."""
+        more = self.items_of(other)
+        known = items.items is not None and more is not None and len(items.items) + len(more) <= MAX_ITEMS
+        if not known or self.stage.unsure:
+            escape(other)
+            items.open()
+        elif items.items is not None and more is not None:
+            items.items.extend(more)
+        self.note(items)
+
+    def entered(self, manager: Any, span: Span) -> Any:
+        """What a context manager gives."""
+        return self.models.entered(self, manager, span)
+
+    def left(self, manager: Any, span: Span) -> None:
+        """A context manager is left."""
+        self.models.left(self, manager, span)
+
+
+def start(player: Calls, ref: FunctionRef) -> None:
+    """Follows one function of whose callers nothing is known."""
+    module = player.module_scope(ref.file)
+    player.call_function(FunctionValue(ref, module), Given([], {}, is_open=True), None, module)

@@ -1,0 +1,170 @@
+"""What each of some processes of a script does: the rehearsal of a whole program, for every process."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, NamedTuple
+
+from distlint.link.modules import FunctionRef
+from distlint.rehearsal.calls import start
+from distlint.rehearsal.player import Player
+from distlint.rehearsal.stage import MAX_STEPS, Enough, Stage
+from distlint.rehearsal.values import Work
+
+if TYPE_CHECKING:
+    from distlint.link.project import Project
+
+OTHER_WORLD = 8
+"""Where the number of processes is not known, what is wrong has to be wrong for two and for so many."""
+
+MAX_DECLARED = 64
+MAX_WORLD = 8
+"""Processes that are followed; of larger jobs the first ones and the last."""
+
+MAX_TOTAL = 300_000
+"""Steps for the whole project."""
+
+MAX_ALONE = 200
+"""Functions that are looked at by themselves."""
+
+
+class Performance(NamedTuple):
+    """What the processes of a script do. ``world`` is their number, ``told`` whether the project says so."""
+
+    file: str
+    function: int
+    world: int
+    told: bool
+    stages: tuple[Stage, ...]
+    complete: bool
+    """Whether every process was followed to its end."""
+
+
+class Rehearsal:
+    """The performances of a project, made once."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.steps = 0
+        self._found: list[Performance] | None = None
+        self._again: dict[tuple[str, int], Performance | None] = {}
+        names = [spec.rehearsed for spec in project.specs if spec.rehearsed]
+        self.models = importlib.import_module(names[0]).MODELS if names else None
+        self.words = tuple(word for spec in project.specs for word in spec.rehearsed_calls)
+
+    @classmethod
+    def of(cls, project: Project) -> Rehearsal:
+        """The rehearsal of a project."""
+        found = project.kept.get(cls)
+        if found is None:
+            found = project.kept[cls] = cls(project)
+        assert isinstance(found, Rehearsal)  # noqa: S101 - stored just above
+        return found
+
+    def performances(self) -> list[Performance]:
+        """For each script, and each function that no script was seen to reach, what its processes do.
+
+        Where the number of processes is not known it is taken to be two; see ``again``.
+        """
+        if self._found is None:
+            self._found = []
+            if self.models is not None:
+                self._find(self._found)
+        return self._found
+
+    def again(self, first: Performance) -> Performance | None:
+        """The same with more processes, where their number is not known; ``None`` where the program itself says it."""
+        key = (first.file, first.function)
+        if key not in self._again:
+            other = None if first.told else self._one(first.file, first.function, set(), OTHER_WORLD, told=False)
+            if other is not None and any(stage.declared for stage in other.stages):
+                other = None
+            self._again[key] = other
+        return self._again[key]
+
+    def _find(self, found: list[Performance]) -> None:
+        project = self.project
+        holders = self._holders()
+        if not holders:
+            return
+        files = {ref[0] for ref in holders}
+        visited: set[FunctionRef] = set()
+        for file in project.python_files:
+            if not files & project.closure(file) or not self._starts(file):
+                continue
+            made = self._performed(file, -1, visited)
+            if made is not None and any(stage.events for stage in made.stages):
+                found.append(made)
+        alone = 0
+        for file, function in sorted(holders):
+            ref = FunctionRef(file, function)
+            if function < 0 or ref in visited or alone >= MAX_ALONE:
+                continue
+            alone += 1
+            made = self._performed(file, function, visited)
+            if made is not None and any(stage.events for stage in made.stages):
+                found.append(made)
+
+    def _starts(self, file: str) -> bool:
+        """Whether a file is a program: it has a main block, or a launch starts it."""
+        module = self.project.module(file)
+        return module.is_script or any(run.script_file == file for run in self.project.runs)
+
+    def _holders(self) -> set[tuple[str, int]]:
+        """The functions with calls of operations that processes make together, by the last names of these."""
+        found = set()
+        for word in self.words:
+            for site in self.project.sites(word):
+                found.add((site.file, site.site.function))
+        return found
+
+    def _performed(self, file: str, function: int, visited: set[FunctionRef]) -> Performance | None:
+        sizes = {run.world_size.only for run in self.project.runs_reaching(file)}
+        known = sorted(size for size in sizes if isinstance(size, int) and size > 1)
+        told = len(known) == 1 and len(sizes) == 1
+        first = self._one(file, function, visited, known[0] if told else 2, told=told)
+        declared = None if first is None else next((one.declared for one in first.stages if one.declared), None)
+        if declared is not None and 1 < declared <= MAX_DECLARED and not told:
+            return self._one(file, function, visited, declared, told=True)
+        return first
+
+    def _one(
+        self, file: str, function: int, visited: set[FunctionRef], world: int, *, told: bool
+    ) -> Performance | None:
+        ranks = range(world) if world <= MAX_WORLD else (0, 1, world - 1)
+        stages = []
+        complete = True
+        for rank in ranks:
+            if self.steps > MAX_TOTAL:
+                return None
+            stage = Stage(self.project, file, rank, world)
+            stage.alone = function >= 0
+            player = Player(stage, self.models)
+            complete = _run(player, file, function) and complete
+            self.steps += stage.steps
+            visited |= stage.visited
+            stages.append(stage)
+        return Performance(file, function, world, told, tuple(stages), complete and world <= MAX_WORLD)
+
+
+def _run(player: Player, file: str, function: int) -> bool:
+    """Follows one process; false where not to its end."""
+    try:
+        if function < 0:
+            player.module_scope(file)
+        else:
+            start(player, FunctionRef(file, function))
+    except Enough:
+        return player.stage.steps <= MAX_STEPS
+    except RecursionError:
+        return False
+    return True
+
+
+def unfinished(stage: Stage) -> list[Work]:
+    """Operations under way that a process certainly never waits for."""
+    return [
+        work
+        for event in stage.events
+        if isinstance(work := event.seen.get("work"), Work) and not work.done and not work.loose
+    ]

@@ -1,0 +1,332 @@
+"""Follows the statements of a program as one process executes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from distlint.link.modules import ClassRef, FunctionRef
+from distlint.model import python as ir
+from distlint.rehearsal.calls import Calls
+from distlint.rehearsal.stage import Enough, Scope
+from distlint.rehearsal.values import (
+    UNKNOWN,
+    ClassValue,
+    FunctionValue,
+    Items,
+    Made,
+    Opaque,
+    Table,
+    Tensor,
+    Thing,
+    derived,
+    escape,
+    is_known,
+    merged,
+)
+
+MAX_TURNS = 8
+"""Turns of a loop that are followed one by one; of a longer one the first two."""
+
+
+class Player(Calls):
+    """Executes bodies. A body ends with ``""`` (went on), ``return``, ``break``, ``continue`` or ``raise``."""
+
+    def play(self, body: tuple[ir.Stmt, ...], scope: Scope) -> str:
+        """Follows a body."""
+        for statement in body:
+            self.stage.step()
+            ended = self._statement(statement, scope)
+            if ended:
+                return ended
+        return ""
+
+    def _statement(self, statement: ir.Stmt, scope: Scope) -> str:
+        kind = type(statement).__name__
+        handler = getattr(self, f"_on_{kind}", None)
+        return (handler(statement, scope) or "") if handler is not None else ""
+
+    # Plain statements --------------------------------------------------------------------------------------------
+
+    def _on_Assign(self, statement: ir.Assign, scope: Scope) -> None:  # noqa: N802
+        if statement.value is None:
+            return
+        value = self.value(statement.value, scope)
+        for target in statement.targets:
+            self.bind(target, value, scope)
+
+    def _on_AugAssign(self, statement: ir.AugAssign, scope: Scope) -> None:  # noqa: N802
+        before = self.value(statement.target, scope)
+        other = self.value(statement.value, scope)
+        if isinstance(before, Tensor):
+            self.stage.use(before, self.span(statement.target, scope))
+            self.stage.use(other, self.span(statement.value, scope))
+            self.changed(before, statement.operator, [other])
+            return
+        if isinstance(before, Items) and statement.operator == "+":
+            self.extend(before, other)
+            return
+        self.bind(statement.target, self.operate(statement.operator, before, other, statement.at, scope), scope)
+
+    def _on_Evaluate(self, statement: ir.Evaluate, scope: Scope) -> None:  # noqa: N802
+        self.value(statement.value, scope)
+
+    def _on_Assert(self, statement: ir.Assert, scope: Scope) -> None:  # noqa: N802
+        self.value(statement.test, scope)
+
+    def _on_Return(self, statement: ir.Return, scope: Scope) -> str:  # noqa: N802
+        scope.results.append(self.value(statement.value, scope) if statement.value is not None else None)
+        return "return"
+
+    def _on_Jump(self, statement: ir.Jump, scope: Scope) -> str:  # noqa: N802
+        if statement.kind in ("break", "continue", "raise"):
+            return statement.kind
+        if statement.kind in ("global", "nonlocal"):
+            scope.outside |= {name.id for name in statement.values if type(name) is ir.Name}
+        if statement.kind == "del":
+            for target in statement.values:
+                if type(target) is ir.Name:
+                    scope.variables[target.id] = UNKNOWN
+        return ""
+
+    def _on_Define(self, statement: ir.Define, scope: Scope) -> None:  # noqa: N802
+        module = self.stage.project.module(scope.file)
+        if statement.kind == "class":
+            name = module.classes[statement.index].name
+            scope.variables[name] = ClassValue(ClassRef(scope.file, statement.index))
+        else:
+            function = module.functions[statement.index]
+            value: Any = FunctionValue(FunctionRef(scope.file, statement.index), scope)
+            if function.decorators and not self.keeps(function, scope):
+                value = UNKNOWN
+            scope.variables[function.name] = value
+
+    def _on_Import(self, statement: ir.Import, scope: Scope) -> None:  # noqa: N802
+        scope.variables.pop(statement.alias, None)
+
+    # Branches ----------------------------------------------------------------------------------------------------
+
+    def _on_If(self, statement: ir.If, scope: Scope) -> str:  # noqa: N802
+        decided = self.truth(self.value(statement.test, scope))
+        if decided is not None:
+            return self.play(statement.body if decided else statement.orelse, scope)
+        return self.either([statement.body, statement.orelse], scope)
+
+    def _on_Match(self, statement: ir.Match, scope: Scope) -> str:  # noqa: N802
+        self.value(statement.subject, scope)
+        return self.either([body for _, _, body in statement.cases] + [()], scope)
+
+    def either(self, bodies: list[tuple[ir.Stmt, ...]], scope: Scope) -> str:
+        """Follows bodies of which one is executed, and joins what they leave."""
+        before = dict(scope.variables)
+        ends: list[tuple[str, dict[str, Any]]] = []
+        stage = self.stage
+        for body in bodies[:12]:
+            scope.variables = dict(before)
+            stage.unsure += 1
+            doubt = scope.doubt
+            try:
+                ended = self.play(body, scope)
+            finally:
+                stage.unsure -= 1 + (scope.doubt - doubt)
+                scope.doubt = doubt
+            ends.append((ended, scope.variables))
+        going = [variables for ended, variables in ends if not ended]
+        left = [ended for ended, _ in ends if ended and ended != "raise"]
+        if not going:
+            scope.variables = ends[0][1]
+            return left[0] if left else "raise"
+        if left:
+            # some way left the function or the loop: what follows is reached perhaps
+            scope.doubt += 1
+            stage.unsure += 1
+        scope.variables = going[0]
+        for other in going[1:]:
+            for name in {*scope.variables, *other}:
+                one, two = scope.variables.get(name, UNKNOWN), other.get(name, UNKNOWN)
+                if one is not two:
+                    scope.variables[name] = merged(one, two)
+        return ""
+
+    def _on_Try(self, statement: ir.Try, scope: Scope) -> str:  # noqa: N802
+        ended = self.play(statement.body, scope)
+        if ended == "raise" and statement.handlers:
+            ended = self.either([body for _, _, body in statement.handlers], scope)
+        elif not ended:
+            ended = self.play(statement.orelse, scope)
+        last = self.play(statement.final, scope)
+        return last or ended
+
+    def _on_With(self, statement: ir.With, scope: Scope) -> str:  # noqa: N802
+        managers = []
+        for context, target in statement.items:
+            manager = self.value(context, scope)
+            entered = self.entered(manager, self.span(context, scope))
+            managers.append((manager, context))
+            if target is not None:
+                self.bind(target, entered, scope)
+        ended = self.play(statement.body, scope)
+        for manager, context in reversed(managers):
+            self.left(manager, self.span(context, scope))
+        return ended
+
+    # Loops -------------------------------------------------------------------------------------------------------
+
+    def _on_For(self, statement: ir.For, scope: Scope) -> str:  # noqa: N802
+        iterable = self.value(statement.iterable, scope)
+        items = self.items_of(iterable)
+        if items is not None and len(items) <= MAX_TURNS:
+            return self._turns(statement, items, scope)
+        turns = [self.item_of(iterable)] if items is None else items[:2]
+        return self._some_turns(statement, turns, scope)
+
+    def _turns(self, loop: ir.For, items: list[Any], scope: Scope) -> str:
+        ended = ""
+        doubt, unsure = scope.doubt, self.stage.unsure
+        for item in items:
+            self.bind(loop.target, item, scope)
+            ended = self.play(loop.body, scope)
+            if ended in ("break", "return", "raise"):
+                break
+        if not scope.results:
+            scope.doubt, self.stage.unsure = doubt, unsure
+        if ended in ("return", "raise"):
+            return ended
+        return self.play(loop.orelse, scope) if ended != "break" else ""
+
+    def _some_turns(self, loop: ir.For | ir.While, items: list[Any], scope: Scope) -> str:
+        """Follows a loop of which not all turns are: afterwards nothing is known of what it changes."""
+        stage = self.stage
+        before = dict(scope.variables)
+        outer, stage.touched = stage.touched, []
+        stage.repeating += 1
+        doubt, unsure = scope.doubt, stage.unsure
+        ended = ""
+        try:
+            for item in items:
+                if isinstance(loop, ir.For):
+                    self.bind(loop.target, item, scope)
+                ended = self.play(loop.body, scope)
+                if ended in ("break", "return", "raise"):
+                    break
+        finally:
+            stage.repeating -= 1
+            for changed in stage.touched:
+                if isinstance(changed, Items):
+                    changed.open()
+                elif isinstance(changed, tuple):
+                    thing, name = changed
+                    thing.attributes[name] = UNKNOWN
+            if outer is not None:
+                outer.extend(stage.touched)
+            stage.touched = outer
+        if not scope.results:
+            scope.doubt, stage.unsure = doubt, unsure
+        for name, value in list(scope.variables.items()):
+            earlier = before.get(name, value)
+            if earlier is not value:
+                scope.variables[name] = merged(earlier, value)
+            elif name not in before and not isinstance(value, Tensor):
+                scope.variables[name] = UNKNOWN if is_known(value) else value
+        return ended if ended in ("return", "raise") else ""
+
+    def _on_While(self, statement: ir.While, scope: Scope) -> str:  # noqa: N802
+        for _ in range(MAX_TURNS):
+            decided = self.truth(self.value(statement.test, scope))
+            if decided is False:
+                return self.play(statement.orelse, scope)
+            if decided is None:
+                break
+            ended = self.play(statement.body, scope)
+            if ended in ("return", "raise"):
+                return ended
+            if ended == "break":
+                return ""
+        return self._some_turns(statement, [None], scope)
+
+    # Binding -----------------------------------------------------------------------------------------------------
+
+    def bind(self, target: ir.Expr, value: Any, scope: Scope) -> None:
+        """Assigns a value to a target."""
+        if type(target) is ir.Name:
+            self._bind_name(target.id, value, scope)
+        elif type(target) is ir.Attribute:
+            self._bind_attribute(target, value, scope)
+        elif type(target) is ir.Subscript:
+            self.store_item(target, value, scope)
+        elif type(target) is ir.ListDisplay:
+            items = self.items_of(value)
+            starred = any(type(item) is ir.Starred for item in target.items)
+            if items is None or starred or len(items) != len(target.items):
+                escape(value)
+                for position, item in enumerate(target.items):
+                    part = derived("part", [value, position]) if isinstance(value, Opaque) else UNKNOWN
+                    self.bind(item.value if type(item) is ir.Starred else item, part, scope)
+            else:
+                for one, part in zip(target.items, items, strict=True):
+                    self.bind(one, part, scope)
+
+    def _bind_name(self, name: str, value: Any, scope: Scope) -> None:
+        holder: Scope | None = scope
+        if name in scope.outside:
+            holder = scope.outer
+            while holder is not None and name not in holder.variables and holder.outer is not None:
+                holder = holder.outer
+            holder = holder or self.module_scope(scope.file)
+            if self.stage.unsure:
+                value = merged(holder.variables.get(name, UNKNOWN), value)
+        holder.variables[name] = value  # type: ignore[union-attr]
+        if isinstance(value, Tensor):
+            value.copied = False
+
+    def _bind_attribute(self, target: ir.Attribute, value: Any, scope: Scope) -> None:
+        base = self.value(target.base, scope)
+        if isinstance(value, Tensor):
+            value.copied = False
+        if isinstance(base, Thing):
+            if self.stage.unsure:
+                value = merged(base.attributes.get(target.name, UNKNOWN), value)
+            base.attributes[target.name] = value
+            if self.stage.touched is not None:
+                self.stage.touched.append((base, target.name))
+        else:
+            escape(value)
+            if isinstance(base, Made) and isinstance(value, Tensor):
+                value.sign = None
+
+    def store_item(self, target: ir.Subscript, value: Any, scope: Scope) -> None:
+        """``base[index] = value``."""
+        base = self.value(target.base, scope)
+        index = self.value(target.index, scope)
+        if isinstance(value, Tensor) and not isinstance(base, Tensor):
+            value.copied = False
+        if isinstance(base, Items):
+            if base.items is not None and isinstance(index, int) and not self.stage.unsure:
+                if -len(base.items) <= index < len(base.items):
+                    base.items[index] = value
+                    base.repeated = False
+                    self.note(base)
+                return
+            length = base.length()
+            base.open()
+            base.size = length
+            escape(value)
+        elif isinstance(base, Table):
+            if is_known(index) and not self.stage.unsure:
+                base.items[index] = value
+            else:
+                base.open = True
+                base.items.clear()
+        elif isinstance(base, Tensor):
+            self.changed(base, "item", [index, value])
+        elif isinstance(base, Made) and base.name == "os.environ" and isinstance(index, str):
+            self.stage.environment[index] = UNKNOWN if self.stage.unsure else value
+        else:
+            escape(value)
+
+
+def rehearse_module(player: Player, file: str) -> None:
+    """Executes the top level of a script."""
+    try:
+        player.module_scope(file)
+    except (Enough, RecursionError):
+        return

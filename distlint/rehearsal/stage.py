@@ -1,0 +1,231 @@
+"""What one process of a rehearsal knows of itself, and what it was seen to do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from distlint.link.modules import ClassRef, External, FunctionRef, GlobalRef, ModuleFile, Target
+from distlint.model import python as ir
+from distlint.model.span import Span
+from distlint.rehearsal.values import (
+    UNKNOWN,
+    ClassValue,
+    FunctionValue,
+    Group,
+    Library,
+    ModuleValue,
+    Opaque,
+    Source,
+    Tensor,
+    Work,
+)
+
+if TYPE_CHECKING:
+    from distlint.link.project import Project
+
+MAX_STEPS = 30_000
+"""Expressions that one process of a rehearsal works out."""
+
+MAX_CALLS = 12
+"""Calls inside each other that are followed."""
+
+
+RANK_NAMES = frozenset({"rank", "local_rank", "global_rank", "world_rank"})
+WORLD_NAMES = frozenset({"world_size", "nprocs", "num_processes"})
+"""Parameters that hold the rank, or the number of processes, where nothing else is known of them."""
+
+
+class Enough(Exception):  # noqa: N818 - not an error
+    """The rehearsal of a process took too long, or its program ends here."""
+
+
+class Event:
+    """An operation that the processes make together, or one of two that meet: what it is, and with which arguments.
+
+    ``name`` is the library's, ``values`` the arguments by the names of the parameters, ``sure`` whether the process
+    certainly comes here, ``repeated`` whether it stands in a loop whose turns are not known, ``chain`` the calls that
+    lead here, ``seen`` what is remembered of the arguments' state at that time.
+    """
+
+    __slots__ = ("call", "chain", "file", "function", "group", "index", "name", "repeated", "seen", "sure", "values")
+
+    def __init__(self, name: str, call: ir.Call, file: str, function: int, values: dict[str, Any]) -> None:
+        self.name = name
+        self.call = call
+        self.file = file
+        self.function = function
+        self.values = values
+        self.sure = True
+        self.repeated = False
+        self.chain: tuple[Span, ...] = ()
+        self.group: Group | None = None
+        self.index = 0
+        self.seen: dict[str, Any] = {}
+
+    @property
+    def span(self) -> Span:
+        """Where the call stands."""
+        return ir.unpack(self.call.at, self.file)
+
+    @property
+    def place(self) -> tuple[Any, ...]:
+        """Equal for the same call reached in the same way."""
+        return (self.file, self.call.at, self.chain)
+
+
+class Fault:
+    """Something that one process was seen to do wrong by itself."""
+
+    __slots__ = ("event", "kind", "span", "words")
+
+    def __init__(self, kind: str, span: Span, event: Event, words: dict[str, Any]) -> None:
+        self.kind = kind
+        self.span = span
+        self.event = event
+        self.words = words
+
+
+class Scope:
+    """The variables of a function that is being followed, or of a module."""
+
+    __slots__ = ("doubt", "file", "function", "outer", "outside", "results", "variables")
+
+    def __init__(self, file: str, function: int, outer: Scope | None = None) -> None:
+        self.file = file
+        self.function = function
+        self.outer = outer
+        self.variables: dict[str, Any] = {}
+        self.outside: set[str] = set()
+        self.results: list[Any] = []
+        self.doubt = 0
+
+
+class Stage:
+    """One process of a rehearsal: its rank, how many there are, and everything that it did so far."""
+
+    def __init__(self, project: Project, entry: str, rank: int, world: int) -> None:
+        self.project = project
+        self.entry = entry
+        self.rank = rank
+        self.world = world
+        self.sources = {name: kind for spec in project.specs for name, kind in spec.rank_sources}
+        self.events: list[Event] = []
+        self.waits: list[tuple[int, Work, Span]] = []
+        self.faults: list[Fault] = []
+        self.environment: dict[str, Any] = {}
+        self.everyone = Group(tuple(range(world)))
+        self.declared: int | None = None
+        self.initialized: bool | None = None
+        self.seed: Any = None
+        self.random = 0
+        self.steps = 0
+        self.depth = 0
+        self.unsure = 0
+        self.repeating = 0
+        self.chain: tuple[Span, ...] = ()
+        self.modules: dict[str, Scope] = {}
+        self.visited: set[FunctionRef] = set()
+        self.touched: list[Any] | None = None
+        self.started = 0
+        self.alone = False
+        """Whether a function is looked at by itself, of whose callers nothing is known."""
+
+    def step(self) -> None:
+        """Counts one step. Raises ``Enough`` where there were too many."""
+        self.steps += 1
+        if self.steps > MAX_STEPS:
+            raise Enough
+
+    def source(self, kind: str) -> Any:
+        """What tells the process its place (``FrameworkSpec.rank_sources``)."""
+        rank = self.rank
+        return {
+            "rank": rank,
+            "local-rank": rank,
+            "main": rank == 0,
+            "local-main": rank == 0,
+            "world": self.world,
+            "per-node": self.world,
+            "node": 0,
+            "nodes": 1,
+        }.get(kind, UNKNOWN)
+
+    def variable(self, name: Any) -> Any:
+        """A variable of the environment; ``None`` is never told apart from one that we don't know."""
+        if name in self.environment:
+            return self.environment[name]
+        found = self.source(self.sources.get(f"${name}", ""))
+        if isinstance(found, int):
+            return str(found)
+        return Opaque(("environment", name)) if isinstance(name, str) else UNKNOWN
+
+    def by_name(self, name: str) -> Any:
+        """What a parameter or option called like a rank or a number of processes holds where nothing else is known."""
+        if name in RANK_NAMES:
+            return self.rank
+        return self.world if name in WORLD_NAMES else UNKNOWN
+
+    def group_of(self, value: Any) -> Group | None:
+        """The group that an argument means: all processes where none is given; ``None`` where it is not known."""
+        if value is None or (isinstance(value, Library) and value.name.endswith("group.WORLD")):
+            return self.everyone
+        return value if isinstance(value, Group) else None
+
+    def record(self, event: Event) -> None:
+        """Adds an operation to what the process did."""
+        event.sure = not self.unsure
+        event.repeated = bool(self.repeating)
+        event.chain = self.chain
+        event.index = len(self.events)
+        self.events.append(event)
+
+    def wait(self, work: Any, span: Span) -> None:
+        """An operation under way is waited for."""
+        if isinstance(work, Work):
+            if self.unsure:
+                work.loose = True
+            if not work.done:
+                self.waits.append((len(self.events), work, span))
+            work.done = True
+            for tensor in work.tensors:
+                if tensor.whole.pending is work:
+                    tensor.whole.pending = None
+
+    def drawn(self, span: Span, *values: Any) -> tuple[Any, Source | None]:
+        """The signature of something random that is drawn now, and why it differs between processes if it does."""
+        self.random += 1
+        if self.seed is None:
+            return ("drawn", self.rank, self.random), Source("random numbers without a seed", span)
+        seed = combined_seed(self.seed)
+        source = self.seed.source if isinstance(self.seed, Opaque) else None
+        return (None if seed is None else ("drawn", seed, self.random, *values)), source
+
+    def target_value(self, target: Target | None) -> Any:
+        """What a resolved name means."""
+        if isinstance(target, External):
+            return Library(target.name)
+        if isinstance(target, FunctionRef):
+            return FunctionValue(target)
+        if isinstance(target, ClassRef):
+            return ClassValue(target)
+        if isinstance(target, ModuleFile):
+            return ModuleValue(target.file)
+        return target if isinstance(target, GlobalRef) else UNKNOWN
+
+    def use(self, value: Any, span: Span) -> None:
+        """A value is read: told apart from being handed on."""
+        if not isinstance(value, Tensor):
+            return
+        whole = value.whole
+        work = whole.pending
+        if work is not None and not work.done and not work.loose and not self.unsure:
+            self.faults.append(Fault("early", span, work.event, {}))
+            whole.pending = None
+            work.loose = True
+
+
+def combined_seed(seed: Any) -> Any:
+    """What tells a seed."""
+    from distlint.rehearsal.values import signature
+
+    return signature(seed)

@@ -1,0 +1,335 @@
+"""The values that a rehearsed program has: plain Python values, unknown ones with a signature, tensors, lists, objects."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from distlint.model.span import Span
+
+if TYPE_CHECKING:
+    from distlint.link.modules import ClassRef, FunctionRef
+    from distlint.model import python as ir
+
+MAX_ITEMS = 256
+"""A list with more items than this is only known by its length."""
+
+
+class Source(NamedTuple):
+    """Why a value differs between processes, for a message, and where that comes in."""
+
+    why: str
+    span: Span | None
+
+
+class Opaque:
+    """A value that is not known. Two processes have the same one if ``sign`` is the same; ``None`` where that is open.
+
+    ``source`` says why it is another on each process, where that is so.
+    """
+
+    __slots__ = ("sign", "source")
+
+    def __init__(self, sign: Hashable = None, source: Source | None = None) -> None:
+        self.sign = sign
+        self.source = source
+
+
+UNKNOWN = Opaque()
+
+
+class Tensor:
+    """A tensor: its shape (``None``: not known; a size may be ``Opaque``), the name of its type (``""``: not known), and what tells its content.
+
+    ``whole`` is the tensor whose memory it shares, ``pending`` the operation under way that will fill or still reads it,
+    ``nowhere`` says that no variable can reach it (a temporary copy), ``partial`` the operation that left a meaningful
+    result on another process only, ``packed`` whether its memory is contiguous.
+    """
+
+    __slots__ = (
+        "at",
+        "copied",
+        "dtype",
+        "gradient",
+        "packed",
+        "partial",
+        "pending",
+        "shape",
+        "sign",
+        "source",
+        "summed",
+        "whole",
+    )
+
+    def __init__(
+        self,
+        shape: tuple[Any, ...] | None,
+        dtype: str = "",
+        at: Span | None = None,
+        sign: Hashable = None,
+        source: Source | None = None,
+    ) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.at = at
+        self.sign = sign
+        self.source = source
+        self.whole: Tensor = self
+        self.pending: Work | None = None
+        self.partial: Any = None
+        self.summed: Any = None
+        self.gradient: bool | None = None
+        self.packed: bool | None = True
+        self.copied = False
+
+
+class Items:
+    """A list. ``items`` is ``None`` where they are not known; ``size`` its length then (``Opaque``: not known)."""
+
+    __slots__ = ("at", "items", "repeated", "size")
+
+    def __init__(self, items: list[Any] | None, size: Any = UNKNOWN, at: Span | None = None) -> None:
+        self.items = items
+        self.size = len(items) if items is not None else size
+        self.repeated = False
+        self.at = at
+
+    def open(self) -> None:
+        """Forgets what is in it."""
+        for item in self.items or ():
+            escape(item)
+        self.items = None
+        self.size = UNKNOWN
+
+    def length(self) -> Any:
+        """How many items it has."""
+        return len(self.items) if self.items is not None else self.size
+
+
+class Table:
+    """A dictionary with plain keys; ``open`` if there may be others."""
+
+    __slots__ = ("items", "open")
+
+    def __init__(self, items: dict[Any, Any] | None = None, *, is_open: bool = False) -> None:
+        self.items = items if items is not None else {}
+        self.open = is_open
+
+
+class Thing:
+    """An object of a class of the project."""
+
+    __slots__ = ("attributes", "cls", "open")
+
+    def __init__(self, cls: ClassRef, *, is_open: bool = False) -> None:
+        self.cls = cls
+        self.attributes: dict[str, Any] = {}
+        self.open = is_open
+
+
+class Made:
+    """What a library function or class gave: its name (``pkg.Class()``), and what it was given."""
+
+    __slots__ = ("arguments", "call", "name")
+
+    def __init__(self, name: str, call: ir.Call | None = None, arguments: Given | None = None) -> None:
+        self.name = name
+        self.call = call
+        self.arguments = arguments
+
+
+class Library(NamedTuple):
+    """Something of a library, by its dotted name."""
+
+    name: str
+
+
+class ModuleValue(NamedTuple):
+    """A module of the project."""
+
+    file: str
+
+
+class ClassValue(NamedTuple):
+    """A class of the project."""
+
+    ref: ClassRef
+
+
+class FunctionValue(NamedTuple):
+    """A function of the project, with the scope it was defined in and the object that it is bound to."""
+
+    ref: FunctionRef
+    scope: Any = None
+    receiver: Any = None
+
+
+class LambdaOf(NamedTuple):
+    """A lambda, with the scope it was made in."""
+
+    expr: ir.Lambda
+    scope: Any
+
+
+class Partial(NamedTuple):
+    """A callable with some of its arguments."""
+
+    callee: Any
+    given: Given
+
+
+class MethodOf(NamedTuple):
+    """A method of a value that is no object of a class of the project."""
+
+    receiver: Any
+    name: str
+
+
+class Given:
+    """The arguments of a call, worked out; ``open`` if some stand behind ``*`` or ``**`` of something unknown."""
+
+    __slots__ = ("keywords", "open", "positional")
+
+    def __init__(self, positional: list[Any], keywords: dict[str, Any], *, is_open: bool = False) -> None:
+        self.positional = positional
+        self.keywords = keywords
+        self.open = is_open
+
+    def get(self, name: str, position: int | None = None, default: Any = None) -> Any:
+        """An argument by name or position; the default where it is certainly not given, else unknown."""
+        if name in self.keywords:
+            return self.keywords[name]
+        if position is not None and position < len(self.positional):
+            return self.positional[position]
+        return UNKNOWN if self.open else default
+
+    def values(self) -> Iterable[Any]:
+        """All of them."""
+        return [*self.positional, *self.keywords.values()]
+
+
+class Group:
+    """A group of processes: its ranks (``None``: not known), whether this process is in it, and when it was made."""
+
+    __slots__ = ("alive", "number", "ranks", "span")
+
+    def __init__(self, ranks: tuple[int, ...] | None, span: Span | None = None, number: int = -1) -> None:
+        self.ranks = ranks
+        self.span = span
+        self.number = number
+        self.alive = True
+
+
+class Work:
+    """An operation under way. ``loose`` where it may have been waited for out of our sight."""
+
+    __slots__ = ("done", "event", "loose", "tensors")
+
+    def __init__(self, event: Any, tensors: list[Tensor]) -> None:
+        self.event = event
+        self.tensors = tensors
+        self.done = False
+        self.loose = False
+
+
+class Nothing:
+    """The ``None`` that an operation gave back."""
+
+    __slots__ = ("event",)
+
+    def __init__(self, event: Any) -> None:
+        self.event = event
+
+
+def escape(value: Any, depth: int = 0) -> None:
+    """Takes it that whatever is under way in a value may be waited for, and lists in it changed, where we don't see it."""
+    if depth > 4:
+        return
+    if isinstance(value, Work):
+        value.loose = True
+    elif isinstance(value, Items):
+        for item in (value.items or ())[:MAX_ITEMS]:
+            escape(item, depth + 1)
+    elif isinstance(value, tuple) and not hasattr(value, "_fields"):
+        for item in value[:MAX_ITEMS]:
+            escape(item, depth + 1)
+    elif isinstance(value, Table):
+        for item in list(value.items.values())[:MAX_ITEMS]:
+            escape(item, depth + 1)
+    elif isinstance(value, Thing):
+        for item in list(value.attributes.values())[:MAX_ITEMS]:
+            escape(item, depth + 1)
+
+
+def signature(value: Any, depth: int = 0) -> Hashable:
+    """What tells a value's content: equal for equal values; ``None`` where nothing can be told."""
+    if value is None or isinstance(value, bool | int | float | str | bytes):
+        return (type(value).__name__, value)
+    if isinstance(value, Opaque | Tensor):
+        return value.sign
+    if depth > 3:
+        return None
+    items = value.items if isinstance(value, Items) else value if type(value) is tuple else None
+    if items is not None and len(items) <= MAX_ITEMS:
+        return combined("items", items, depth + 1)
+    if isinstance(value, Library):
+        return value.name
+    return None
+
+
+def combined(name: str, values: Iterable[Any], depth: int = 0) -> Hashable:
+    """The signature of what an operation makes of values, ``None`` where one of theirs is."""
+    signs = [signature(value, depth) for value in values]
+    return None if None in signs else hash((name, *signs))
+
+
+def source_of(values: Iterable[Any], depth: int = 0) -> Source | None:
+    """The first reason among values for which they differ between processes."""
+    for value in values:
+        if isinstance(value, Opaque | Tensor):
+            if value.source is not None:
+                return value.source
+        elif depth < 3 and (isinstance(value, Items) or type(value) is tuple):
+            found = source_of(value.items or () if isinstance(value, Items) else value, depth + 1)
+            if found is not None:
+                return found
+    return None
+
+
+def is_known(value: Any) -> bool:
+    """Whether a value is a plain one that is known."""
+    return value is None or isinstance(value, bool | int | float | str | bytes)
+
+
+def derived(name: str, values: Iterable[Any]) -> Opaque:
+    """The unknown value that an operation makes of values."""
+    values = list(values)
+    return Opaque(combined(name, values), source_of(values))
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Whether two values are certainly the same."""
+    if one is other:
+        return True
+    if is_known(one) and is_known(other):
+        return type(one) is type(other) and bool(one == other)
+    if type(one) is tuple and type(other) is tuple:
+        return len(one) == len(other) and all(map(alike, one, other))
+    if isinstance(one, Opaque) and isinstance(other, Opaque):
+        return one.sign is not None and one.sign == other.sign
+    named = (Library, ModuleValue, ClassValue)
+    return type(one) is type(other) and isinstance(one, named) and one == other
+
+
+def merged(one: Any, other: Any) -> Any:
+    """What a variable is where two paths meet."""
+    if alike(one, other):
+        return one
+    if isinstance(one, Tensor) and isinstance(other, Tensor) and one.whole is other.whole:
+        return one
+    if isinstance(one, Tensor) and isinstance(other, Tensor) and not (one.pending or other.pending):
+        same_shape = one.shape is not None and other.shape is not None and alike(one.shape, other.shape)
+        return Tensor(one.shape if same_shape else None, one.dtype if one.dtype == other.dtype else "", one.at)
+    escape(one)
+    escape(other)
+    return UNKNOWN
