@@ -53,7 +53,8 @@ def wrong_peers(performance: Performance) -> Iterator[Suspicion]:
                 )
                 yield Suspicion(
                     event.span,
-                    f"rank {stage.rank}, the {_which(stage.rank, performance.world)}, calls `{event.name}` {word} rank {peer}, but {exists}",
+                    f"rank {stage.rank}, the {_which(stage.rank, performance.world)}, "
+                    f"calls `{event.name}` {word} rank {peer}, but {exists}",
                     (),
                     event.name,
                 )
@@ -68,7 +69,7 @@ def _steps(stage: Stage) -> list[_Step] | None:
     waits: dict[int, list[Work]] = {}
     for index, work, _ in stage.waits:
         waits.setdefault(index, []).append(work)
-    steps = []
+    steps: list[_Step] = []
     for index in range(len(stage.events) + 1):
         steps.extend(_Step(work.event, work) for work in waits.get(index, ()))
         if index == len(stage.events):
@@ -99,7 +100,7 @@ class _Replay:
 
     def run(self) -> None:
         for _ in range(MAX_TURNS):
-            if not any([self._advance(rank) for rank in range(len(self.rows))]):
+            if not any(self._advance(rank) for rank in range(len(self.rows))):
                 return
         self.confused = True
 

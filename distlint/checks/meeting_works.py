@@ -36,7 +36,7 @@ def lost_results(performance: Performance) -> Iterator[Suspicion]:
             if look.get("sign") is not None and look.get("source") is None:
                 # the same constant everywhere: a call that is made to synchronise or to warm up
                 continue
-            if event.name in ("broadcast",) and event.values.get("src") == stage.rank:
+            if event.name == "broadcast" and event.values.get("src") == stage.rank:
                 continue
             yield Suspicion(
                 event.span,

@@ -122,7 +122,8 @@ def _gathered(player: Calls, name: str, values: list[Any]) -> Any:
     if items is None:
         return derived(name, values)
     if items and all(isinstance(item, int | float) for item in items):
-        return {"min": min, "max": max, "sum": sum}[name](items)
+        functions: dict[str, Any] = {"min": min, "max": max, "sum": sum}
+        return functions[name](items)
     if name == "sum" and items and isinstance(items[0], Tensor):
         found = items[0]
         for item in items[1:]:
@@ -177,7 +178,7 @@ def _of_list(player: Calls, receiver: Items, name: str, values: list[Any], given
         receiver.items = []
         player.note(receiver)
         return None
-    if name in ("count",):
+    if name == "count":
         return UNKNOWN
     for value in values:
         escape(value)

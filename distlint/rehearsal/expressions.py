@@ -246,9 +246,7 @@ class Expressions:
             dotted = stage.project.modules.canonical(f"{base.name}.{name}")
             if dotted == "os.environ":
                 return Made(dotted)
-            kind = stage.sources.get(dotted)
-            constant = self.models.constant(dotted)
-            return Library(dotted) if kind is None or constant is not None else Library(dotted)
+            return Library(dotted)
         if isinstance(base, ModuleValue):
             inner = self.module_scope(base.file).variables
             if name in inner:
@@ -261,8 +259,7 @@ class Expressions:
         if isinstance(base, Made):
             kind = stage.sources.get(stage.project.modules.canonical(f"{base.name}.{name}"))
             if kind is not None:
-                found = stage.source(kind)
-                return found
+                return stage.source(kind)
             return self.part_of_made(base, name, expr, scope)
         if isinstance(base, Nothing):
             return UNKNOWN
@@ -376,7 +373,7 @@ class Expressions:
         if isinstance(value, Tensor):
             return self.models.elementwise(self, symbol, [value])
         if isinstance(value, int | float):
-            return {"-": operator.neg, "+": operator.pos}.get(symbol, lambda _: UNKNOWN)(value)
+            return {"-": operator.neg, "+": operator.pos}.get(symbol, operator.pos)(value)
         return derived(symbol, [value])
 
     def operate(self, symbol: str, one: Any, two: Any, at: ir.Position, scope: Scope) -> Any:

@@ -39,7 +39,7 @@ UNKNOWN = Opaque()
 
 
 class Tensor:
-    """A tensor: its shape (``None``: not known; a size may be ``Opaque``), the name of its type (``""``: not known), and what tells its content.
+    """A tensor: its shape (``None``: not known; a size may be ``Opaque``), its type (``""``: not known), what tells its content.
 
     ``whole`` is the tensor whose memory it shares, ``pending`` the operation under way that will fill or still reads it,
     ``nowhere`` says that no variable can reach it (a temporary copy), ``partial`` the operation that left a meaningful

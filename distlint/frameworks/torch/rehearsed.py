@@ -23,10 +23,6 @@ class Models:
     indexed = staticmethod(tensors.indexed)
     tensor_attribute = staticmethod(tensors.tensor_attribute)
 
-    def constant(self, name: str) -> Any:
-        """What a dotted name stands for; ``None`` if for itself."""
-        return None
-
     def changed(self, player: Any, tensor: Tensor, how: str, others: list[Any]) -> None:
         """A tensor was changed in place."""
         if how in ("/", "div_", "mul_", "*", "//"):
@@ -74,7 +70,7 @@ class Models:
             for value in given.values():
                 player.stage.use(value, span)
             return tensors.computed(player, last, first, given, 1, span)
-        if last in ("Size",) and given.positional:
+        if last == "Size" and given.positional:
             items = player.items_of(given.positional[0])
             return tuple(items) if items is not None else UNKNOWN
         if last in ("device", "Generator"):

@@ -56,9 +56,12 @@ _CASTS = frozenset(DTYPES) - {"float32", "float64", "int32", "int64", "float16",
 _FILLED = {"zeros": 0, "ones": 1, "empty": None, "rand": None, "randn": None}
 _RANDOM = ("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "normal", "bernoulli")
 _LIKE = ("zeros_like", "ones_like", "empty_like", "rand_like", "randn_like", "full_like", "randint_like")
-_SAME = frozenset(
-    ["abs", "sin", "cos", "tan", "exp", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "relu", "sigmoid", "tanh", "neg", "floor", "ceil", "round", "sign", "clamp", "clip", "softmax", "log_softmax", "dropout", "gelu", "silu", "fill", "masked_fill", "sort", "cumsum", "cumprod", "flip", "roll", "nan_to_num", "square", "reciprocal", "erf", "leaky_relu", "normalize", "tril", "triu"]
-)
+_SAME_NAMES = """
+abs sin cos tan exp log log2 log10 log1p sqrt rsqrt relu sigmoid tanh neg floor ceil round sign clamp clip
+softmax log_softmax dropout gelu silu fill masked_fill sort cumsum cumprod flip roll nan_to_num square
+reciprocal erf leaky_relu normalize tril triu
+"""
+_SAME = frozenset(_SAME_NAMES.split())
 _TESTS = ("isnan", "isinf", "isfinite", "logical_not", "eq", "ne", "lt", "le", "gt", "ge")
 _ARITHMETIC = ("add", "sub", "mul", "div", "true_divide", "floor_divide", "pow", "maximum", "minimum", "remainder")
 _SHARING = (
@@ -180,10 +183,9 @@ def created(player: Any, name: str, given: Given, span: Span) -> Any:
         like = given.get("input", 0, UNKNOWN)
         if not isinstance(like, Tensor):
             return _content(player, name, None, dtype or "", given, span)
-        made = _content(
+        return _content(
             player, name.removesuffix("_like"), like.shape, like.dtype if dtype is None else dtype, given, span
         )
-        return made
     return NotImplemented
 
 
@@ -218,7 +220,7 @@ def _of_number(value: Any) -> str:
 
 
 def _integers(given: Given) -> bool:
-    return all(isinstance(value, int) or (isinstance(value, Opaque)) for value in given.positional)
+    return all(isinstance(value, (int, Opaque)) for value in given.positional)
 
 
 def _arange(given: Given) -> Any:
@@ -246,7 +248,7 @@ def _shape_of_data(data: Any, depth: int) -> tuple[tuple[Any, ...] | None, str]:
     if isinstance(data, Items) or type(data) is tuple:
         items = data.items if isinstance(data, Items) else data
         if items is None:
-            return (data.length(),) if depth == 0 and False else None, ""
+            return None, ""
         if not items or depth > 3 or len(items) > MAX_DATA:
             return ((len(items),) if items and all(isinstance(item, int | float) for item in items) else None), ""
         inner = [_shape_of_data(item, depth + 1) for item in items]
@@ -331,7 +333,7 @@ def _broadcast(one: Any, two: Any) -> Any:
 
 def indexed(player: Any, base: Tensor, index: Any) -> Tensor:
     """``tensor[index]``."""
-    if isinstance(index, Tensor) or (isinstance(index, Items)):
+    if isinstance(index, (Tensor, Items)):
         return _picked(base, index)
     parts = list(index) if type(index) is tuple else [index]
     if base.shape is None:
@@ -394,7 +396,7 @@ def tensor_attribute(player: Any, base: Tensor, name: str, expr: ir.Expr, scope:
         return base.shape if base.shape is not None else UNKNOWN
     if name == "dtype":
         return Library(f"torch.{base.dtype}") if base.dtype else UNKNOWN
-    if name in ("data",):
+    if name == "data":
         made = view(base, base.shape)
         made.gradient = False
         return made
@@ -488,8 +490,7 @@ def _converted(base: Tensor, name: str, given: Given, span: Span) -> Tensor:
     if kind is None:
         kinds = [dtype_of(value) for value in given.values()]
         named = [one for one in kinds if one]
-        unclear = any(isinstance(value, Opaque) for value in given.values())
-        kind = named[0] if named else "" if unclear and False else base.dtype
+        kind = named[0] if named else base.dtype
         if given.open:
             kind = ""
     changes = bool(kind and base.dtype and kind != base.dtype)
