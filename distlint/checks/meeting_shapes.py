@@ -94,13 +94,15 @@ def local_sizes(performance: Performance) -> Iterator[Suspicion]:
                 continue
             signs = {size.sign for size in sizes}
             source = next((size.source for size in sizes if size.source is not None), None)
-            if None in signs or len(signs) == 1 or source is None:
+            if None in signs or len(signs) == 1:
                 continue
             event = met[0].event
-            related = (Related(source.span, "the ranks part here"),) if source.span is not None else ()
+            there = source.span if source is not None else None
+            related = (Related(there, "the ranks part here"),) if there is not None else ()
+            why = f" ({source.why})" if source is not None else ""
             yield Suspicion(
                 event.span,
-                f"how large the tensor of `{event.name}` is depends on each rank's own data ({source.why})",
+                f"how large the tensor of `{event.name}` is depends on each rank's own data{why}",
                 (*_made(looks), *related),
                 event.name,
             )
@@ -170,6 +172,8 @@ def wrong_splits(performance: Performance) -> Iterator[Suspicion]:
             for tensor, splits in (("input", "input_split_sizes"), ("output", "output_split_sizes")):
                 sizes, look = _numbers(event.values.get(splits)), event.seen.get(tensor)
                 first = look["shape"][0] if isinstance(look, dict) and look.get("shape") else None
+                if sizes is not None and len(sizes) != performance.world and not performance.told:
+                    yield Suspicion(event.span, "", (), event.name, weak=True)
                 if sizes is not None and isinstance(first, int) and sum(sizes) != first:
                     yield Suspicion(
                         event.span,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from distlint.checks.meetings import Suspicion
+from distlint.checks.meetings import Suspicion, meetings
 from distlint.model.finding import Related
 from distlint.rehearsal.performance import Performance, unfinished
 
-_IN_PLACE = {"all_reduce": "tensor", "broadcast": "tensor", "reduce": "tensor", "scatter": "tensor", "recv": "tensor"}
-_PLAIN = ("zeros", "ones", "empty", "full")
+_IN_PLACE = {"all_reduce": "tensor", "broadcast": "tensor", "scatter": "tensor"}
 
 
 def nothing_used(performance: Performance) -> Iterator[Suspicion]:
@@ -28,15 +27,16 @@ def nothing_used(performance: Performance) -> Iterator[Suspicion]:
 
 def lost_results(performance: Performance) -> Iterator[Suspicion]:
     """A call works on a temporary copy, so that nobody sees what it did."""
-    for stage in performance.stages:
-        for event in stage.events:
-            look = event.seen.get(_IN_PLACE.get(event.name, ""))
-            if not isinstance(look, dict) or not look.get("copied") or event.name == "reduce":
+    for met in meetings(performance):
+        looks = [(rank, event, event.seen.get(_IN_PLACE.get(event.name, ""))) for rank, event in met]
+        signs = {look["sign"] for _, _, look in looks if isinstance(look, dict) and "sign" in look}
+        if None not in signs and len(signs) == 1:
+            # the same constant everywhere: a call that is made to synchronise or to warm up
+            continue
+        for rank, event, look in looks:
+            if not isinstance(look, dict) or not look.get("copied"):
                 continue
-            if look.get("sign") is not None and look.get("source") is None:
-                # the same constant everywhere: a call that is made to synchronise or to warm up
-                continue
-            if event.name == "broadcast" and event.values.get("src") == stage.rank:
+            if event.name == "broadcast" and event.values.get("src") == rank:
                 continue
             yield Suspicion(
                 event.span,

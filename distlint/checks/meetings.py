@@ -24,6 +24,8 @@ class Suspicion(NamedTuple):
     message: str
     related: tuple[Related, ...] = ()
     symbol: str = ""
+    weak: bool = False
+    """Whether this only bears out what was found for another number of processes."""
 
 
 class Met(NamedTuple):

@@ -56,7 +56,11 @@ def rehearsed(context: CheckContext) -> Iterator[Finding]:
     seen = set()
     for performance in rehearsal.performances():
         for suspicion in fault(performance):
-            if suspicion.span in seen or not _holds_for_more(rehearsal, performance, fault, suspicion):
+            if (
+                suspicion.span in seen
+                or suspicion.weak
+                or not _holds_for_more(rehearsal, performance, fault, suspicion)
+            ):
                 continue
             seen.add(suspicion.span)
             yield context.finding(

@@ -373,7 +373,7 @@ class Expressions:
         if isinstance(value, Tensor):
             return self.models.elementwise(self, symbol, [value])
         if isinstance(value, int | float):
-            return {"-": operator.neg, "+": operator.pos}.get(symbol, operator.pos)(value)
+            return -value if symbol == "-" else value if symbol == "+" else UNKNOWN
         return derived(symbol, [value])
 
     def operate(self, symbol: str, one: Any, two: Any, at: ir.Position, scope: Scope) -> Any:

@@ -163,7 +163,15 @@ def created(player: Any, name: str, given: Given, span: Span) -> Any:
             player,
             name,
             (_arange(given),),
-            ("int64" if _integers(given) else "") if dtype is None else dtype,
+            (
+                "int64"
+                if _integers(given)
+                else "float32"
+                if all(isinstance(one, int | float) for one in given.positional)
+                else ""
+            )
+            if dtype is None
+            else dtype,
             given,
             span,
         )
@@ -225,10 +233,13 @@ def _integers(given: Given) -> bool:
 
 def _arange(given: Given) -> Any:
     values = given.positional
-    if given.open or not all(isinstance(value, int) for value in values) or not values:
+    numbers = [
+        int(value) for value in values if isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    ]
+    if given.open or len(numbers) != len(values) or not values:
         return derived("arange", values) if len(values) == 1 else UNKNOWN
     try:
-        return len(range(*values))
+        return len(range(*numbers))
     except (TypeError, ValueError):
         return UNKNOWN
 
@@ -374,8 +385,9 @@ def _picked(base: Tensor, index: Any) -> Tensor:
         rank = len(index.shape) if index.shape is not None else 1
         shape = (size, *base.shape[rank:]) if base.shape is not None else (size,) if index.shape is None else None
         return fresh("mask", shape, base.dtype, [base, index], base.at)
-    known = index.dtype in _INTEGERS and index.shape is not None and base.shape
-    return fresh("index", (*index.shape, *base.shape[1:]) if known else None, base.dtype, [base, index], base.at)
+    known = index.dtype in _INTEGERS and index.shape is not None and base.shape is not None and len(base.shape) > 0
+    shape = (*index.shape, *base.shape[1:]) if known and index.shape is not None and base.shape is not None else None
+    return fresh("index", shape, base.dtype, [base, index], base.at)
 
 
 def _sliced(size: Any, part: slice) -> Any:
