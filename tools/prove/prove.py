@@ -85,6 +85,8 @@ def _run(rules: Sequence[Rule], record: dict[str, Any], given: argparse.Namespac
     environment = Environment(given.python, given.path)
     if rules:
         record["versions"] = environment.versions(PACKAGES)
+    if any(records.mentions(rule, "deepspeed") for rule in rules):
+        environment.build_kernels()
     failed = 0
     with ThreadPoolExecutor(given.jobs) as pool:
         for rule in rules:

@@ -27,6 +27,11 @@ def cases_of(rule: Rule, fixtures: Path = FIXTURES) -> list[Path]:
     return sorted(one for one in folders if one.name.startswith(("bad-", "good-")) and one.name not in left_out)
 
 
+def mentions(rule: Rule, word: str) -> bool:
+    """Whether a script of a rule's cases has a word."""
+    return any(word in path.read_text(encoding="utf-8") for case in cases_of(rule) for path in case.rglob("*.py"))
+
+
 def script_of(rule: Rule, case: Path) -> str:
     """The script of a case by its path in the case's folder."""
     if rule.proof is not None and rule.proof.script:

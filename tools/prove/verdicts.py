@@ -48,10 +48,9 @@ def errors(output: str) -> list[str]:
 
 def hangs(outcome: Outcome) -> bool:
     """Whether ranks waited in vain: until the time was up, until a collective's timeout, or until the others had gone."""
-    if outcome.code is None:
-        return True
     seen = errors(outcome.output)
-    return outcome.code != 0 and bool(seen) and all(_WAITED.search(error) for error in seen)
+    waited = all(_WAITED.search(error) for error in seen)
+    return waited and (outcome.code is None or (outcome.code != 0 and bool(seen)))
 
 
 def place(output: str) -> str:
