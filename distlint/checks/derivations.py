@@ -183,9 +183,6 @@ class _Slice:
             return
         self._bodies.add((ref.file, ref.index))
         definition = self._project.function(ref)
-        if definition.skipped:
-            span = ir.unpack(definition.at, ref.file)
-            self._texts.append("\n".join(self._project.text_of(ref.file).split("\n")[span.line - 1 : span.end_line]))
         for statement in statements(definition.body):
             for expr in expressions_of(statement):
                 self.add(expr, ref.file, ref.index)

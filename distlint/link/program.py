@@ -175,7 +175,7 @@ class _Builder:
             receiver, method, scope = option.receiver, option.target, option.scope
         else:
             return None
-        if method is None or self.project.function(method).skipped:
+        if method is None:
             return None
         function = self.project.function(method)
         if receiver is not None and function.owner >= 0 and not is_static(function):

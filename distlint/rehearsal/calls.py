@@ -200,7 +200,7 @@ class Calls(Expressions):
         """What a function of the project returns, after everything that it does."""
         stage = self.stage
         definition = stage.project.function(function.ref)
-        if definition.skipped or definition.is_async or stage.depth >= MAX_CALLS:
+        if definition.is_async or stage.depth >= MAX_CALLS:
             return UNKNOWN
         if stage.project.flow(function.ref.file, function.ref.index).has_yield:
             return UNKNOWN
