@@ -4,7 +4,7 @@ Parameters: ``wrappers`` (calls that make a model train together on all ranks), 
 ``signature``, ``samplers`` (that part the data), ``plain-samplers`` (prefix of those that do not), ``datasets``
 (prefixes of the names of library datasets that do not part themselves), ``seeds`` (calls that seed random numbers),
 ``other-parallelism`` (words of programs in which ranks share their data on purpose), ``spreading`` (calls that hand
-each rank its part).
+each rank its part), ``message`` and ``wrapped`` (other words for the message, and for the place of the wrapper).
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from distlint.checks.loaders import (
     passes,
     trains,
 )
+from distlint.checks.preparing import is_thrown_away
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
-from distlint.link.abstract import Instance
+from distlint.link.abstract import Instance, options_of
 from distlint.link.modules import ClassRef, External
 from distlint.link.walking import below, expressions_of, statements
 from distlint.model import python as ir
@@ -56,7 +57,7 @@ def unsplit_data(context: CheckContext) -> Iterator[Finding]:
             continue
         for loader in loaders:
             key = (loader.frame.file, loader.call.at)
-            if key not in reported and _is_whole(context, loader):
+            if key not in reported and _is_whole(context, loader) and not _is_handed_in_vain(context, loader, wraps):
                 reported.add(key)
                 yield _finding(context, loader, place, wrap)
 
@@ -64,15 +65,30 @@ def unsplit_data(context: CheckContext) -> Iterator[Finding]:
 def _finding(context: CheckContext, loader: Instance, place: Pass, wrap: CallSite) -> Finding:
     related = [
         Related(ir.unpack(place.iterable.at, place.file), "each rank goes through all of it here"),
-        Related(wrap.span, "the gradients of the ranks are averaged by this"),
+        Related(wrap.span, context.parameters.get("wrapped", "the gradients of the ranks are averaged by this")),
     ]
     unused = next(iter(_samplers_beside(context, loader)), None)
     if unused is not None:
         related.append(Related(unused.span, "this sampler would part the data, but the loader is not given it"))
         message = "the loader is not given the distributed sampler, so each rank goes through all of the data"
     else:
-        message = "nothing parts the data of this loader between the ranks: each of them goes through all of it"
+        message = context.parameters.get(
+            "message", "nothing parts the data of this loader between the ranks: each of them goes through all of it"
+        )
     return context.finding(message, loader.span(), related=related)
+
+
+def _is_handed_in_vain(context: CheckContext, loader: Instance, wraps: list[CallSite]) -> bool:
+    """Whether a loader is handed to one of the calls whose result nobody takes: that is a fault of its own."""
+    project: Project = context.project
+    evaluator = project.evaluator(None)
+    for one in wraps:
+        if is_thrown_away(project, one):
+            for given in one.site.call.args:
+                for option in options_of(evaluator.ask(given, one.file, one.site.function)):
+                    if isinstance(option, Instance) and option.identity == loader.identity:
+                        return True
+    return False
 
 
 def _samplers_beside(context: CheckContext, loader: Instance) -> Iterator[CallSite]:
