@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator
 from distlint.checks.protocol_events import Events, choices_of, fits_any
 from distlint.checks.protocol_model import Protocol, protocol_of
 from distlint.checks.protocol_tests import Tests
-from distlint.checks.protocol_things import Things, Use
+from distlint.checks.protocol_things import Thing, Things, Use
 from distlint.checks.protocol_walk import Hit, Walk
 from distlint.checks.registry import CheckContext, check
-from distlint.link.abstract import Instance, options_of
+from distlint.link.abstract import Frame, Instance, options_of
+from distlint.link.arguments import find_argument
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.program import Program, Step, program_of
 from distlint.link.project import CallSite, Project
@@ -61,6 +62,8 @@ def protocol(context: CheckContext) -> Iterator[Finding]:
 
 def _makers(project: Project, declared: Protocol) -> list[CallSite]:
     """The calls that make an object of the protocol; for one of the whole program, the calls of its events."""
+    if declared.given_to:
+        return list(project.calls_to(set(declared.given_to)))
     names = {name for name in declared.makers if not name.endswith("*") and name[0] != "!"}
     found = list(project.calls_to(names)) if names else []
     if declared.program:
@@ -86,12 +89,15 @@ def _tracked(declared: Protocol, program: Program, things: Things) -> Iterator[I
     if declared.program:
         yield None
         return
+    if declared.given_to:
+        yield from _given(declared, program, things)
+        return
     seen: set[tuple[str, int]] = set()
     for step in program.steps:
         call = step.point.expr
         if step.point.kind != "call" or not isinstance(call, ir.Call):
             continue
-        if (step.frame.file, call.at) in seen or not _makes(declared, things, call, step):
+        if (step.frame.file, call.at) in seen or not _makes(declared, things, call, step.frame):
             continue
         seen.add((step.frame.file, call.at))
         for option in options_of(things.evaluator.ask_in(call, step.frame)):
@@ -101,27 +107,46 @@ def _tracked(declared: Protocol, program: Program, things: Things) -> Iterator[I
                     yield made
 
 
-def _makes(declared: Protocol, things: Things, call: ir.Call, step: Step) -> bool:
+def _given(declared: Protocol, program: Program, things: Things) -> Iterator[Instance]:
+    """The objects that are followed where they are known by the calls that get them."""
+    seen: set[Thing] = set()
+    for step in program.steps:
+        call = step.point.expr
+        if step.point.kind != "call" or not isinstance(call, ir.Call):
+            continue
+        if not fits_any(things.evaluator.modules.dotted(call.func, step.frame.file), declared.given_to):
+            continue
+        expr, _ = find_argument(call, *declared.argument)
+        mention = things.mention(expr, step.frame) if expr is not None and type(expr) is not ir.Starred else None
+        if mention is None or mention.only is None or mention.only in seen:
+            continue
+        seen.add(mention.only)
+        made = mention.options[0]
+        if not made.part and _makes(declared, things, made.call, made.frame):
+            yield made
+
+
+def _makes(declared: Protocol, things: Things, call: ir.Call, frame: Frame) -> bool:
     modules = things.evaluator.modules
-    target = modules.resolve(call.func, step.frame.file)
+    target = modules.resolve(call.func, frame.file)
     if isinstance(target, ClassRef):
         names = set(modules.external_bases(target))
     else:
-        names = {modules.dotted(call.func, step.frame.file)}
+        names = {modules.dotted(call.func, frame.file)}
         if not any(names):
-            names = _method_names(things, call, step) if any("()" in name for name in declared.makers) else set()
+            names = _method_names(things, call, frame) if any("()" in name for name in declared.makers) else set()
     if not any(name and fits_any(name, declared.makers) for name in names):
         return False
     return not any(word.name is None or word.name in declared.except_given for word in call.keywords)
 
 
-def _method_names(things: Things, call: ir.Call, step: Step) -> set[str]:
+def _method_names(things: Things, call: ir.Call, frame: Frame) -> set[str]:
     func = call.func
     if not isinstance(func, ir.Attribute):
         return set()
     return {
         f"{things.evaluator.instance_name(option)}.{func.name}"
-        for option in options_of(things.evaluator.ask_in(func.base, step.frame))
+        for option in options_of(things.evaluator.ask_in(func.base, frame))
         if isinstance(option, Instance)
     }
 

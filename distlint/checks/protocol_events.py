@@ -59,7 +59,7 @@ class Events:
         """The events that a step is, in the order in which the protocol names them."""
         point = step.point
         if point.kind == "call" and isinstance(point.expr, ir.Call):
-            if self._thing is not None and self._is_maker(point.expr, step.frame):
+            if self._thing is not None and not self._protocol.given_to and self._is_maker(point.expr, step.frame):
                 return [Met("made", certain=True)]
             found = list(self._of_call(point.expr, step.frame, None, ""))
             if not found and self._thing is not None and self._is_handed_away(point.expr, step):
@@ -95,6 +95,8 @@ class Events:
             return NO, None
         for name, position, value in pattern.words:
             result = min(result, self._argument_is(call, name, position, value, frame, state))
+        for name, position in pattern.passes:
+            result = min(result, self._passes(call, name, position, frame, state))
         if pattern.without and any(word.name is None or word.name in pattern.without for word in call.keywords):
             return NO, None
         if pattern.takes:
@@ -155,6 +157,18 @@ class Events:
         if isinstance(given, Leaf) and given.value.is_known:
             return YES if given.value.only == value and type(given.value.only) is type(value) else NO
         return MAYBE
+
+    def _passes(self, call: ir.Call, name: str, position: int | None, frame: Frame, state: Env | None) -> int:
+        """Whether an argument is given something else than ``None``."""
+        expr, certain = find_argument(call, name, position)
+        if expr is None:
+            return NO if certain else MAYBE
+        options = options_of(self._things.evaluator.ask_in(expr, frame, state))
+        empty = [isinstance(one, Leaf) and None in one.value.options for one in options]
+        known = [not isinstance(one, Leaf) or one.value.is_known for one in options]
+        if not options or not all(known):
+            return YES if isinstance(expr, ir.ListDisplay) else MAYBE
+        return NO if all(empty) else MAYBE if any(empty) else YES
 
     def _takes(self, role: str, call: ir.Call, frame: Frame, state: Env | None) -> int:
         best = NO

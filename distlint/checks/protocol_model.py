@@ -43,6 +43,7 @@ class Pattern(NamedTuple):
     stores: frozenset[str]
     words: tuple[tuple[str, int | None, Any], ...]
     without: frozenset[str]
+    passes: tuple[tuple[str, int | None], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,6 +94,8 @@ class Protocol(NamedTuple):
     needs: frozenset[str]
     needs_any: frozenset[str]
     except_given: Mapping[str, Any]
+    given_to: tuple[str, ...]
+    argument: tuple[str, int]
 
     def names(self) -> set[str]:
         """The last names of the calls and methods by which events show."""
@@ -157,6 +160,8 @@ def protocol_of(parameters: Mapping[str, Any]) -> Protocol:
         needs=frozenset(parameters.get("needs", ())),
         needs_any=frozenset(parameters.get("starts", ())),
         except_given=parameters.get("unless-given", {}),
+        given_to=tuple(parameters.get("given-to", ())),
+        argument=(parameters.get("argument", "module"), parameters.get("position", 0)),
     )
 
 
@@ -189,6 +194,7 @@ def _pattern(given: Mapping[str, Any]) -> Pattern:
         stores=frozenset(_listed(given.get("store", ()))),
         words=tuple([(name, None, value) for name, value in words.items()]),
         without=frozenset(_listed(given.get("without", ()))),
+        passes=tuple(given.get("passes", {}).items()),
     )
 
 

@@ -85,7 +85,9 @@ class Walk:
     # States ----------------------------------------------------------------------------------------------------------
 
     def _explore(self) -> None:
-        start = Node(0, self._protocol.start if self._protocol.program else UNBORN, ())
+        # what is known by the calls that get it may be made where the program is not followed
+        born = self._protocol.program or self._protocol.given_to
+        start = Node(0, self._protocol.start if born else UNBORN, ())
         queue = deque([start])
         seen = {start}
         while queue:
