@@ -44,8 +44,6 @@ class Derivation(NamedTuple):
 
     parts: tuple[Part, ...]
     whole: bool
-    texts: tuple[str, ...]
-    """Texts of functions that were not lowered."""
 
     def names(self) -> Iterator[str]:
         """All names and attributes in it."""
@@ -59,9 +57,7 @@ class Derivation(NamedTuple):
 
     def mentions_rank(self) -> bool:
         """Whether something in it has to do with the rank, as far as names tell."""
-        return any(RANK_WORDS.search(name) for name in self.names()) or any(
-            re.search(r"rank|world_size|process_index|RANK", text) for text in self.texts
-        )
+        return any(RANK_WORDS.search(name) for name in self.names())
 
     def is_random(self) -> bool:
         """Whether random numbers may have a part in it."""
@@ -82,7 +78,6 @@ class _Slice:
         self._parts: list[Part] = []
         self._names: set[tuple[str, str, int]] = set()
         self._bodies: set[tuple[str, int]] = set()
-        self._texts: list[str] = []
         self._whole = True
 
     def add(self, expr: ir.Expr, file: str, function: int) -> None:
@@ -107,7 +102,7 @@ class _Slice:
                 self._call(expr, part.file)
             elif type(expr) is ir.Lambda:
                 self.add(expr.body, part.file, part.function)
-        return Derivation(tuple(self._parts), self._whole, tuple(self._texts))
+        return Derivation(tuple(self._parts), self._whole)
 
     def _name(self, name: str, file: str, function: int) -> None:
         key = (name, file, function)
