@@ -7,37 +7,29 @@ nothing is known is neither.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from distlint.checks.rank_values import is_complete
+from distlint.checks import divergence_failures
+from distlint.checks.divergence_state import DIFFERS, NOT_KNOWN, NOTHING, SAME, UNKNOWN, Divergence
 from distlint.checks.ranks import FIRST, SECOND, Process, RankView
 from distlint.model import python as ir
-from distlint.model.span import Span
 
 if TYPE_CHECKING:
+    from distlint.checks.divergence_trace import Tracer
     from distlint.link.project import Project
 
-SAME, DIFFERS, NOT_KNOWN = "same", "differs", "unknown"
-
-
-class Divergence(NamedTuple):
-    """What is known of an expression over the ranks.
-
-    ``state`` is ``same``, ``differs`` or ``unknown``; ``why`` says in words for a message what makes it differ (``the
-    rank``, ``the wall clock``), ``places`` are the spans that this rests on, the source first.
-    """
-
-    state: str
-    why: str = ""
-    places: tuple[Span, ...] = ()
+__all__ = ["DIFFERS", "NOT_KNOWN", "SAME", "Divergence", "DivergenceView"]
 
 
 class DivergenceView:
     """Says of expressions of a project whether they differ between ranks; one per project, answers are remembered."""
 
     def __init__(self, project: Project) -> None:
+        from distlint.checks.divergence_trace import Tracer
+
         self._project = project
         self._views: dict[Process, RankView] = {}
+        self._tracer: Tracer = Tracer(project)
 
     @classmethod
     def of_project(cls, project: Project) -> DivergenceView:
@@ -56,14 +48,42 @@ class DivergenceView:
     def outcomes(
         self, test: ir.Expr, file: str, function: int, processes: Sequence[Process] = (FIRST, SECOND)
     ) -> tuple[bool | None, ...]:
-        """What a test gives on each of some processes, ``None`` where that can't be told."""
-        return tuple(self.view(process).holds(test, file, function) for process in processes)
+        """What a test gives on each of some processes, ``None`` where that can't be told.
+
+        Where only the number of processes is missing, the job has as many as the given ones need.
+        """
+        found = tuple(self.view(process).holds(test, file, function) for process in processes)
+        if None not in found or any(process.world for process in processes):
+            return found
+        world = max(2, *(process.rank + 1 for process in processes))
+        sized = [Process(p.rank, p.local_rank, p.devices, p.node, p.nodes, p.per_node, world) for p in processes]
+        again = tuple(self.view(process).holds(test, file, function) for process in sized)
+        return again if None not in again else found
 
     def of(self, expr: ir.Expr, file: str, function: int) -> Divergence:
         """Whether an expression of a function (-1: the module) is the same on all ranks."""
-        values = [self.view(process).ask(expr, file, function) for process in (FIRST, SECOND)]
-        if not all(is_complete(value) for value in values):
-            return Divergence(NOT_KNOWN)
-        if values[0] != values[1]:
-            return Divergence(DIFFERS, "the rank", (ir.unpack(expr.at, file),))
-        return Divergence(SAME)
+        tracer = self._tracer
+        tracer.start()
+        ground = tracer.ground(file, function)
+        state = self._project.flow(file, function).before(expr.at)
+        by_rank = tracer.by_rank(expr, ground, state)
+        if by_rank is not None and by_rank.is_same:
+            return by_rank
+        found = tracer.of(expr, ground, state)
+        if by_rank is not None and not found.differs:
+            return by_rank
+        return UNKNOWN if found.state == NOTHING else found
+
+    def length(self, iterable: ir.Expr, file: str, function: int) -> Divergence:
+        """Whether a loop over an expression makes the same number of rounds on all ranks."""
+        tracer = self._tracer
+        tracer.start()
+        state = self._project.flow(file, function).before(iterable.at)
+        found = tracer.of(iterable, tracer.ground(file, function), state, size=True)
+        return UNKNOWN if found.state == NOTHING else found
+
+    def failing(self, statement: ir.Try, file: str, function: int) -> Divergence:
+        """Whether the statements that a ``try`` guards may fail on some ranks only."""
+        tracer = self._tracer
+        tracer.start()
+        return divergence_failures.of_try(tracer, statement, tracer.ground(file, function))

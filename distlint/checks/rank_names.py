@@ -26,10 +26,11 @@ from distlint.model import python as ir
 
 if TYPE_CHECKING:
     from distlint.checks.ranks import RankView
+    from distlint.link.project import Project
 
 MAX_CALLERS = 8
 
-_PER_PROCESS = frozenset({"spawn", "start_processes", "Process"})
+PER_PROCESS = frozenset({"spawn", "start_processes", "Process"})
 """Calls that start a function once in each process."""
 
 
@@ -145,7 +146,7 @@ def _joined(view: RankView, wanted: str, join: Join, scope: Scope) -> Any:
             test = truth_of(view.value(join.test, scope, join.prev))
             if test is not None:
                 branches = [branches[0] if test else branches[1]]
-        if isinstance(join.by, ir.Try) and len(branches) > 1:
+        if isinstance(join.by, ir.Try) and len(branches) > 1 and not _is_marked(wanted, branches[-1]):
             # where the guarded statements give something known they did not fail
             normal = name(view, wanted, scope, branches[-1])
             if normal is not UNKNOWN and normal is not AROUND and normal is not None:
@@ -153,6 +154,16 @@ def _joined(view: RankView, wanted: str, join: Join, scope: Scope) -> Any:
         return same([name(view, wanted, scope, branch) for branch in branches])
     finally:
         view.active.discard(key)
+
+
+def _is_marked(wanted: str, state: Env) -> bool:
+    """Whether a name is set to a constant, as a mark of what happened."""
+    place: Env | None = state
+    while place is not None:
+        if isinstance(place, Bind) and place.name == wanted:
+            return type(place.expr) is ir.Constant
+        place = place.prev
+    return True
 
 
 def _outside(view: RankView, wanted: str, scope: Scope) -> Any:
@@ -190,9 +201,12 @@ def variable(view: RankView, target: GlobalRef) -> Any:
     try:
         first = name(view, target.name, view.scope(target.file, -1), flow.exit or flow.entry)
         writers = view.project.global_writers(target.file).get(target.name, ())
-        if not writers or not (first is None or first is UNKNOWN or first == -1):
+        declared = any(target.name in view.project.flow(target.file, index).outer for index in writers)
+        if not declared:
             return first
-        return _set_by_functions(view, target)
+        later = _set_by_functions(view, target)
+        # what starts as a placeholder is read after it was set
+        return later if first is None or first is UNKNOWN or first == -1 else same([first, later])
     finally:
         view.active.discard(key)
 
@@ -225,7 +239,7 @@ def _parameter(view: RankView, ref: FunctionRef, definition: ir.Function, positi
     view.active.add(key)
     try:
         callers = view.project.callers(ref)
-        started = [caller for caller in callers if caller.starter in _PER_PROCESS]
+        started = [caller for caller in callers if caller.starter in PER_PROCESS]
         used = started or [caller for caller in callers if not _is_own(caller, ref)]
         if len(used) > MAX_CALLERS:
             return UNKNOWN
@@ -243,13 +257,13 @@ def _from_caller(view: RankView, caller: Caller, ref: FunctionRef, definition: i
     """What a caller gives for a parameter."""
     parameter = definition.parameters[position + (definition.owner >= 0 and not is_static(definition))]
     at = position + caller.shift
-    if at == -1 and caller.starter in _PER_PROCESS:
+    if at == -1 and caller.starter in PER_PROCESS:
         return view.process.local_rank
     call = caller.site.call
     given, certain = find_argument(call, parameter.name, at if parameter.kind != "keyword" else None)
     if given is None:
         return _default(view, ref, definition, parameter) if certain else UNKNOWN
-    if caller.starter == "Process" and type(given) is ir.Name and _counts(view, given.id, caller):
+    if caller.starter == "Process" and type(given) is ir.Name and counts_processes(view.project, given.id, caller):
         return view.process.local_rank
     state = view.project.flow(caller.file, caller.site.function).before(call.at)
     return view.value(given, view.scope(caller.file, caller.site.function), state)
@@ -262,10 +276,10 @@ def _default(view: RankView, ref: FunctionRef, definition: ir.Function, paramete
     return view.value(parameter.default, view.scope(ref.file, definition.parent), outer.before(parameter.default.at))
 
 
-def _counts(view: RankView, wanted: str, caller: Caller) -> bool:
+def counts_processes(project: Project, wanted: str, caller: Caller) -> bool:
     """Whether a name at a call that starts a process is the variable of a loop that counts the processes."""
     where = caller.site.function
-    module = view.project.module(caller.file)
+    module = project.module(caller.file)
     body = module.functions[where].body if where >= 0 else module.body
     for statement in statements(body):
         loops: list[tuple[ir.Expr, ir.Expr]] = []
@@ -287,4 +301,4 @@ def is_property(function: ir.Function) -> bool:
     return decorated(function.decorators, "property", "cached_property")
 
 
-__all__ = ["Made", "is_property", "name", "stored_item", "unpacked", "variable"]
+__all__ = ["PER_PROCESS", "Made", "counts_processes", "is_property", "name", "stored_item", "unpacked", "variable"]

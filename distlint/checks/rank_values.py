@@ -26,8 +26,10 @@ class Many:
 
     def compare(self, symbol: str, other: object) -> object:
         """The comparison with a number, where being above one decides it."""
-        if not isinstance(other, int) or other > 1:
+        if not isinstance(other, int) or other > 2:
             return UNKNOWN
+        if other == 2:
+            return {"<": False, ">=": True}.get(symbol, UNKNOWN)
         return {"==": False, "!=": True, ">": True, ">=": True, "<": False, "<=": False}.get(symbol, UNKNOWN)
 
 

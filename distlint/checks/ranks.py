@@ -98,7 +98,9 @@ class RankView:
         self._steps = 0
         self._depth = 0
         self._scopes: dict[tuple[str, int], Scope] = {}
-        self._memo: dict[tuple[int, int], tuple[Any, bool]] = {}
+        self._memo: dict[tuple[int, ...], tuple[Any, bool]] = {}
+        # answers are remembered by the identity of what was asked, so that must stay alive
+        self._alive: list[object] = []
 
     def ask(self, expr: ir.Expr, file: str, function: int) -> Any:
         """The value of an expression of a function on this process, or ``UNKNOWN``."""
@@ -106,10 +108,21 @@ class RankView:
         if key not in self._memo:
             self._steps = 0
             self.off = False
+            self._alive.append(expr)
             found = self.value(expr, self.scope(file, function), self.project.flow(file, function).before(expr.at))
             self._memo[key] = (UNKNOWN if found is AROUND else found, self.off)
         found, self.off = self._memo[key]
         return found
+
+    def value_in(self, expr: ir.Expr, file: str, function: int, state: Env) -> Any:
+        """The same in a state of the function that is not the one before the expression."""
+        key = (id(expr), function, id(state))
+        if key not in self._memo:
+            self._steps = 0
+            found = self.value(expr, self.scope(file, function), state)
+            self._alive.append((expr, state))
+            self._memo[key] = (UNKNOWN if found is AROUND else found, False)
+        return self._memo[key][0]
 
     def holds(self, expr: ir.Expr, file: str, function: int) -> bool | None:
         """Whether a test holds on this process; ``None`` where that can't be told."""

@@ -20,9 +20,11 @@ NAMES = ("torch", "deepspeed", "megatron", "colossalai", "huggingface")
 def specs() -> tuple[FrameworkSpec, ...]:
     """The descriptions of all frameworks, and of what starts any of them: schedulers, and front ends with launchers."""
     from distlint.frameworks.front_ends import SPEC as FRONT_ENDS
+    from distlint.frameworks.python_library import SPEC as PYTHON_LIBRARY
     from distlint.frameworks.schedulers import SPEC as SCHEDULERS
 
-    return (*(import_module(f"{__name__}.{name}.spec").SPEC for name in NAMES), FRONT_ENDS, SCHEDULERS)
+    own = (import_module(f"{__name__}.{name}.spec").SPEC for name in NAMES)
+    return (*own, FRONT_ENDS, SCHEDULERS, PYTHON_LIBRARY)
 
 
 def subject_kinds(names: Collection[str] = NAMES) -> dict[str, SubjectKind]:

@@ -199,6 +199,19 @@ class CollectiveSpec:
     """What the configuration behind its object must be for the call to be collective, as rules name it: a label."""
 
 
+class GeneratorSpec(NamedTuple):
+    """A generator of random numbers: the functions that draw from it, those that seed it, and what makes one.
+
+    ``prefixes`` stand for all functions whose name starts so, those that seed apart.
+    """
+
+    name: str
+    draws: tuple[str, ...] = ()
+    seeds: tuple[str, ...] = ()
+    makers: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class FrameworkSpec:
     """What the early steps need to know of a framework: how it is recognised, imported, launched and installed."""
@@ -237,6 +250,16 @@ class FrameworkSpec:
     evened: tuple[tuple[str, str], ...] = ()
     """(callee, parameter) for library calls behind which something is the same on all processes: the argument that is
     given for the parameter (``name:position``), or the result (``""``)."""
+    varying: tuple[tuple[str, str], ...] = ()
+    """(callee, why) for library calls that give each process something of its own: the clock, its share of the data."""
+    plain: tuple[str, ...] = ()
+    """What the names of functions start with whose results depend on their arguments alone."""
+    generators: tuple[GeneratorSpec, ...] = ()
+    """Generators of random numbers; that of the data loaders first."""
+    dealt: tuple[tuple[str, str], ...] = ()
+    """(method, why) for library methods that give a loader back of which each process gets its own batches."""
+    handed: tuple[tuple[str, str, int, str], ...] = ()
+    """(library class, method, parameter's position, why) for hooks that are given something of each process's own."""
     starters: tuple[StarterSpec, ...] = ()
     callbacks: tuple[CallbackSpec, ...] = ()
     called_methods: tuple[tuple[str, str], ...] = ()

@@ -57,6 +57,7 @@ SPEC = FrameworkSpec(
         ("deepspeed.runtime.engine.DeepSpeedEngine().local_rank", "local-rank"),
         ("deepspeed.runtime.engine.DeepSpeedEngine().world_size", "world"),
     ),
+    varying=(("deepspeed.initialize()[2]", "the batches that the engine gives each rank"),),
     evened=(
         ("deepspeed.comm.all_reduce", "tensor:0"),
         ("deepspeed.comm.broadcast", "tensor:0"),

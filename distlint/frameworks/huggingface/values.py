@@ -61,3 +61,16 @@ EVENED = (
     ("accelerate.utils.broadcast_object_list", "object_list:0"),
 )
 """As ``FrameworkSpec.evened`` has them."""
+
+DEALT = tuple(
+    (f"accelerate.Accelerator().{name}", "the batches that `prepare` gives each rank")
+    for name in ("prepare", "prepare_data_loader")
+)
+"""As ``FrameworkSpec.dealt`` has them."""
+
+HANDED = tuple(
+    (f"transformers.{trainer}", method, position, "the batch that each rank gets")
+    for trainer in ("Trainer", "Seq2SeqTrainer")
+    for method, position in (("compute_loss", 2), ("training_step", 2), ("prediction_step", 2))
+)
+"""As ``FrameworkSpec.handed`` has them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from distlint.frameworks.torch.collectives import COLLECTIVES, LOSSES, MAIN_ONLY, UNEVEN
 from distlint.frameworks.torch.launchers import LAUNCHERS
-from distlint.frameworks.torch.values import EVENED, LENGTHS, RANK_SOURCES
+from distlint.frameworks.torch.values import EVENED, GENERATORS, HANDED, LENGTHS, PLAIN, RANK_SOURCES, VARYING
 from distlint.model.framework import CallbackSpec, FrameworkSpec, StarterSpec
 
 SPEC = FrameworkSpec(
@@ -91,4 +91,8 @@ SPEC = FrameworkSpec(
         "new_group",
         "init_process_group",
     ),
+    varying=VARYING,
+    plain=PLAIN,
+    generators=GENERATORS,
+    handed=HANDED,
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from distlint.model.framework import GeneratorSpec
+
 RANK_SOURCES = (
     ("torch.distributed.get_rank", "rank"),
     ("torch.distributed.get_node_local_rank", "local-rank"),
@@ -122,3 +124,230 @@ EVENED = (
     ("horovod.torch.broadcast_object", ""),
 )
 """As ``FrameworkSpec.evened`` has them."""
+
+_SHARE = "the part of the data that each rank gets"
+_MEMORY = "the memory of each process's own device"
+
+VARYING = (
+    ("torch.utils.data.DistributedSampler", _SHARE),
+    ("torch.utils.data.get_worker_info", "the loader's worker"),
+    *(
+        (f"torch.cuda.{name}", _MEMORY)
+        for name in (
+            "memory_allocated",
+            "max_memory_allocated",
+            "memory_reserved",
+            "max_memory_reserved",
+            "mem_get_info",
+            "memory_stats",
+            "utilization",
+            "temperature",
+        )
+    ),
+    ("torch.cuda.current_device", "the device of each process"),
+    ("torch.initial_seed", "the seed of each process"),
+    ("torch.seed", "the seed of each process"),
+    ("torch.cuda.Event().elapsed_time", "the clock of each process"),
+)
+"""As ``FrameworkSpec.varying`` has them."""
+
+PLAIN = (
+    "torch.nn.",
+    "torch.linalg.",
+    "torch.special.",
+    "torch.utils.data.",
+    "torch.optim.",
+    "torchvision.",
+    *(
+        f"torch.{name}"
+        for name in (
+            "abs",
+            "all",
+            "any",
+            "allclose",
+            "amax",
+            "amin",
+            "arange",
+            "argmax",
+            "argmin",
+            "as_tensor",
+            "cat",
+            "clamp",
+            "cumsum",
+            "div",
+            "dot",
+            "empty_like",
+            "eq",
+            "equal",
+            "exp",
+            "eye",
+            "flatten",
+            "from_numpy",
+            "full",
+            "ge",
+            "gt",
+            "isfinite",
+            "isinf",
+            "isnan",
+            "isclose",
+            "le",
+            "linspace",
+            "log",
+            "logical",
+            "lt",
+            "matmul",
+            "max",
+            "mean",
+            "median",
+            "min",
+            "mm",
+            "mul",
+            "nan_to_num",
+            "ne",
+            "norm",
+            "ones",
+            "pow",
+            "prod",
+            "quantile",
+            "relu",
+            "reshape",
+            "round",
+            "sigmoid",
+            "sign",
+            "softmax",
+            "sort",
+            "split",
+            "sqrt",
+            "square",
+            "stack",
+            "std",
+            "sub",
+            "sum",
+            "tanh",
+            "tensor",
+            "topk",
+            "unique",
+            "var",
+            "where",
+            "zeros",
+            "FloatTensor",
+            "LongTensor",
+            "IntTensor",
+            "Tensor",
+            "no_grad",
+        )
+    ),
+)
+"""As ``FrameworkSpec.plain`` has them."""
+
+GENERATORS = (
+    GeneratorSpec(
+        "torch",
+        draws=tuple(
+            f"torch.{name}"
+            for name in (
+                "rand",
+                "randn",
+                "randint",
+                "randperm",
+                "rand_like",
+                "randn_like",
+                "randint_like",
+                "normal",
+                "bernoulli",
+                "multinomial",
+                "poisson",
+                "utils.data.random_split",
+                "utils.data.RandomSampler",
+                "utils.data.SubsetRandomSampler",
+            )
+        ),
+        seeds=(
+            "torch.manual_seed",
+            "torch.random.manual_seed",
+            "torch.cuda.manual_seed_all",
+            "accelerate.utils.set_seed",
+            "transformers.set_seed",
+            "transformers.trainer_utils.set_seed",
+            "transformers.enable_full_determinism",
+            "lightning.seed_everything",
+            "lightning.pytorch.seed_everything",
+            "pytorch_lightning.seed_everything",
+        ),
+        makers=("torch.Generator",),
+    ),
+    GeneratorSpec(
+        "numpy",
+        seeds=(
+            "numpy.random.seed",
+            "accelerate.utils.set_seed",
+            "transformers.set_seed",
+            "transformers.trainer_utils.set_seed",
+            "transformers.enable_full_determinism",
+            "lightning.seed_everything",
+            "lightning.pytorch.seed_everything",
+            "pytorch_lightning.seed_everything",
+        ),
+        draws=tuple(
+            f"numpy.random.{name}"
+            for name in (
+                "rand",
+                "randn",
+                "randint",
+                "random",
+                "random_sample",
+                "uniform",
+                "normal",
+                "choice",
+                "permutation",
+                "binomial",
+                "poisson",
+                "exponential",
+                "standard_normal",
+            )
+        ),
+        makers=("numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator"),
+    ),
+    GeneratorSpec(
+        "python",
+        seeds=(
+            "random.seed",
+            "accelerate.utils.set_seed",
+            "transformers.set_seed",
+            "transformers.trainer_utils.set_seed",
+            "transformers.enable_full_determinism",
+            "lightning.seed_everything",
+            "lightning.pytorch.seed_everything",
+            "pytorch_lightning.seed_everything",
+        ),
+        draws=tuple(
+            f"random.{name}"
+            for name in (
+                "random",
+                "randint",
+                "randrange",
+                "uniform",
+                "choice",
+                "choices",
+                "sample",
+                "gauss",
+                "normalvariate",
+                "betavariate",
+                "expovariate",
+                "getrandbits",
+                "triangular",
+            )
+        ),
+        makers=("random.Random",),
+    ),
+)
+"""As ``FrameworkSpec.generators`` has them; a loader shuffles with the first."""
+
+_BATCH = "the batch that each rank gets"
+
+HANDED = tuple(
+    (f"{package}.LightningModule", method, 1, _BATCH)
+    for package in ("lightning", "lightning.pytorch", "pytorch_lightning")
+    for method in ("training_step", "validation_step", "test_step", "predict_step")
+)
+"""As ``FrameworkSpec.handed`` has them."""

@@ -1,0 +1,73 @@
+"""What calls leave in the objects that they are given, over the ranks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from distlint.checks import divergence_calls, divergence_names, divergence_objects
+from distlint.checks.divergence_state import EVENED, UNKNOWN, Divergence, one_of, together
+from distlint.link.arguments import find_argument
+from distlint.link.flow import Store
+from distlint.link.modules import FunctionRef
+from distlint.link.walking import access_path
+from distlint.model import python as ir
+
+if TYPE_CHECKING:
+    from distlint.checks.divergence_names import Path
+    from distlint.checks.divergence_trace import Ground, Tracer
+
+
+def effect(tracer: Tracer, expr: ir.Call, store: Store, rest: Path, ground: Ground) -> tuple[bool, Divergence] | None:
+    """What a call leaves in an object that it was given, and whether nothing of the old is left; ``None`` for nothing."""
+    sources = tracer.sources
+    place = (store.name, store.path)
+    even = sources.evened_argument(expr, ground.file)
+    if even is not None:
+        return (True, EVENED) if _place_of(even) == place else None
+    if sources.fills(expr, ground.file, place):
+        return True, UNKNOWN
+    func = expr.func
+    if type(func) is ir.Attribute and access_path(func.base) == place and func.name.endswith("_"):
+        given = together(divergence_calls.arguments(tracer, expr, ground, store.at))
+        if func.name in ("fill_", "copy_", "zero_"):
+            return True, given
+        return False, given
+    for edge in tracer.project.call_graph.targets(ground.file, ground.function, expr):
+        found = _left_in(tracer, edge.target, edge.shift, expr, place, rest, ground, store)
+        if found is not None:
+            return found
+    return None
+
+
+def _place_of(expr: ir.Expr) -> tuple[str, tuple[ir.Expr | str, ...]]:
+    return access_path(expr.value if type(expr) is ir.Starred else expr)
+
+
+def _left_in(
+    tracer: Tracer,
+    target: FunctionRef,
+    shift: int,
+    expr: ir.Call,
+    place: tuple[str, tuple[ir.Expr | str, ...]],
+    rest: Path,
+    ground: Ground,
+    store: Store,
+) -> tuple[bool, Divergence] | None:
+    """What a function of the project leaves in an object that it is given."""
+    flow = tracer.project.flow(target.file, target.index)
+    definition = tracer.project.function(target)
+    for position, parameter in enumerate(definition.parameters):
+        if parameter.name not in flow.assigned:
+            continue
+        own = divergence_objects.is_own(definition, 0)
+        given, _ = find_argument(expr, parameter.name, position - own + shift)
+        if given is None or access_path(given) != place:
+            continue
+        inner = divergence_calls.inner_ground(tracer, target, expr, None, ground, store.prev or store.at)
+        if inner is None:
+            return None
+        if not any(f"{parameter.name}{how}" in flow.assigned.how for how in (" ()", " []")) and not rest:
+            return None
+        ends = [divergence_names.name(tracer, parameter.name, rest, inner, end) for end in flow.ends()]
+        return (True, one_of(ends)) if ends else None
+    return None

@@ -1,0 +1,66 @@
+"""Random numbers over the ranks: the same where all seed alike, else each rank's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from distlint.checks.divergence_state import DIFFERS, THE_SAME, UNKNOWN, Divergence
+from distlint.link.abstract import Instance
+from distlint.model import python as ir
+from distlint.model.span import Span
+
+if TYPE_CHECKING:
+    from distlint.checks.divergence_trace import Tracer
+    from distlint.model.framework import GeneratorSpec
+
+MAX_SEEDS = 12
+
+UNSEEDED = "random numbers that each rank draws for itself"
+
+
+def drawn(tracer: Tracer, generator: GeneratorSpec, file: str, span: Span) -> Divergence:
+    """What is drawn from a generator in a file."""
+    key = ("drawn", generator.name, file)
+    found = tracer.guarded(key, lambda: _seeded(tracer, generator, file))
+    return found if not found.differs or found.places else found._replace(places=(span,))
+
+
+def _seeded(tracer: Tracer, generator: GeneratorSpec, file: str) -> Divergence:
+    closure = tracer.project.closure(file)
+    sites = [site for site in tracer.project.calls_to(set(generator.seeds)) if site.file in closure]
+    if not sites:
+        # whoever imports the file may seed for it
+        others = any(True for _ in tracer.project.calls_to(set(generator.seeds)))
+        return UNKNOWN if others else Divergence(DIFFERS, UNSEEDED)
+    if len(sites) > MAX_SEEDS:
+        return UNKNOWN
+    ways = []
+    for site in sites:
+        arguments = (*site.site.call.args, *(keyword.value for keyword in site.site.call.keywords))
+        if not arguments:
+            return Divergence(DIFFERS, UNSEEDED)
+        ways.append(tracer.here(arguments[0], tracer.ground(site.file, site.site.function)))
+    differing = next((way for way in ways if way.differs), None)
+    if differing is not None:
+        return Divergence(DIFFERS, "random numbers with a seed of each rank's own", differing.places)
+    return THE_SAME if all(way.is_same for way in ways) else UNKNOWN
+
+
+def of_generator(tracer: Tracer, option: Instance, file: str, span: Span) -> Divergence:
+    """What is drawn from a generator object: as its seed is."""
+    found = None
+    arguments = [*option.call.args, *(k.value for k in option.call.keywords if k.name == "seed")]
+    if arguments and type(arguments[0]) is not ir.Starred:
+        found = tracer.of(arguments[0], tracer.ground(option.frame.file, option.frame.function), option.state)
+    for site in tracer.project.sites("manual_seed"):
+        func = site.site.call.func
+        if type(func) is not ir.Attribute or not site.site.call.args or site.file != file:
+            continue
+        known = tracer.evaluator.ask(func.base, site.file, site.site.function)
+        if isinstance(known, Instance) and known.identity == option.identity:
+            found = tracer.here(site.site.call.args[0], tracer.ground(site.file, site.site.function))
+    if found is None:
+        return Divergence(DIFFERS, UNSEEDED, (span,))
+    if found.differs:
+        return Divergence(DIFFERS, "random numbers with a seed of each rank's own", found.places)
+    return found

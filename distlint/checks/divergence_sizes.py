@@ -1,0 +1,107 @@
+"""How many items something has, over the ranks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from distlint.checks import divergence_names
+from distlint.checks.divergence_state import DIFFERS, THE_SAME, UNKNOWN, Divergence, one_of, together
+from distlint.checks.rank_calls import length_of_value
+from distlint.checks.rank_values import Many
+from distlint.link.arguments import find_argument
+from distlint.link.flow import Bind, Env, Join, Store
+from distlint.link.modules import External
+from distlint.model import python as ir
+
+if TYPE_CHECKING:
+    from distlint.checks.divergence_trace import Ground, Tracer
+
+_PASSING = frozenset({"list", "tuple", "sorted", "reversed", "enumerate", "iter"})
+_KEEPING = frozenset({"to", "cuda", "cpu", "contiguous", "clone", "detach", "float", "half", "bfloat16", "int", "long"})
+
+
+def size_of(tracer: Tracer, expr: ir.Expr, ground: Ground, state: Env) -> Divergence:
+    """Whether something has the same number of items on all ranks."""
+    known = [
+        length_of_value(view, value) if not isinstance(value, Many) else None
+        for view in tracer.pair
+        for value in (tracer.value(view, expr, ground, state),)
+    ]
+    if None not in known:
+        if known[0] == known[1]:
+            return THE_SAME
+        source = tracer.of(expr, ground, state)
+        places = source.places if source.differs and source.why == "the rank" else (ir.unpack(expr.at, ground.file),)
+        return Divergence(DIFFERS, "the rank", places)
+    if type(expr) is ir.Name:
+        return _of_name(tracer, expr.id, ground, state)
+    if type(expr) is ir.ListDisplay and not any(type(item) is ir.Starred for item in expr.items):
+        return THE_SAME
+    if type(expr) is ir.Call and not any(type(one) is ir.Starred for one in expr.args):
+        return _of_call(tracer, expr, ground, state)
+    if type(expr) is ir.Comprehension:
+        return _of_comprehension(tracer, expr, ground, state)
+    if type(expr) is ir.Conditional:
+        decided = tracer.decided(expr.test, ground, state)
+        if decided is not None:
+            return tracer.of(expr.body if decided else expr.orelse, ground, state, size=True)
+        return one_of([tracer.of(part, ground, state, size=True) for part in (expr.body, expr.orelse)])
+    return UNKNOWN
+
+
+def _of_name(tracer: Tracer, wanted: str, ground: Ground, state: Env) -> Divergence:
+    place: Env | None = state
+    for _ in range(divergence_names.MAX_WALK):
+        if place is None:
+            break
+        if isinstance(place, Store) and place.name == wanted and place.action not in ("call", "alias", "set"):
+            return UNKNOWN
+        if isinstance(place, Bind) and place.name == wanted:
+            if isinstance(place.expr, ir.Expr) and not place.part:
+                return tracer.of(place.expr, ground, place.at, size=True)
+            return UNKNOWN
+        if isinstance(place, Join) and wanted in place.touched:
+            if place.by is not None:
+                return UNKNOWN
+            return one_of([_of_name(tracer, wanted, ground, branch) for branch in place.branches])
+        place = place.prev
+    return UNKNOWN
+
+
+def _of_call(tracer: Tracer, expr: ir.Call, ground: Ground, state: Env) -> Divergence:
+    func = expr.func
+    if type(func) is ir.Name and expr.args:
+        if func.id in _PASSING:
+            return tracer.of(expr.args[0], ground, state, size=True)
+        if func.id == "zip":
+            return together([tracer.of(one, ground, state, size=True) for one in expr.args])
+        if func.id == "range":
+            return together([tracer.of(one, ground, state) for one in expr.args])
+    if type(func) is ir.Attribute and func.name in _KEEPING:
+        return tracer.of(func.base, ground, state, size=True)
+    target = tracer.project.modules.resolve(func, ground.file)
+    kind, _, place = (tracer.sources.length_kind(target.name) if isinstance(target, External) else "").partition(":")
+    if kind == "like" and int(place) < len(expr.args):
+        return tracer.of(expr.args[int(place)], ground, state, size=True)
+    if kind in ("sizes", "range"):
+        return together([tracer.of(one, ground, state) for one in expr.args])
+    if kind == "shares":
+        return THE_SAME
+    if kind == "batches":
+        for name, position in (("batch_sampler", 4), ("sampler", 3), ("dataset", 0)):
+            given, _ = find_argument(expr, name, position)
+            if given is not None and not (type(given) is ir.Constant and given.value is None):
+                return tracer.of(given, ground, state, size=True)
+    return UNKNOWN
+
+
+def _of_comprehension(tracer: Tracer, expr: ir.Comprehension, ground: Ground, state: Env) -> Divergence:
+    parts = []
+    inner = ground
+    for target, iterable, tests in expr.generators:
+        parts.append(tracer.of(iterable, inner, state, size=True))
+        inner = inner.with_local(divergence_names.targets(tracer, target, iterable, inner, state))
+        # how many pass a test of the rank is a question of numbers
+        found = [tracer.of(test, inner, state) for test in tests]
+        parts.extend(UNKNOWN if one.differs and one.why == "the rank" else one for one in found)
+    return together(parts)
