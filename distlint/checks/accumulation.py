@@ -16,7 +16,6 @@ from distlint.checks.preparing import (
     Accumulation,
     Preparations,
     accumulation_of,
-    calls_below,
     function_body,
     is_thrown_away,
     last_name,
@@ -26,7 +25,7 @@ from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Instance
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import Guard, below, guards_of, statements
+from distlint.link.walking import Guard, below, calls_in, guards_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.value import Confidence
@@ -71,7 +70,7 @@ def _missing(context: CheckContext, found: Preparations, site: CallSite, count: 
         return
     body = function_body(project, site)
     around = _ways(guards_of(body, site.site.call.at))
-    for call in calls_below(body):
+    for call in calls_in(body):
         if last_name(call.func) != "step" or call.at < site.site.call.at or type(call.func) is not ir.Attribute:
             continue
         if _ways(guards_of(body, call.at)) != around:
@@ -176,7 +175,7 @@ def _clip(context: CheckContext, found: Preparations, site: CallSite, count: Acc
     block = _counting_block(context, body, site.site.call.at)
     if block is None:
         return
-    for call in calls_below(block.body):
+    for call in calls_in(block.body):
         if last_name(call.func) not in context.parameters["clips"] or call.at < site.site.call.at:
             continue
         if any(_minds_count(guard) for guard in guards_of(body, call.at) or ()):
@@ -221,7 +220,7 @@ def _step(context: CheckContext, found: Preparations, site: CallSite, count: Acc
     block = _counting_block(context, body, site.site.call.at)
     if block is None:
         return
-    for call in calls_below(block.body):
+    for call in calls_in(block.body):
         if last_name(call.func) != "step" or type(call.func) is not ir.Attribute:
             continue
         if any(_minds_count(guard) for guard in guards_of(body, call.at) or ()):

@@ -16,7 +16,7 @@ from distlint.link.abstract import Abstract, Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.modules import ClassRef, External
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import below, expressions_of, statements
+from distlint.link.walking import statements
 from distlint.model import python as ir
 from distlint.model.document import Leaf
 from distlint.model.record import dataclass
@@ -119,15 +119,6 @@ def texts_of(expr: ir.Expr) -> str:
 def last_name(expr: ir.Expr) -> str:
     """``step`` of ``self.optimizer.step``."""
     return expr.name if type(expr) is ir.Attribute else expr.id if type(expr) is ir.Name else ""
-
-
-def calls_below(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Call]:
-    """All calls in some statements and in what these contain."""
-    for statement in statements(body):
-        for expr in expressions_of(statement):
-            for part in below(expr):
-                if type(part) is ir.Call:
-                    yield part
 
 
 def function_body(project: Project, found: CallSite) -> tuple[ir.Stmt, ...]:

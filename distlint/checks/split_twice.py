@@ -1,0 +1,104 @@
+"""Data that the program parts between its processes, handed to something that parts it once more.
+
+Parameters: ``loaders`` with their positional ``signature``; ``samplers`` (that part the data), each with the arguments that may make
+them part it otherwise; ``takers`` (calls that part what they get: by name the parameters with their positions, or ``"*"`` for loaders
+among all positional arguments); ``shards`` (functions and methods that give the part of a process), ``ranks`` (names of a process's
+own number).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from distlint.checks.derivations import derivation
+from distlint.checks.loaders import argument_of
+from distlint.checks.preparing import last_name
+from distlint.checks.registry import CheckContext, check
+from distlint.link.abstract import Instance, options_of
+from distlint.link.arguments import find_argument
+from distlint.link.project import CallSite, Project
+from distlint.link.walking import below
+from distlint.model import python as ir
+from distlint.model.finding import Finding, Related
+from distlint.model.span import Span
+
+
+@check("split-twice")
+def split_twice(context: CheckContext) -> Iterator[Finding]:
+    """A finding for each loader or dataset of one process's part that is handed to something that parts it again."""
+    project: Project = context.project
+    takers = context.parameters["takers"]
+    evaluator = project.evaluator(None)
+    reported = set()
+    for found in project.calls_to(set(takers)):
+        if takers[found.name] == "*":
+            for one in found.site.call.args:
+                for option in options_of(evaluator.ask(one, found.file, found.site.function)):
+                    if isinstance(option, Instance) and evaluator.instance_name(option) in _objects(context):
+                        finding = _of_loader(context, found, option)
+                        if finding is not None and finding.span not in reported:
+                            reported.add(finding.span)
+                            yield finding
+        else:
+            name, position = takers[found.name]
+            given, _ = find_argument(found.site.call, name, position)
+            if given is not None:
+                place = _sharded(context, given, found.file, found.site.function)
+                if place is not None:
+                    yield _finding(context, found, place, "the data of one process is taken here")
+
+
+def _objects(context: CheckContext) -> frozenset[str]:
+    return frozenset(f"{name}()" for name in context.parameters["loaders"])
+
+
+def _of_loader(context: CheckContext, found: CallSite, loader: Instance) -> Finding | None:
+    project: Project = context.project
+    signature = context.parameters["signature"]
+    _, options, known = argument_of(project, loader, "sampler", signature)
+    samplers = [one for one in options if isinstance(one, Instance)]
+    names = {f"{name}()" for name in context.parameters["samplers"]}
+    if known and samplers and len(samplers) == len(options):
+        if all(project.evaluator(None).instance_name(one) in names and _parts(project, one) for one in samplers):
+            sampler = Related(samplers[0].span(), "this sampler takes the part of one process")
+            return _finding(context, found, loader.span(), "", sampler)
+        return None
+    expr, _, _ = argument_of(project, loader, "dataset", signature)
+    if expr is None:
+        return None
+    place = _sharded(context, expr, loader.frame.file, loader.frame.function)
+    return None if place is None else _finding(context, found, place, "the data of one process is taken here")
+
+
+def _parts(project: Project, sampler: Instance) -> bool:
+    """Whether a sampler is for several processes: it is not told that there is one."""
+    given, _ = find_argument(sampler.call, "num_replicas", 1)
+    if given is None:
+        return True
+    return not (type(given) is ir.Constant and given.value == 1)
+
+
+def _sharded(context: CheckContext, expr: ir.Expr, file: str, function: int) -> Span | None:
+    """Where an expression takes the part of one process of some data; ``None`` if it is not seen to do so."""
+    for part in derivation(context.project, expr, file, function).parts:
+        one = part.expr
+        if type(one) is ir.Call and last_name(one.func) in context.parameters["shards"]:
+            if any(_names_rank(context, item) for item in (*one.args, *(word.value for word in one.keywords))):
+                return ir.unpack(one.at, part.file)
+        if type(one) is ir.Subscript and type(one.index) is ir.Slice:
+            if one.index.lower is not None and one.index.step is not None and _names_rank(context, one.index.lower):
+                return ir.unpack(one.at, part.file)
+    return None
+
+
+def _names_rank(context: CheckContext, expr: ir.Expr) -> bool:
+    return any(last_name(part) in context.parameters["ranks"] for part in below(expr))
+
+
+def _finding(context: CheckContext, found: CallSite, span: Span, says: str, *more: Related) -> Finding:
+    related = [*more, Related(found.span, f"`{found.name.rpartition('.')[2]}` parts it between the processes again")]
+    if says:
+        related.insert(0, Related(span, says))
+    return context.finding(
+        "the data is parted between the processes twice, so that most of it is never seen", span, related=related
+    )
