@@ -23,7 +23,7 @@ from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.span import Span
 
-MAX_STARTS = 30
+MAX_STARTS = 200
 """Starts of programs that are looked at for one rule."""
 
 MAX_WAVES = 12
@@ -52,6 +52,8 @@ def protocol(context: CheckContext) -> Iterator[Finding]:
         things.copies = program.copies
         for tracked in _tracked(declared, program, things):
             events = Events(declared, things, program, tracked)
+            if not events.is_known:
+                continue
             walk = Walk(declared, program, events, Tests(project, program, choices_of(things, program, declared)))
             for hit in walk.hits():
                 finding = _finding(context, declared, program, walk, hit, tracked)

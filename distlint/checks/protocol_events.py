@@ -61,14 +61,19 @@ class Events:
         if point.kind == "call" and isinstance(point.expr, ir.Call):
             if self._thing is not None and not self._protocol.given_to and self._is_maker(point.expr, step.frame):
                 return [Met("made", certain=True)]
+            if step.opaque:
+                return [Met(LOST, certain=True)]
             found = list(self._of_call(point.expr, step.frame, None, ""))
             if not found and self._thing is not None and self._is_handed_away(point.expr, step):
                 found.append(Met(LOST, certain=True))
             return found
         if point.kind in ("enter", "leave") and point.expr is not None:
             return list(self._of_block(point.expr, step.frame, point.kind))
-        if point.kind == "bind" and self._stores and isinstance(point.statement, ir.Assign):
-            return list(self._of_store(point.statement, step.frame))
+        if point.kind == "bind" and self._stores:
+            if isinstance(point.statement, ir.Assign):
+                return list(self._of_store(point.statement.targets, step.frame))
+            if isinstance(point.statement, ir.Jump):
+                return list(self._of_store(point.statement.values, step.frame))
         return []
 
     def _is_maker(self, call: ir.Call, frame: Frame) -> bool:
@@ -88,6 +93,8 @@ class Events:
                     best, use = result, source
             if best:
                 yield Met(event, best == YES, use)
+                if self._protocol.first_only and best == YES:
+                    return
 
     def _match(self, pattern: Pattern, call: ir.Call, frame: Frame, state: Env | None) -> tuple[int, Use | None]:
         result = self._callee(pattern, call, frame, state)
@@ -99,12 +106,14 @@ class Events:
             result = min(result, self._passes(call, name, position, frame, state))
         if pattern.without and any(word.name is None or word.name in pattern.without for word in call.keywords):
             return NO, None
+        if not pattern.count[0] <= len(call.args) + len(call.keywords) <= pattern.count[1]:
+            return NO, None
         if pattern.takes:
             result = min(result, self._takes(pattern.takes, call, frame, state))
         if pattern.takes_parameters:
             result = min(result, self._takes_parameters(pattern.takes_parameters, call, frame, state))
         source = None
-        if result and (pattern.source or pattern.not_source):
+        if result and _asks_for_source(pattern):
             came, source = self._came_from(pattern, call, frame, state)
             result = min(result, came)
         return result, source
@@ -184,15 +193,35 @@ class Events:
         return best
 
     def _came_from(self, pattern: Pattern, call: ir.Call, frame: Frame, state: Env | None) -> tuple[int, Use | None]:
+        """Whether what a method is called of (or a function's first argument) was computed as a pattern wants it."""
         func = call.func
-        assert isinstance(func, ir.Attribute)  # noqa: S101 - a pattern with a source has a method
-        sources = self.sources(func.base, frame, state)
-        use = self._use(pattern.source, sources) if pattern.source else None
-        if pattern.source and use is None:
+        value = call.args[0] if pattern.calls and call.args else func.base if isinstance(func, ir.Attribute) else None
+        if value is None:
             return NO, None
-        if pattern.not_source and self._use(pattern.not_source, sources) is not None:
+        sources = self.sources(value, frame, state)
+        use: Use | None = None
+        if pattern.source:
+            use = self._use(pattern.source, sources, YES)
+            if use is None:
+                return NO, None
+        if pattern.not_source and self._use(pattern.not_source, sources, MAYBE) is not None:
             return NO, None
+        made = {f"{self._things.made_by(one.instance)}().{one.method}": one for one in sources.values()}
+        if pattern.source_calls:
+            use = next((one for name, one in made.items() if name in pattern.source_calls), None)
+            if use is None:
+                return NO, None
+        if pattern.not_source_calls & made.keys():
+            return NO, None
+        if pattern.source_made_by:
+            use = next((one for one in sources.values() if self._is_source_made(pattern, one)), None)
+            if use is None:
+                return NO, None
         return YES, use
+
+    def _is_source_made(self, pattern: Pattern, use: Use) -> bool:
+        instance = use.instance
+        return not instance.part and fits_any(self._things.made_by(instance), pattern.source_made_by)
 
     def sources(self, expr: ir.Expr, frame: Frame, state: Env | None) -> dict[Thing, Use]:
         """The objects by whose calls a value was computed."""
@@ -201,17 +230,28 @@ class Events:
             self._sources[key] = self._things.sources(expr, frame, state)
         return self._sources[key]
 
-    def _use(self, role: str, sources: dict[Thing, Use]) -> Use | None:
+    def _use(self, role: str, sources: dict[Thing, Use], least: int) -> Use | None:
         for use in sources.values():
-            if self._is_role(role, Mention((use.instance,), certain=True)) == YES:
+            if self._is_role(role, Mention((use.instance,), certain=True)) >= least:
+                return use
+            if least == MAYBE and self._is_family(role) and self._belongs(role, use.instance):
                 return use
         return None
+
+    def _belongs(self, role: str, instance: Instance) -> bool:
+        """Whether an object may hold the one in a role, or be a part of it."""
+        wanted = self.role(role).options
+        known = {self._key(one, family=True) for one in wanted}
+        if self._things.holds(instance, known, 3):
+            return True
+        mine = {self._key(instance, family=True)}
+        return self._things.is_inner(instance) or any(self._things.holds(one, mine, 3) for one in wanted)
 
     # Roles -----------------------------------------------------------------------------------------------------------
 
     def _is_role(self, role: str, mention: Mention) -> int:
         """Whether what is mentioned is the object in a role."""
-        family = self._protocol.roles[role].family if role in self._protocol.roles else False
+        family = self._is_family(role)
         wanted = self.role(role)
         if not wanted.options:
             return NO
@@ -220,6 +260,9 @@ class Events:
         if not fitting:
             return NO
         return YES if mention.certain and wanted.certain and len(fitting) == len(mention.options) else MAYBE
+
+    def _is_family(self, role: str) -> bool:
+        return role in self._protocol.roles and self._protocol.roles[role].family
 
     def _key(self, instance: Instance, *, family: bool) -> Thing:
         return self._things.root(instance).identity if family else instance.identity
@@ -254,8 +297,8 @@ class Events:
                 # whoever leaves a block has entered it, so that the state says whether it was this one
                 yield met._replace(certain=certain or kind == "leave" or guard is not None, guard=guard)
 
-    def _of_store(self, statement: ir.Assign, frame: Frame) -> Iterator[Met]:
-        for target in statement.targets:
+    def _of_store(self, targets: tuple[ir.Expr, ...], frame: Frame) -> Iterator[Met]:
+        for target in targets:
             if not isinstance(target, ir.Attribute) or target.name not in self._stores:
                 continue
             for event, patterns in self._protocol.events.items():
@@ -270,6 +313,11 @@ class Events:
                     if result:
                         yield Met(event, result == YES)
                         break
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the objects are known in all roles that the protocol wants to know."""
+        return all(self.role(name).only is not None for name in self._protocol.known)
 
     # Where the object goes -------------------------------------------------------------------------------------------
 
@@ -293,6 +341,16 @@ class Events:
                 if any(one.identity == self._thing for one in mention.options):
                     return True
         return False
+
+
+def _asks_for_source(pattern: Pattern) -> bool:
+    return bool(
+        pattern.source
+        or pattern.not_source
+        or pattern.source_calls
+        or pattern.not_source_calls
+        or pattern.source_made_by
+    )
 
 
 def _held(expr: ir.Expr) -> Iterator[ir.Expr]:

@@ -44,6 +44,10 @@ class Pattern(NamedTuple):
     words: tuple[tuple[str, int | None, Any], ...]
     without: frozenset[str]
     passes: tuple[tuple[str, int | None], ...]
+    count: tuple[int, int]
+    source_calls: frozenset[str]
+    not_source_calls: frozenset[str]
+    source_made_by: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,9 +97,11 @@ class Protocol(NamedTuple):
     harmless: tuple[str, ...]
     needs: frozenset[str]
     needs_any: frozenset[str]
-    except_given: Mapping[str, Any]
     given_to: tuple[str, ...]
     argument: tuple[str, int]
+    except_given: frozenset[str]
+    known: tuple[str, ...]
+    first_only: bool
 
     def names(self) -> set[str]:
         """The last names of the calls and methods by which events show."""
@@ -159,9 +165,11 @@ def protocol_of(parameters: Mapping[str, Any]) -> Protocol:
         harmless=tuple(parameters.get("harmless", ("torch.", "torchvision.", "numpy.", "logging.", "tqdm."))),
         needs=frozenset(parameters.get("needs", ())),
         needs_any=frozenset(parameters.get("starts", ())),
-        except_given=parameters.get("unless-given", {}),
         given_to=tuple(parameters.get("given-to", ())),
         argument=(parameters.get("argument", "module"), parameters.get("position", 0)),
+        except_given=frozenset(parameters.get("unless-given", ())),
+        known=tuple(parameters.get("known", ())),
+        first_only=bool(parameters.get("first-only", False)),
     )
 
 
@@ -195,6 +203,10 @@ def _pattern(given: Mapping[str, Any]) -> Pattern:
         words=tuple([(name, None, value) for name, value in words.items()]),
         without=frozenset(_listed(given.get("without", ()))),
         passes=tuple(given.get("passes", {}).items()),
+        count=(given.get("least", 0), given.get("most", 1_000)),
+        source_calls=frozenset(_listed(given.get("from-call", ()))),
+        not_source_calls=frozenset(_listed(given.get("not-from-call", ()))),
+        source_made_by=tuple(_listed(given.get("from-made-by", ()))),
     )
 
 

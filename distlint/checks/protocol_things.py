@@ -168,6 +168,27 @@ class Things:
             instance = inner.options[0]
         return instance
 
+    def holds(self, instance: Instance, known: Collection[Thing], depth: int) -> bool:
+        """Whether an object was made with one of some objects, or with something that was."""
+        for part in (*instance.call.args, *(keyword.value for keyword in instance.call.keywords)):
+            for one in below(part):
+                if not isinstance(one, ir.Name | ir.Attribute | ir.Call):
+                    continue
+                for option in self.mention(one, instance.frame, instance.state).options:
+                    if self.root(option).identity in known:
+                        return True
+                    if depth > 0 and option.identity != instance.identity and self.holds(option, known, depth - 1):
+                        return True
+        return False
+
+    def is_inner(self, instance: Instance) -> bool:
+        """Whether an object was made by a method of a class, so that it may be a part of another object."""
+        frame = instance.frame
+        owner = self.project.module(frame.file).functions[frame.function].owner if frame.function >= 0 else -1
+        if instance.part or owner < 0:
+            return bool(instance.part)
+        return bool(self.evaluator.modules.external_bases(ClassRef(frame.file, owner)))
+
     # Parts ---------------------------------------------------------------------------------------------------------
 
     def argument(self, instance: Instance, name: str, position: int | None) -> ir.Expr | None:

@@ -312,8 +312,8 @@ class Walk:
             heads = set()
             for other in self._steps:
                 statement = other.point.statement
-                if other.point.kind == "loop" and isinstance(statement, ir.For):
-                    if other.frame is frame:
+                if other.point.kind == "loop":
+                    if other.frame is frame and isinstance(statement, ir.For):
                         inside = any(ir.encloses(one.at, at) for one in statement.body)
                     else:
                         inside = self._reaches(other.index, step)
