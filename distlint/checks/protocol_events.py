@@ -106,7 +106,7 @@ class Events:
             result = min(result, self._passes(call, name, position, frame, state))
         if pattern.without and any(word.name is None or word.name in pattern.without for word in call.keywords):
             return NO, None
-        if not pattern.count[0] <= len(call.args) + len(call.keywords) <= pattern.count[1]:
+        if not pattern.given[0] <= len(call.args) + len(call.keywords) <= pattern.given[1]:
             return NO, None
         if pattern.takes:
             result = min(result, self._takes(pattern.takes, call, frame, state))

@@ -44,7 +44,7 @@ class Pattern(NamedTuple):
     words: tuple[tuple[str, int | None, Any], ...]
     without: frozenset[str]
     passes: tuple[tuple[str, int | None], ...]
-    count: tuple[int, int]
+    given: tuple[int, int]
     source_calls: frozenset[str]
     not_source_calls: frozenset[str]
     source_made_by: tuple[str, ...]
@@ -203,7 +203,7 @@ def _pattern(given: Mapping[str, Any]) -> Pattern:
         words=tuple([(name, None, value) for name, value in words.items()]),
         without=frozenset(_listed(given.get("without", ()))),
         passes=tuple(given.get("passes", {}).items()),
-        count=(given.get("least", 0), given.get("most", 1_000)),
+        given=(given.get("least", 0), given.get("most", 1_000)),
         source_calls=frozenset(_listed(given.get("from-call", ()))),
         not_source_calls=frozenset(_listed(given.get("not-from-call", ()))),
         source_made_by=tuple(_listed(given.get("from-made-by", ()))),
