@@ -342,6 +342,8 @@ def _method(tracer: Tracer, expr: ir.Call, func: ir.Attribute, ground: Ground, s
     else:
         if ways:
             return one_of(ways)
+    if not ways and not expr.args and func.name in tracer.views[0].attributes:
+        return Divergence(DIFFERS, "the rank", (span,))
     if func.name in _SIZES:
         return tracer.of(func.base, ground, state, size=True)
     base = tracer.of(func.base, ground, state)

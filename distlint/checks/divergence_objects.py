@@ -117,9 +117,35 @@ def _of_value(tracer: Tracer, base: ir.Expr, name: str, ground: Ground, state: E
     else:
         if ways:
             return one_of(ways)
-    if type(base) is ir.Name and base.id in _SETTINGS and name in RANK_NAMES:
+    if type(base) is ir.Name and base.id in _SETTINGS:
+        return option_of_program(tracer, name, span)
+    if not ways and name in tracer.views[0].attributes:
         return Divergence(DIFFERS, "the rank", (span,))
     return tracer.of(base, ground, state)
+
+
+def option_of_program(tracer: Tracer, name: str, span: Any) -> Divergence:
+    """An option of a program: what it sets it to itself, else what the command line gives to all processes."""
+    stores = tracer.project.outside_stores(name)
+    if len(stores) > MAX_STORES:
+        return UNKNOWN
+    key = ("option", name)
+    found = tracer.guarded(key, lambda: _options_set(tracer, stores))
+    if found.differs:
+        return found
+    if name in RANK_NAMES:
+        return Divergence(DIFFERS, "the rank", (span,))
+    return found if stores else THE_SAME
+
+
+def _options_set(tracer: Tracer, stores: tuple[tuple[str, Any], ...]) -> Divergence:
+    ways = []
+    for file, store in stores:
+        if type(store.base) is ir.Name and store.base.id in _SETTINGS:
+            ground = tracer.ground(file, store.function)
+            state = tracer.project.flow(file, store.function).before(store.at)
+            ways.append(UNKNOWN if store.value is None else tracer.of(store.value, ground, state))
+    return one_of(ways) if ways else THE_SAME
 
 
 def objects(tracer: Tracer, base: ir.Expr, ground: Ground) -> list[Instance]:
@@ -143,9 +169,7 @@ def of_object(tracer: Tracer, option: Instance, name: str, span: Any) -> Diverge
         return own_attribute(tracer, option, option.callee, name)
     func = option.call.func
     if type(func) is ir.Attribute and func.name.startswith("parse_"):
-        if name in RANK_NAMES:
-            return Divergence(DIFFERS, "the rank", (span,))
-        return THE_SAME
+        return option_of_program(tracer, name, span)
     return None
 
 

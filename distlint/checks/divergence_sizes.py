@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from distlint.checks import divergence_names
+from distlint.checks import divergence_callers, divergence_calls, divergence_names, divergence_objects
 from distlint.checks.divergence_state import DIFFERS, THE_SAME, UNKNOWN, Divergence, one_of, together
 from distlint.checks.rank_calls import length_of_value
 from distlint.checks.rank_values import Many
 from distlint.link.arguments import find_argument
 from distlint.link.flow import Bind, Env, Join, Store
-from distlint.link.modules import External
+from distlint.link.modules import ClassRef, External, FunctionRef
+from distlint.link.walking import below, expressions_of, statements
 from distlint.model import python as ir
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ def size_of(tracer: Tracer, expr: ir.Expr, ground: Ground, state: Env) -> Diverg
         return Divergence(DIFFERS, "the rank", places)
     if type(expr) is ir.Name:
         return _of_name(tracer, expr.id, ground, state)
+    if type(expr) is ir.Attribute:
+        return _of_attribute(tracer, expr, ground)
     if type(expr) is ir.ListDisplay and not any(type(item) is ir.Starred for item in expr.items):
         return THE_SAME
     if type(expr) is ir.Call and not any(type(one) is ir.Starred for one in expr.args):
@@ -65,7 +68,79 @@ def _of_name(tracer: Tracer, wanted: str, ground: Ground, state: Env) -> Diverge
                 return UNKNOWN
             return one_of([_of_name(tracer, wanted, ground, branch) for branch in place.branches])
         place = place.prev
+    return _of_parameter(tracer, wanted, ground) if ground.function >= 0 else UNKNOWN
+
+
+def _of_parameter(tracer: Tracer, wanted: str, ground: Ground) -> Divergence:
+    """How long what all callers give for a parameter is."""
+    ref = FunctionRef(ground.file, ground.function)
+    for position, parameter in enumerate(tracer.project.function(ref).parameters):
+        if parameter.name != wanted:
+            continue
+        if ground.given is not None:
+            given = [ground.given.get(wanted)]
+        else:
+            callers = divergence_callers.callers(tracer, ref, ground)
+            if len(callers) > divergence_callers.MAX_SITES:
+                return UNKNOWN
+            given = [divergence_callers.given_by(tracer, caller, ref, position) for caller in callers]
+        ways = []
+        for one in given:
+            if one is None or one.expr is None or one.ground is None or one.state is None:
+                return UNKNOWN
+            ways.append(tracer.of(one.expr, one.ground, one.state, size=True))
+        return one_of(ways) if ways else UNKNOWN
     return UNKNOWN
+
+
+def _of_attribute(tracer: Tracer, expr: ir.Attribute, ground: Ground) -> Divergence:
+    """How long what methods store into an attribute is."""
+    ways = []
+    for option in divergence_objects.objects(tracer, expr.base, ground):
+        if not isinstance(option.callee, ClassRef) or option.part not in ((), ("self",)):
+            return UNKNOWN
+        stores = divergence_objects.kept_by(tracer, option.callee).get(expr.name, ())
+        for store in stores[: divergence_objects.MAX_STORES]:
+            if store.value is None or store.part or store.even or not isinstance(store.statement, ir.Assign):
+                return UNKNOWN
+            if store.method.index < 0:
+                return UNKNOWN
+            inner = tracer.ground(store.method.file, store.method.index, option)
+            state = tracer.project.flow(inner.file, inner.function).before(store.value.at)
+            ways.append(tracer.of(store.value, inner, state, size=True))
+    return one_of(ways) if ways else UNKNOWN
+
+
+def _of_function(tracer: Tracer, expr: ir.Call, ground: Ground, state: Env) -> Divergence:
+    """How long what a function of the project returns is, or how often its generator yields."""
+    ways = []
+    for edge in tracer.project.call_graph.targets(ground.file, ground.function, expr):
+        definition = tracer.project.function(edge.target)
+        if edge.how != "call" or definition.name == "__init__":
+            return UNKNOWN
+        inner = divergence_calls.inner_ground(tracer, edge.target, expr, None, ground, state)
+        if inner is None:
+            return UNKNOWN
+        flow = tracer.project.flow(edge.target.file, edge.target.index)
+        if flow.has_yield:
+            for statement in statements(definition.body):
+                if isinstance(statement, ir.For) and _yields(statement):
+                    ways.append(tracer.of(statement.iterable, inner, flow.before(statement.iterable.at), size=True))
+            ways = [way for way in ways if way.differs]
+        for returned, before in flow.returns:
+            if returned.value is not None:
+                ways.append(tracer.of(returned.value, inner, before, size=True))
+    return one_of(ways) if ways else UNKNOWN
+
+
+def _yields(loop: ir.For) -> bool:
+    """Whether the body of a loop yields."""
+    return any(
+        type(part) is ir.Wrapped and part.kind.startswith("yield")
+        for statement in statements(loop.body)
+        for expr in expressions_of(statement)
+        for part in below(expr)
+    )
 
 
 def _of_call(tracer: Tracer, expr: ir.Call, ground: Ground, state: Env) -> Divergence:
@@ -92,7 +167,7 @@ def _of_call(tracer: Tracer, expr: ir.Call, ground: Ground, state: Env) -> Diver
             given, _ = find_argument(expr, name, position)
             if given is not None and not (type(given) is ir.Constant and given.value is None):
                 return tracer.of(given, ground, state, size=True)
-    return UNKNOWN
+    return _of_function(tracer, expr, ground, state) if kind == "" else UNKNOWN
 
 
 def _of_comprehension(tracer: Tracer, expr: ir.Comprehension, ground: Ground, state: Env) -> Divergence:

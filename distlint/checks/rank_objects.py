@@ -64,9 +64,35 @@ def _of_objects(view: RankView, expr: ir.Attribute, scope: Scope) -> list[Any]:
             found.append(of_class(view, option.callee, expr.name, None))
         else:
             found.append(_parsed(view, option, expr.name))
-    if not options and type(expr.base) is ir.Name and expr.base.id in _SETTINGS:
-        found.append(view.guessed(expr.name))
+    if not options:
+        known = view.known_attribute(expr.name)
+        if known is UNKNOWN and type(expr.base) is ir.Name and expr.base.id in _SETTINGS:
+            known = _set_elsewhere(view, expr.name)
+        found.append(known)
     return found
+
+
+def _set_elsewhere(view: RankView, name: str) -> Any:
+    """An option that the program sets itself (``args.rank = ...``), or one that is named like a rank."""
+    key = ("elsewhere", name)
+    stores = view.project.outside_stores(name)
+    if key in view.active or len(stores) > MAX_STORES:
+        return view.guessed(name)
+    view.active.add(key)
+    try:
+        found = [
+            UNKNOWN
+            if store.value is None
+            else view.value(
+                store.value, view.scope(file, store.function), view.project.flow(file, store.function).before(store.at)
+            )
+            for file, store in stores
+            if type(store.base) is ir.Name and store.base.id in _SETTINGS
+        ]
+    finally:
+        view.active.discard(key)
+    known = same(found) if found else UNKNOWN
+    return known if known is not UNKNOWN else view.guessed(name)
 
 
 def named_objects(view: RankView, expr: ir.Attribute, scope: Scope) -> list[tuple[str, Instance]]:
@@ -83,7 +109,10 @@ def named_objects(view: RankView, expr: ir.Attribute, scope: Scope) -> list[tupl
 def library_method(view: RankView, call: ir.Call, func: ir.Attribute, scope: Scope) -> Any:
     """What a method of a library's object, or of one of the project, gives where the object itself is not known."""
     found = []
-    for name, option in named_objects(view, func, scope):
+    options = named_objects(view, func, scope)
+    if not options and not call.args:
+        return view.known_attribute(func.name)
+    for name, option in options:
         kind = view.sources.get(name)
         if kind is not None:
             found.append(view.source(kind) if not names_group(call) else UNKNOWN)
@@ -186,7 +215,7 @@ def _parsed(view: RankView, option: Instance, name: str) -> Any:
     """An option of a parsed command line that is named like a rank."""
     func = option.call.func
     parsing = type(func) is ir.Attribute and func.name.startswith("parse_")
-    return view.guessed(name) if parsing else UNKNOWN
+    return _set_elsewhere(view, name) if parsing else UNKNOWN
 
 
 def _counter(view: RankView, option: Instance, switch: str) -> Any:

@@ -187,7 +187,8 @@ def binary(symbol: str, left: Any, right: Any) -> Any:
     if isinstance(right, Many):
         return right.compare(_MIRRORED.get(symbol, ""), left)
     if any(value is UNKNOWN or value is AROUND for value in (left, right)):
-        return UNKNOWN
+        # the number of the first node times whatever
+        return 0 if symbol == "*" and 0 in [value for value in (left, right) if isinstance(value, int)] else UNKNOWN
     try:
         if symbol in ("is", "is not"):
             same = left is right or (left == right and type(left) is type(right))

@@ -28,7 +28,7 @@ from distlint.model import python as ir
 from distlint.model.record import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     from distlint.link.project import Project
 
@@ -42,6 +42,13 @@ _IN_ENVIRONMENT = frozenset({"rank", "local-rank", "world", "devices", "per-node
 
 RANK_NAMES = frozenset({"rank", "local_rank", "global_rank", "world_rank"})
 """Parameters and parsed options that hold the rank where nothing else is known of them."""
+
+
+_MAIN_NAMES = frozenset(
+    {"is_main", "is_main_process", "is_master", "is_master_process", "is_rank0", "is_rank_0", "is_rank_zero", "is_root"}
+)
+_NODE_NAMES = frozenset({"node_rank", "node_id", "machine_rank", "nodeid"})
+_TOLD = frozenset({"rank", "local-rank", "main", "local-main", "last"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +97,7 @@ class RankView:
         self.counters = counters or {}
         self.sources = {name: kind for spec in project.specs for name, kind in spec.rank_sources}
         self.changing = {"random.shuffle", *(name for spec in project.specs for name, given in spec.evened if given)}
+        self.attributes = _plain_attributes(self.sources)
         self.lengths = {name: kind for spec in project.specs for name, kind in spec.lengths}
         self.evaluator = project.evaluator(None)
         self.active: set[tuple[object, ...]] = set()
@@ -306,6 +314,29 @@ class RankView:
 
     def guessed(self, name: str) -> Any:
         """What a name such as ``rank`` stands for where nothing else is known of it."""
-        if not self.guess or name not in RANK_NAMES:
+        if not self.guess:
             return UNKNOWN
-        return self.process.local_rank if name == "local_rank" else self.process.rank
+        if name in RANK_NAMES:
+            return self.process.local_rank if name == "local_rank" else self.process.rank
+        if name in _MAIN_NAMES:
+            return self.process.rank == 0
+        # a process that has the same rank in the job and on its node is taken for one of the first node
+        on_first = self.process.node < 0 and self.process.rank == self.process.local_rank
+        return 0 if name in _NODE_NAMES and on_first else UNKNOWN
+
+    def known_attribute(self, name: str) -> Any:
+        """What an attribute of an unknown object tells that libraries give to their objects alone: ``is_main_process``."""
+        return self.source(self.attributes[name]) if self.guess and name in self.attributes else UNKNOWN
+
+
+def _plain_attributes(sources: Mapping[str, str]) -> dict[str, str]:
+    """The attributes that mean the same on all objects of libraries that have them, and hardly anything else elsewhere."""
+    found: dict[str, set[str]] = {}
+    for name, kind in sources.items():
+        if "()." in name:
+            found.setdefault(name.rpartition(".")[2], set()).add(kind)
+    return {
+        name: min(kinds)
+        for name, kinds in found.items()
+        if len(kinds) == 1 and "_" in name and min(kinds) in _TOLD and name not in RANK_NAMES - {"global_rank"}
+    }

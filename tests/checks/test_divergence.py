@@ -562,6 +562,15 @@ def test_nothing_is_said_to_differ_that_may_be_the_same(
         ("torch.manual_seed(dist.get_rank())\nn = torch.randint(3, 9, (1,)).item()\nprobe(range(n))", True),
         ("n = random.randint(3, 9)\nprobe(range(n))", True),
         ("lines = load()\nprobe(lines)", False),
+        (
+            "class T:\n    def __init__(self):\n        self.n = range(random.randint(1, 9))\n    def go(self):\n        probe(self.n)",
+            True,
+        ),
+        ("def train(steps):\n    probe(range(steps))\ntrain(random.randint(1, 9))", True),
+        ("def gen(n):\n    for i in range(n):\n        yield i\nprobe(gen(random.randint(1, 9)))", True),
+        ("def gen(n):\n    for i in range(n):\n        yield i\nprobe(gen(4))", False),
+        ("def make():\n    return list(range(3 + dist.get_rank()))\nprobe(make())", True),
+        ("def make():\n    n = random.randint(1, 4)\n    return range(n)\nprobe(make())", True),
         (LOSS + "            probe([v for v in x if v > 0])", True),
     ],
 )

@@ -43,6 +43,16 @@ def values(make_project: MakeProject, code: str, processes: tuple[Process, ...] 
 
 
 RANKS = [
+    "def init(args):\n    args.rank = int(os.environ['RANK'])\ndef main(args):\n    init(args)\n    probe(args.rank)",
+    (
+        "def setup(args):\n    args.process = dist.get_rank()\nargs = argparse.ArgumentParser().parse_args()\nsetup(args)\n"
+        "def main():\n    probe(args.process)"
+    ),
+    (
+        "def worker(gpu, ngpus, args):\n    args.rank = args.node_rank * ngpus + gpu\n    probe(args.rank)\n"
+        "mp.spawn(worker, args=(2, args), nprocs=2)"
+    ),
+    "def hook(accelerator):\n    probe(accelerator.process_index)",
     "probe(get_rank())",
     "probe(my_rank())",
     "probe(torch.distributed.get_rank())",
@@ -147,6 +157,10 @@ def test_the_rank_is_known_on_each_process(make_project: MakeProject, code: str)
 
 
 MAIN = [
+    "class C(object):\n    def on_log(self, args, state, control):\n        probe(state.is_world_process_zero)",
+    "def save(trainer):\n    probe(trainer.is_world_process_zero())",
+    "def save(trainer):\n    probe(trainer.is_global_zero)",
+    "def save(model, is_main):\n    probe(is_main)",
     "accelerator = Accelerator()\nprobe(accelerator.is_main_process)",
     "accelerator = Accelerator()\nprobe(accelerator.is_local_main_process)",
     "class T:\n    def __init__(self):\n        self.acc = Accelerator()\n    def go(self):\n        probe(self.acc.is_main_process)",
