@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from distlint.checks.followed import followed
 from distlint.checks.ranks import SECOND_NODE, RankView
 from distlint.checks.registry import CheckContext, check
 from distlint.link.arguments import find_argument
-from distlint.link.flow import Bind, Env
 from distlint.link.project import CallSite, Project
 from distlint.link.walking import below
 from distlint.model import python as ir
@@ -85,15 +85,15 @@ def _from_visible_list(context: CheckContext, index: ir.Expr, site: CallSite) ->
     """The read of the variable behind ``int(os.environ[NAME].split(",")[i])``, through local variables."""
     project: Project = context.project
     state = project.flow(site.file, site.site.function).before(site.site.call.at)
-    index = _followed(index, state)
+    index = followed(index, state)
     if type(index) is ir.Call and type(index.func) is ir.Name and index.func.id == "int" and len(index.args) == 1:
-        index = _followed(index.args[0], state)
+        index = followed(index.args[0], state)
     if type(index) is not ir.Subscript or type(index.index) is ir.Slice:
         return None
-    parts = _followed(index.base, state)
+    parts = followed(index.base, state)
     if type(parts) is not ir.Call or type(parts.func) is not ir.Attribute or parts.func.name != "split":
         return None
-    source = _followed(parts.func.base, state)
+    source = followed(parts.func.base, state)
     names = context.parameters["variables"]
     if any(type(part) is ir.Constant and part.value in names for part in below(source)) and any(
         project.modules.dotted(part, site.file) in ("os.environ", "os.environ.get", "os.getenv")
@@ -101,22 +101,6 @@ def _from_visible_list(context: CheckContext, index: ir.Expr, site: CallSite) ->
     ):
         return source
     return None
-
-
-def _followed(expr: ir.Expr, state: Env) -> ir.Expr:
-    """What a local variable was last set to, where that is one plain assignment before."""
-    for _ in range(8):
-        if type(expr) is not ir.Name:
-            return expr
-        place: Env | None = state
-        while place is not None and not (isinstance(place, Bind) and place.name == expr.id):
-            place = place.prev
-        if place is None or not isinstance(place, Bind) or place.part or place.expr is None:
-            return expr
-        if isinstance(place.expr, ir.AugAssign) or place.prev is None:
-            return expr
-        expr, state = place.expr, place.prev  # type: ignore[assignment]
-    return expr
 
 
 def _none_chosen(context: CheckContext) -> Iterator[Finding]:

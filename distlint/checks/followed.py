@@ -1,0 +1,22 @@
+"""What a local variable was last set to."""
+
+from __future__ import annotations
+
+from distlint.link.flow import Bind, Env
+from distlint.model import python as ir
+
+
+def followed(expr: ir.Expr, state: Env) -> ir.Expr:
+    """What a local variable was last set to, where that is one plain assignment before."""
+    for _ in range(8):
+        if type(expr) is not ir.Name:
+            return expr
+        place: Env | None = state
+        while place is not None and not (isinstance(place, Bind) and place.name == expr.id):
+            place = place.prev
+        if place is None or not isinstance(place, Bind) or place.part or place.expr is None:
+            return expr
+        if isinstance(place.expr, ir.AugAssign) or place.prev is None:
+            return expr
+        expr, state = place.expr, place.prev  # type: ignore[assignment]
+    return expr
