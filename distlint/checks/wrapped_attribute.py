@@ -34,7 +34,7 @@ def wrapped_attribute(context: CheckContext) -> Iterator[Finding]:
         for one in found.handed
         if one.instance is not None
         and not is_thrown_away(project, one.found)
-        and (names := _names(context, one.instance)) is not None
+        and (names := names_of_model(context, one.instance)) is not None
     ]
     if not models:
         return
@@ -47,7 +47,7 @@ def wrapped_attribute(context: CheckContext) -> Iterator[Finding]:
             yield from _in_file(context, found, file, wanted)
 
 
-def _names(context: CheckContext, model: Instance) -> frozenset[str] | None:
+def names_of_model(context: CheckContext, model: Instance) -> frozenset[str] | None:
     """The attributes that a model has and a wrapper around it has not; ``None`` for what is no model."""
     project: Project = context.project
     name = project.evaluator(None).instance_name(model).removesuffix("()")
@@ -104,10 +104,10 @@ def _judged(
         return None
     handed = [found.given_for(one) for one in wrappers]
     for one in handed:
-        names = _names(context, one.instance) if one is not None and one.instance is not None else None
+        names = names_of_model(context, one.instance) if one is not None and one.instance is not None else None
         if names is None or part.name not in names:
             return None
-    if handles_errors_around(body, part.at) or any(_asks(guard) for guard in guards_of(body, part.at) or ()):
+    if handles_errors_around(body, part.at) or any(asks_for_wrapper(guard) for guard in guards_of(body, part.at) or ()):
         return None
     first = handed[0]
     assert first is not None  # noqa: S101 - tested in the loop
@@ -123,7 +123,7 @@ def _judged(
     )
 
 
-def _asks(guard: Guard) -> bool:
+def asks_for_wrapper(guard: Guard) -> bool:
     """Whether a test may ask if there is a wrapper."""
     if guard.test is None:
         return False

@@ -1,0 +1,67 @@
+"""A training loop is told on some processes only what all have to do: a callback sets a flag of it under a test of the process.
+
+Parameters: ``bases`` (library classes of callbacks), ``flags`` (attributes that the loop reads), ``ranks`` (attributes that differ from
+process to process).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from distlint.checks.divergence import DIFFERS, DivergenceView
+from distlint.checks.preparing import last_name
+from distlint.checks.registry import CheckContext, check
+from distlint.link.modules import ClassRef
+from distlint.link.project import Project
+from distlint.link.walking import Guard, below, guards_of, statements
+from distlint.model import python as ir
+from distlint.model.finding import Finding, Related
+
+
+@check("flags-of-loop")
+def flags_of_loop(context: CheckContext) -> Iterator[Finding]:
+    """A finding for each such assignment."""
+    project: Project = context.project
+    bases = frozenset(context.parameters["bases"])
+    flags = frozenset(context.parameters["flags"])
+    for file in project.python_files:
+        module = project.module(file)
+        if not flags & module.attributes:
+            continue
+        for index, function in enumerate(module.functions):
+            if function.owner < 0 or not bases & project.modules.external_bases(ClassRef(file, function.owner)):
+                continue
+            for statement in statements(function.body):
+                if type(statement) is not ir.Assign:
+                    continue
+                for target in statement.targets:
+                    if type(target) is ir.Attribute and target.name in flags:
+                        guards = list(guards_of(function.body, target.at) or ())
+                        if statement.value is not None and type(statement.value) is not ir.Constant:
+                            guards.append(Guard(statement.value, True, "if", statement.at))
+                        for guard in guards:
+                            why = _why(context, guard, file, index)
+                            if why:
+                                yield _finding(context, file, target, guard, why)
+                                break
+
+
+def _why(context: CheckContext, guard: Guard, file: str, function: int) -> str:
+    """Why a test differs between processes; empty where it is not known to."""
+    if guard.test is None or guard.kind == "for":
+        return ""
+    for part in below(guard.test):
+        if type(part) is ir.Attribute and part.name in context.parameters["ranks"]:
+            return f"`{last_name(part)}` is true on one process only" if part.name.startswith("is_") else "the rank"
+    found = DivergenceView.of_project(context.project).of(guard.test, file, function)
+    return found.why if found.state == DIFFERS else ""
+
+
+def _finding(context: CheckContext, file: str, target: ir.Attribute, guard: Guard, why: str) -> Finding:
+    assert guard.test is not None  # noqa: S101 - tested by the caller
+    return context.finding(
+        f"`{target.name}` is set on some processes only: they leave the common way, and the others wait for them",
+        ir.unpack(target.at, file),
+        related=[Related(ir.unpack(guard.test.at, file), f"differs between the processes: {why}")],
+        symbol=target.name,
+    )

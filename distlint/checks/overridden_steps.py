@@ -1,0 +1,209 @@
+"""Methods of a library's training loop that a subclass replaces, and that leave out what the loop did for several processes.
+
+Parameters: ``fault``: ``model`` (the step calls the model past its wrapper), ``attribute`` (it asks the wrapper for an attribute of the
+model) or ``loader`` (it gives a loader that nothing parts); ``bases`` (library classes with that loop), ``methods`` (by name, the
+position of the parameter that gets the wrapped model), ``own`` (the attribute of the object that holds the model itself), ``unwrap``
+(last names of calls that take the wrapper off), ``silent`` (contexts without gradients); for ``attribute`` those of
+``wrapped-attribute``; for ``loader`` ``loaders``, ``signature`` and ``plain-samplers``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from distlint.checks.derivations import derivation
+from distlint.checks.execution import handles_errors_around
+from distlint.checks.loaders import argument_of, is_none
+from distlint.checks.preparing import last_name, texts_of
+from distlint.checks.registry import CheckContext, check
+from distlint.checks.wrapped_attribute import asks_for_wrapper, names_of_model
+from distlint.link.abstract import Instance, options_of
+from distlint.link.arguments import find_argument
+from distlint.link.modules import ClassRef
+from distlint.link.project import Project
+from distlint.link.walking import below, calls_in, expressions_of, guards_of, statements
+from distlint.model import python as ir
+from distlint.model.finding import Finding, Related
+
+
+@check("overridden-steps")
+def overridden_steps(context: CheckContext) -> Iterator[Finding]:
+    """Findings of the kind that the rule asks for, in the classes below one of the bases."""
+    judge = _FAULTS[context.parameters["fault"]]
+    for owner, index, function in _methods(context):
+        yield from judge(context, owner, index, function)
+
+
+def _methods(context: CheckContext) -> Iterator[tuple[ClassRef, int, ir.Function]]:
+    project: Project = context.project
+    bases = frozenset(context.parameters["bases"])
+    for file in project.python_files:
+        module = project.module(file)
+        for index, function in enumerate(module.functions):
+            if function.owner >= 0 and function.name in context.parameters["methods"]:
+                owner = ClassRef(file, function.owner)
+                if bases & project.modules.external_bases(owner):
+                    yield owner, index, function
+
+
+def _model(context: CheckContext, owner: ClassRef, index: int, function: ir.Function) -> Iterator[Finding]:
+    del index
+    position = context.parameters["methods"][function.name]
+    if position >= len(function.parameters):
+        return
+    given, me = function.parameters[position].name, function.parameters[0].name
+    calls = list(calls_in(function.body))
+    if any(_hands(call, given) for call in calls):
+        return
+    aliases = {f"{me}.{context.parameters['own']}", f"{given}.module"}
+    for statement in statements(function.body):
+        if type(statement) is ir.Assign and statement.value is not None and _is_bare(context, statement.value, aliases):
+            aliases.update(texts_of(target) for target in statement.targets if texts_of(target))
+    for call in calls:
+        if _is_silent(context, owner.file, function.body, call.at):
+            continue
+        func = call.func
+        if texts_of(func) in aliases or (
+            type(func) is ir.Attribute and func.name == "forward" and texts_of(func.base) in aliases
+        ):
+            what = texts_of(func)
+        elif last_name(func) in context.parameters["methods"] and call.args and texts_of(call.args[0]) in aliases:
+            what = texts_of(call.args[0])
+        elif type(func) is ir.Call and _is_bare(context, func, aliases):
+            what = texts_of(func.func)
+        else:
+            continue
+        yield context.finding(
+            f"`{function.name}` computes the loss by `{what}`, past the wrapped model that it is given: gradients are not averaged",
+            ir.unpack(call.at, owner.file),
+            related=[Related(ir.unpack(function.parameters[position].at, owner.file), "this is the wrapped model")],
+        )
+        return
+
+
+def _hands(call: ir.Call, given: str) -> bool:
+    """Whether a call is one of the parameter, or hands it on to something that may call it."""
+    if texts_of(call.func) in (given, f"{given}.forward"):
+        return True
+    if last_name(call.func) in ("unwrap_model", "hasattr", "isinstance", "getattr", "type", "id"):
+        return False
+    arguments = (*call.args, *(word.value for word in call.keywords))
+    return any(type(one) is ir.Name and one.id == given for one in arguments)
+
+
+def _is_bare(context: CheckContext, expr: ir.Expr, aliases: set[str]) -> bool:
+    """Whether an expression is the model without its wrapper."""
+    if type(expr) is ir.Call:
+        return last_name(expr.func) in context.parameters["unwrap"]
+    return texts_of(expr) in aliases
+
+
+def _is_silent(context: CheckContext, file: str, body: tuple[ir.Stmt, ...], at: ir.Position) -> bool:
+    """Whether a place stands under a context in which no gradients are kept."""
+    for statement in statements(body):
+        if type(statement) is ir.With and ir.encloses(statement.at, at):
+            for item, _ in statement.items:
+                made = item.func if type(item) is ir.Call else item
+                if context.project.modules.dotted(made, file) in context.parameters["silent"]:
+                    return True
+    return False
+
+
+def _attribute(context: CheckContext, owner: ClassRef, index: int, function: ir.Function) -> Iterator[Finding]:
+    project: Project = context.project
+    position = context.parameters["methods"][function.name]
+    if position >= len(function.parameters):
+        return
+    given = function.parameters[position].name
+    made = _models_of(context, owner)
+    if not made:
+        return
+    names = frozenset.intersection(*(one[1] for one in made))
+    stored = any(
+        given in {texts_of(target) for target in one.targets}
+        for one in statements(function.body)
+        if isinstance(one, ir.Assign)
+    )
+    if stored or any(word in project.text_of(owner.file) for word in context.parameters["passing"]):
+        return
+    for statement in statements(function.body):
+        for expr in expressions_of(statement):
+            for part in below(expr):
+                if type(part) is not ir.Attribute or part.name not in names or texts_of(part.base) != given:
+                    continue
+                guards = guards_of(function.body, part.at) or ()
+                if handles_errors_around(function.body, part.at) or any(asks_for_wrapper(guard) for guard in guards):
+                    continue
+                yield context.finding(
+                    f"`{given}` is the wrapped model: with several processes its wrapper has no attribute `{part.name}`",
+                    ir.unpack(part.at, owner.file),
+                    related=[Related(made[0][0].span(), "the model, which has the attribute, is made here")],
+                    symbol=part.name,
+                )
+                return
+
+
+def _models_of(context: CheckContext, owner: ClassRef) -> list[tuple[Instance, frozenset[str]]]:
+    """The models that objects of a class are made with, with the attributes that a wrapper lacks; none if one is not known."""
+    project: Project = context.project
+    found = []
+    for site in project.sites(project.class_(owner).name):
+        if project.modules.resolve(site.site.call.func, site.file) != owner:
+            continue
+        given, _ = find_argument(site.site.call, "model", 0)
+        if given is None:
+            return []
+        for option in options_of(project.evaluator(None).ask(given, site.file, site.site.function)):
+            names = names_of_model(context, option) if isinstance(option, Instance) else None
+            if not isinstance(option, Instance) or names is None:
+                return []
+            found.append((option, names))
+    return found
+
+
+def _loader(context: CheckContext, owner: ClassRef, index: int, function: ir.Function) -> Iterator[Finding]:
+    project: Project = context.project
+    evaluator = project.evaluator(None)
+    names = {f"{name}()" for name in context.parameters["loaders"]}
+    signature = context.parameters["signature"]
+    plain = context.parameters["plain-samplers"]
+    for statement in statements(function.body):
+        if type(statement) is not ir.Return or statement.value is None:
+            continue
+        options = options_of(evaluator.ask(statement.value, owner.file, index))
+        loaders = [one for one in options if isinstance(one, Instance) and evaluator.instance_name(one) in names]
+        if not loaders or len(loaders) != len(options):
+            continue
+        for loader in loaders:
+            plain_only = True
+            for name in ("sampler", "batch_sampler"):
+                _, samplers, known = argument_of(project, loader, name, signature)
+                plain_only = (
+                    plain_only
+                    and known
+                    and all(
+                        is_none(one) or (isinstance(one, Instance) and evaluator.instance_name(one) in plain)
+                        for one in samplers
+                    )
+                )
+            expr, _, _ = argument_of(project, loader, "dataset", signature)
+            if not plain_only or expr is None:
+                continue
+            if derivation(project, expr, loader.frame.file, loader.frame.function).mentions_rank():
+                continue
+            yield context.finding(
+                f"`{function.name}` gives a loader that nothing parts, so each process goes through all of the data",
+                loader.span(),
+                related=[
+                    Related(ir.unpack(function.name_at, owner.file), "this replaces the method that parts the data"),
+                    Related(ir.unpack(statement.at, owner.file), "the loader is given as it is"),
+                ],
+            )
+            return
+
+
+_FAULTS: dict[str, Callable[[CheckContext, ClassRef, int, ir.Function], Iterator[Finding]]] = {
+    "model": _model,
+    "attribute": _attribute,
+    "loader": _loader,
+}
