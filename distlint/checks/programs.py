@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from distlint.model.record import dataclass
@@ -53,3 +54,17 @@ class Programs:
 def family(project: Project, file: str) -> frozenset[str]:
     """The files whose code may run in one process with that of ``file``: what it imports, and the programs that use it."""
     return Programs.of_project(project).family(project, file)
+
+
+def left_out(project: Project, files: Iterable[str], words: Iterable[str]) -> Iterator[str]:
+    """The Python files of some programs that nobody has read yet because they name no framework, but that hold a word."""
+    wanted = tuple(words)
+    seen: set[str] = set()
+    for file in files:
+        for one in family(project, file):
+            if one in seen or one in project.facts:
+                continue
+            seen.add(one)
+            text = project.text_of(one)
+            if any(word in text for word in wanted) and project.modules.module(one) is not None:
+                yield one

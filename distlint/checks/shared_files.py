@@ -1,0 +1,113 @@
+"""Folders and files that every rank makes or removes, though only the first can.
+
+Parameters: ``starts`` (calls that make processes a job), ``calls`` (by dotted name, or ``.method`` for methods of path objects: how it
+fails for the second process, the argument with which it does not, and its position or -1), ``waiting`` (names of calls that wait for
+the other ranks).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from distlint.checks.derivations import derivation
+from distlint.checks.execution import body_of, handles_errors_around
+from distlint.checks.programs import left_out
+from distlint.checks.rank_ways import Way, all_ranks_go, in_many_processes, waits_by_turns, ways_to
+from distlint.checks.registry import CheckContext, check
+from distlint.link.arguments import find_argument
+from distlint.link.project import CallSite
+from distlint.link.walking import below
+from distlint.model import python as ir
+from distlint.model.finding import Finding, Related
+
+if TYPE_CHECKING:
+    from distlint.link.project import Project
+
+_OWN_WORDS = ("tempfile", "mkdtemp", "uuid", "uuid4", "getpid", "time", "now", "hostname", "gethostname", "strftime")
+
+
+@check("shared-files")
+def shared_files(context: CheckContext) -> Iterator[Finding]:
+    """A finding for each call that fails on all ranks but the first."""
+    project: Project = context.project
+    starts = list(project.calls_to(set(context.parameters["starts"])))
+    if not starts:
+        return
+    for found, verb, path in _changes(context, starts):
+        if not path or handles_errors_around(body_of(project, found.file, found.site.function), found.site.call.at):
+            continue
+        if waits_by_turns(project, found.file, found.site.function, context.parameters["waiting"]):
+            continue
+        way, start = next(_ways(project, found, starts), (None, None))
+        if way is None or start is None or _is_own(project, path, found):
+            continue
+        yield context.finding(
+            f"every rank {verb} this path, and only the first one can",
+            found.span,
+            related=[Related(start.span, "the processes of the job meet here"), *_checks(way)],
+        )
+
+
+def _ways(project: Project, found: CallSite, starts: list[CallSite]) -> Iterator[tuple[Way, CallSite]]:
+    for way in ways_to(project, found.file, found.site.function, found.site.call.at):
+        start = in_many_processes(project, way, starts)
+        if start is not None and all_ranks_go(project, way):
+            yield way, start
+
+
+def _checks(way: Way) -> Iterator[Related]:
+    """The tests whether something is there: they may find the same on all ranks."""
+    for test in way.tests:
+        expr = test.guard.test
+        if expr is not None and any(
+            type(part) is ir.Attribute and part.name in ("exists", "isdir", "is_dir", "isfile", "is_file")
+            for part in below(expr)
+        ):
+            yield Related(
+                ir.unpack(expr.at, test.file), "several ranks may pass this test before one of them has done it"
+            )
+
+
+def _changes(context: CheckContext, starts: list[CallSite]) -> Iterator[tuple[CallSite, str, list[ir.Expr]]]:
+    """The calls that may fail for all but the first: site, what it does, and the expressions that make up the path."""
+    project: Project = context.project
+    lasts = {name.rpartition(".")[2] for name in context.parameters["calls"]}
+    late = sorted(left_out(project, sorted({one.file for one in starts}), lasts))
+    for name, (verb, harmless, position) in context.parameters["calls"].items():
+        method = name.startswith(".")
+        for found in _sites(project, name, late):
+            call = found.site.call
+            if method and (type(call.func) is not ir.Attribute or project.modules.dotted(call.func, found.file)):
+                continue
+            given, certain = (
+                find_argument(call, harmless, position if position >= 0 else None) if harmless else (None, True)
+            )
+            if given is not None:
+                if project.evaluator(None).value(given, found.file, found.site.function).only is not False:
+                    continue
+            elif not certain:
+                continue
+            if method:
+                yield found, verb, [call.func.base]  # type: ignore[union-attr]
+            elif call.args and type(call.args[0]) is not ir.Starred:
+                yield found, verb, list(call.args[:2]) if "moves" in verb else [call.args[0]]
+
+
+def _sites(project: Project, name: str, late: list[str]) -> Iterator[CallSite]:
+    """The calls of a function, or of a method by its name, also in files that were left out before."""
+    last = name.rpartition(".")[2]
+    yield from project.sites(last) if name.startswith(".") else project.calls_to({name})
+    for file in late:
+        for site in project.module(file).calls.get(last, ()):
+            if name.startswith(".") or project.modules.dotted(site.call.func, file) == name:
+                yield CallSite(file, site)
+
+
+def _is_own(project: Project, path: list[ir.Expr], found: CallSite) -> bool:
+    """Whether a path may differ from rank to rank."""
+    for expr in path:
+        made = derivation(project, expr, found.file, found.site.function)
+        if not made.whole or made.mentions_rank() or any(name in _OWN_WORDS for name in made.names()):
+            return True
+    return False
