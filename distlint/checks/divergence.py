@@ -30,6 +30,7 @@ class DivergenceView:
         self._project = project
         self._views: dict[Process, RankView] = {}
         self._tracer: Tracer = Tracer(project)
+        self._counters = dict(pair for spec in project.specs for pair in spec.rank_counters)
 
     @classmethod
     def of_project(cls, project: Project) -> DivergenceView:
@@ -42,7 +43,7 @@ class DivergenceView:
     def view(self, process: Process) -> RankView:
         """What expressions are on one process."""
         if process not in self._views:
-            self._views[process] = RankView(self._project, process)
+            self._views[process] = RankView(self._project, process, counters=self._counters)
         return self._views[process]
 
     def outcomes(
@@ -72,6 +73,16 @@ class DivergenceView:
         found = tracer.of(expr, ground, state)
         if by_rank is not None and not found.differs:
             return by_rank
+        return UNKNOWN if found.state == NOTHING else found
+
+    def rounds(self, test: ir.Expr, file: str, function: int) -> Divergence:
+        """Whether the test of a ``while`` fails after the same number of rounds on all ranks.
+
+        What it gives the first time says nothing of that, so only what goes into it counts.
+        """
+        tracer = self._tracer
+        tracer.start()
+        found = tracer.of(test, tracer.ground(file, function), self._project.flow(file, function).before(test.at))
         return UNKNOWN if found.state == NOTHING else found
 
     def length(self, iterable: ir.Expr, file: str, function: int) -> Divergence:

@@ -19,7 +19,7 @@ from distlint.checks.rank_values import (
 from distlint.link.arguments import find_argument
 from distlint.link.callers import Caller
 from distlint.link.calls import decorated, is_static
-from distlint.link.flow import Bind, Env, Join, Store
+from distlint.link.flow import BINDS, Bind, Env, Join, Store
 from distlint.link.modules import External, FunctionRef, GlobalRef
 from distlint.link.walking import below, expressions_of, statements
 from distlint.model import python as ir
@@ -46,9 +46,20 @@ def name(view: RankView, wanted: str, scope: Scope, state: Env) -> Any:
         elif isinstance(place, Bind) and place.name == wanted:
             return _changed(view, _bound(view, place, scope), changes, scope)
         elif isinstance(place, Join) and wanted in place.touched:
+            before = _handed_only(view, wanted, place, scope)
+            if before is not UNKNOWN:
+                return before
             return _changed(view, _joined(view, wanted, place, scope), changes, scope)
         place = place.prev
     return _changed(view, _outside(view, wanted, scope), changes, scope)
+
+
+def _handed_only(view: RankView, wanted: str, join: Join, scope: Scope) -> Any:
+    """A number or text that the ways of a join only hand to functions, which can't change it; else unknown."""
+    if f"{wanted}{BINDS}" in join.touched.how or join.prev is None:
+        return UNKNOWN
+    before = name(view, wanted, scope, join.prev)
+    return before if isinstance(before, bool | int | str) else UNKNOWN
 
 
 def unpacked(target: ir.Expr, item: Any) -> dict[str, Any]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from distlint.checks.execution import body_of
-from distlint.checks.registry import CheckContext
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.evaluate import Evaluator
@@ -16,34 +15,6 @@ from distlint.model import python as ir
 
 _KEEPING = frozenset({"cuda", "to", "cpu", "half", "float", "double", "bfloat16", "train", "eval", "requires_grad_"})
 """Methods of a module that give the module itself."""
-
-
-def wrapped_calls(context: CheckContext, matters: Callable[[CallSite], bool]) -> Iterator[tuple[CallSite, str]]:
-    """The calls ``model(...)`` of objects that ``wrappers`` made, with the words for a message.
-
-    A wrapper may be a result of a call (``pkg.function()[0]``).
-    ``matters`` tells cheaply whether anything would follow from a call; the others are left out.
-    """
-    project: Project = context.project
-    wrappers = dict(context.parameters.get("wrappers", {}))
-    wrapped = [site for name in wrappers for site in project.calls_to({name.partition("()")[0]})]
-    if not wrapped:
-        return
-    evaluator = project.evaluator(None)
-    # An object keeps its name wherever it goes in nearly all programs; asking about every callee would cost far more.
-    names = {name for site in wrapped for name in names_given(project, site)}
-    for file in project.python_files:
-        module = project.module(file)
-        for name in sorted(names & module.calls.keys()):
-            for site in module.calls[name]:
-                found = CallSite(file, site)
-                instance = called_object(project, evaluator, found) if matters(found) else None
-                if instance is None:
-                    continue
-                made_by = evaluator.instance_name(instance).removesuffix("()")
-                switch = wrappers.get(made_by)
-                if switch is not None and (not switch or _may_hold_buffers(project, evaluator, instance, switch)):
-                    yield found, f"{_text(site.call.func)}(...)"
 
 
 def names_given(project: Project, found: CallSite) -> Iterator[str]:
@@ -67,11 +38,33 @@ def names_handed_on(project: Project, names: Collection[str]) -> set[str]:
             given = [*enumerate(site.call.args), *((word.name or "", word.value) for word in site.call.keywords)]
             handed = [place for place, value in given if _last_name(value) in names]
             target = project.modules.resolve(site.call.func, file) if handed else None
+            if isinstance(target, ClassRef):
+                found |= _kept_names(project, target, handed)
             if isinstance(target, FunctionRef):
-                parameters = [one.name for one in project.function(target).parameters]
-                found.update(parameters[one] for one in handed if isinstance(one, int) and one < len(parameters))
-                found.update(one for one in handed if isinstance(one, str) and one in parameters)
+                found |= _parameters(project, target, handed, 0)
     return found
+
+
+def _parameters(project: Project, target: FunctionRef, handed: Sequence[object], offset: int) -> set[str]:
+    """The parameters that arguments at these places (position or name) are handed to."""
+    names = [one.name for one in project.function(target).parameters][offset:]
+    found = {names[one] for one in handed if isinstance(one, int) and one < len(names)}
+    return found | {one for one in handed if isinstance(one, str) and one in names}
+
+
+def _kept_names(project: Project, owner: ClassRef, handed: Sequence[object]) -> set[str]:
+    """The parameters of a class's ``__init__`` that arguments are handed to, and the attributes that keep them."""
+    init = project.modules.method(owner, "__init__")
+    if init is None:
+        return set()
+    names = _parameters(project, init, handed, 1)
+    stores = project.attribute_stores(owner)
+    kept = {
+        name
+        for name, values in stores.items()
+        if any(value is not None and _last_name(value) in names for _, value, _ in values)
+    }
+    return names | kept
 
 
 def _last_name(expr: ir.Expr) -> str:
@@ -92,15 +85,8 @@ def called_object(project: Project, evaluator: Evaluator, found: CallSite) -> In
     return only if isinstance(only, Instance) else None
 
 
-def _text(func: ir.Expr) -> str:
-    return f"{_text(func.base)}.{func.name}" if type(func) is ir.Attribute else func.id if type(func) is ir.Name else ""
-
-
-def _may_hold_buffers(project: Project, evaluator: Evaluator, wrapper: Instance, switch: str) -> bool:
-    """Whether the wrapped module certainly has buffers, and the argument ``switch`` does not keep them at home."""
-    given, certain = find_argument(wrapper.call, switch, None)
-    if given is not None or not certain:
-        return False
+def may_hold_buffers(project: Project, evaluator: Evaluator, wrapper: Instance) -> bool:
+    """Whether the module that a wrapper was given certainly has buffers."""
     model, _ = find_argument(wrapper.call, "module", 0)
     if model is None:
         return False

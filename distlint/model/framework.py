@@ -264,6 +264,8 @@ class FrameworkSpec:
     callbacks: tuple[CallbackSpec, ...] = ()
     called_methods: tuple[tuple[str, str], ...] = ()
     """(library class, method) for objects whose call runs a method of theirs (``module(x)`` runs ``forward``)."""
+    rank_counters: tuple[tuple[str, str], ...] = ()
+    """(attribute, argument): attributes of library objects that stay 0 where the argument switches their object off."""
     collectives: tuple[CollectiveSpec, ...] = ()
     """The operations that processes make together."""
     losses: tuple[str, ...] = ()

@@ -59,6 +59,7 @@ SPEC = FrameworkSpec(
     ),
     callbacks=(CallbackSpec("torch.utils.checkpoint.checkpoint", "function", 0, shift=1),),
     called_methods=(("torch.nn.Module", "forward"), ("torch.autograd.Function", "forward")),
+    rank_counters=tuple((f"{module}.tqdm().n", "disable") for module in ("tqdm", "tqdm.auto", "tqdm.std")),
     collectives=COLLECTIVES,
     losses=LOSSES,
     uneven=UNEVEN,

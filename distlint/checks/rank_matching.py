@@ -1,0 +1,87 @@
+"""Collectives that the ranks of a job do not meet in: some skip one, or they come to different ones.
+
+Parameters: ``faults`` (which of ``skipped``, ``different``, ``rounds``, ``exception`` the rule is about); ``configured`` (a label of
+collectives that are such only under a configuration; the rule is about those alone), with ``subject`` and ``when`` (the condition over the
+configurations of the object that is called); ``except`` (kinds of collectives that other rules are about).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from distlint.checks.collectives import CALLED, Collectives, Operation
+from distlint.checks.engines import configurations
+from distlint.checks.rank_faults import Fault, fault_of
+from distlint.checks.rank_meetings import Meetings
+from distlint.checks.registry import CheckContext, check
+from distlint.judge.conditions import compile_condition
+from distlint.link.abstract import Instance, options_of
+from distlint.link.project import Project
+from distlint.model import python as ir
+from distlint.model.finding import Finding
+from distlint.model.span import Span
+from distlint.model.value import Confidence
+
+
+class _Faults(dict[str, tuple[Fault, ...]]):
+    """The faults of a project by the label of the collectives that count besides the plain ones."""
+
+
+@check("rank-matching")
+def rank_matching(context: CheckContext) -> Iterator[Finding]:
+    """A finding for each place where the ways of two ranks come to collectives that don't meet."""
+    project: Project = context.project
+    label = context.parameters.get("configured", "")
+    wanted = set(context.parameters["faults"])
+    others = set(context.parameters.get("except", ()))
+    for fault in _faults(context, label):
+        spec = fault.operation.spec
+        if fault.kind not in wanted or spec.configured != label or spec.kind in others:
+            continue
+        if _is_alone(project, fault.span.file):
+            continue
+        yield context.finding(
+            fault.message, fault.span, related=fault.related, confidence=Confidence.LIKELY, symbol=fault.symbol
+        )
+
+
+def _faults(context: CheckContext, label: str) -> tuple[Fault, ...]:
+    project: Project = context.project
+    kept = project.kept.setdefault(_Faults, _Faults())
+    if label not in kept:
+        every = Collectives.of_project(project).operations
+        counting = {
+            key: one
+            for key, one in every.items()
+            if not one.spec.configured or (one.spec.configured == label and _is_so_configured(context, one))
+        }
+        matters = not label or any(one.spec.configured for one in counting.values())
+        found = Meetings(project, counting).mismatches() if counting and matters else iter(())
+        by_place: dict[Span, Fault] = {}
+        for one in found:
+            fault = fault_of(project, one)
+            if fault is not None:
+                by_place.setdefault(fault.span, fault)
+        kept[label] = tuple(by_place.values())
+    faults: tuple[Fault, ...] = kept[label]
+    return faults
+
+
+def _is_so_configured(context: CheckContext, one: Operation) -> bool:
+    """Whether the object of a call was made with configurations for all of which the rule's condition holds."""
+    project: Project = context.project
+    func = one.call.func
+    thing = func.base if type(func) is ir.Attribute and not one.spec.name.endswith(CALLED) else func
+    if one.spec.name.count(".") > 1 and ".module." in one.spec.name and type(thing) is ir.Attribute:
+        thing = thing.base
+    condition = compile_condition(context.parameters["when"])
+    options = options_of(project.evaluator(None).ask(thing, one.file, one.function))
+    made = [option for option in options if isinstance(option, Instance)]
+    subjects = [subject for option in made for subject in configurations(context, option)]
+    return len(made) == len(options) and bool(subjects) and all(condition.judge(subject).holds for subject in subjects)
+
+
+def _is_alone(project: Project, file: str) -> bool:
+    """Whether every known launch of the file starts one process only."""
+    runs = project.runs_reaching(file)
+    return bool(runs) and all(run.world_size.only == 1 for run in runs)
