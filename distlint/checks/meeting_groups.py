@@ -89,6 +89,10 @@ def different_starts(performance: Performance) -> Iterator[Suspicion]:
 
 def _ranks(rows: list[tuple[Stage, Event]], first: Event) -> Iterator[Suspicion]:
     ranks = [event.values.get("rank") for _, event in rows]
+    sizes = [event.values.get("world_size") for _, event in rows]
+    if not all(size is None or (is_number(size) and int(size or 0) > 1) for size in sizes):
+        # a job of one process, or perhaps
+        return
     if all(is_number(rank) and int(rank or 0) >= 0 for rank in ranks) and len(set(ranks)) == 1:
         yield Suspicion(
             first.span, f"every process starts as rank {ranks[0]}: `rank` is the same for all of them", (), first.name

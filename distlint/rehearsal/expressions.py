@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from distlint.link.modules import GlobalRef
+from distlint.link.modules import FunctionRef, GlobalRef
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.stage import Scope, Stage
@@ -91,16 +91,23 @@ class Expressions:
             around = around.outer
         module = self.module_scope(scope.file)
         if name in module.variables:
-            return module.variables[name]
+            return self.module_variable(module, name)
         modules = self.stage.project.modules
         target = modules.lookup(name, scope.file)
         if isinstance(target, GlobalRef):
             if target.file == scope.file:
                 return UNKNOWN
-            return self.module_scope(target.file).variables.get(target.name, UNKNOWN)
+            return self.module_variable(self.module_scope(target.file), target.name)
         if target is not None:
             return self.stage.target_value(target)
         return Library(f"builtins.{name}")
+
+    def module_variable(self, module: Scope, name: str) -> Any:
+        """A variable of a module; not known where a function that we did not see called may have set it."""
+        writers = self.stage.project.global_writers(module.file).get(name, ())
+        if writers and not any(FunctionRef(module.file, index) in self.stage.visited for index in writers):
+            return UNKNOWN
+        return module.variables.get(name, UNKNOWN)
 
     def module_scope(self, file: str) -> Scope:
         """The variables of a module, whose top level is executed when something in it is first asked for."""
@@ -248,9 +255,9 @@ class Expressions:
                 return Made(dotted)
             return Library(dotted)
         if isinstance(base, ModuleValue):
-            inner = self.module_scope(base.file).variables
-            if name in inner:
-                return inner[name]
+            inner = self.module_scope(base.file)
+            if name in inner.variables:
+                return self.module_variable(inner, name)
             return stage.target_value(stage.project.modules.lookup(name, base.file))
         if isinstance(base, Thing):
             return self._of_thing(base, name, scope)
@@ -487,9 +494,8 @@ def _computed(symbol: str, one: Any, two: Any) -> Any:
     numbers = [item for item in (one, two) if isinstance(item, int)]
     if any(abs(number) > _BIG for number in numbers) or (symbol in ("<<", ">>") and any(n > 64 for n in numbers)):
         return UNKNOWN
-    if texts and symbol == "+" and len(one) + len(two) > MAX_TEXT:
-        return UNKNOWN
     try:
-        return function(one, two)
+        found = function(one, two)
+        return UNKNOWN if isinstance(found, str | bytes | tuple) and len(found) > MAX_TEXT else found
     except (ArithmeticError, TypeError, ValueError):
         return UNKNOWN

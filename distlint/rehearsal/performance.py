@@ -21,7 +21,7 @@ MAX_DECLARED = 64
 MAX_WORLD = 8
 """Processes that are followed; of larger jobs the first ones and the last."""
 
-MAX_TOTAL = 300_000
+MAX_TOTAL = 900_000
 """Steps for the whole project."""
 
 MAX_ALONE = 200
@@ -132,11 +132,13 @@ class Rehearsal:
         self, file: str, function: int, visited: set[FunctionRef], world: int, *, told: bool
     ) -> Performance | None:
         ranks = range(world) if world <= MAX_WORLD else (0, 1, world - 1)
-        stages = []
+        stages: list[Stage] = []
         complete = True
         for rank in ranks:
             if self.steps > MAX_TOTAL:
                 return None
+            if not complete and len(stages) > 1:
+                break
             stage = Stage(self.project, file, rank, world)
             stage.alone = function >= 0
             player = Player(stage, self.models)
