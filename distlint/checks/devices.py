@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterator
 from distlint.checks.followed import followed
 from distlint.checks.ranks import SECOND_NODE, RankView
 from distlint.checks.registry import CheckContext, check
+from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.project import CallSite, Project
 from distlint.link.walking import below
 from distlint.model import python as ir
+from distlint.model.document import Leaf
 from distlint.model.finding import Finding, FixPlan, Operation, Related
 from distlint.model.launch import Launch
 from distlint.model.value import Value
@@ -112,14 +114,59 @@ def _none_chosen(context: CheckContext) -> Iterator[Finding]:
             continue
         if _is_chosen(context, init):
             continue
-        calls = project.module(init.file).calls.get("cuda", ())
-        placed = next((site for site in calls if not site.call.args and not site.call.keywords), None)
+        placed = _placed_on_first(context, init.file)
         if placed is not None:
             yield context.finding(
                 "every rank puts its tensors on device 0: no device is chosen for a rank anywhere",
-                ir.unpack(placed.call.at, init.file),
+                ir.unpack(placed.at, init.file),
                 related=[Related(init.span, "the process group needs a device for each rank")],
             )
+
+
+def _placed_on_first(context: CheckContext, file: str) -> ir.Call | None:
+    """The first call in a file that puts something on the current or the first device."""
+    module = context.project.module(file)
+    found = []
+    for name in ("cuda", "to", "device", "set_device"):
+        for site in module.calls.get(name, ()):
+            given = _devices_given(site.call)
+            if (given or name == "cuda") and all(_is_first(context, one, file, site.function) for one in given):
+                found.append(site.call)
+    return min(found, key=lambda call: call.at, default=None)
+
+
+def _devices_given(call: ir.Call) -> list[ir.Expr]:
+    return [*call.args, *(word.value for word in call.keywords if word.name in ("device", "index", None))]
+
+
+def _is_first(context: CheckContext, expr: ir.Expr, file: str, function: int) -> bool:
+    """Whether a device is certainly the current or the first one (a test may choose the CPU instead)."""
+    if type(expr) is ir.Constant:
+        return expr.value == 0 or expr.value in context.parameters["first"]
+    if type(expr) is ir.Conditional:
+        sides = (expr.body, expr.orelse)
+        on_cpu = [type(side) is ir.Constant and side.value == "cpu" for side in sides]
+        return not all(on_cpu) and all(
+            cpu or _is_first(context, side, file, function) for side, cpu in zip(sides, on_cpu, strict=True)
+        )
+    project: Project = context.project
+    if type(expr) is ir.Call:
+        is_device = project.modules.dotted(expr.func, file) in context.parameters["devices"]
+        given = _devices_given(expr)
+        return is_device and bool(given) and all(_is_first(context, one, file, function) for one in given)
+    if type(expr) is ir.Name or type(expr) is ir.Attribute:
+        options = options_of(project.evaluator(None).ask(expr, file, function))
+        return bool(options) and all(_is_first_object(context, option) for option in options)
+    return False
+
+
+def _is_first_object(context: CheckContext, option: object) -> bool:
+    if isinstance(option, Instance):
+        return not option.part and _is_first(context, option.call, option.frame.file, option.frame.function)
+    if not isinstance(option, Leaf) or not option.value.is_known:
+        return False
+    values = set(option.value.options)
+    return bool(values - {"cpu"}) and all(value in {*context.parameters["first"], 0, "cpu"} for value in values)
 
 
 def _is_chosen(context: CheckContext, init: CallSite) -> bool:
@@ -127,26 +174,33 @@ def _is_chosen(context: CheckContext, init: CallSite) -> bool:
     project: Project = context.project
     scripts = {run.script_file for run in project.runs if init.file in project.closure(run.script_file)}
     files = project.closure(init.file).union(*(project.closure(script) for script in scripts))
-    facts = [project.file_facts(file) for file in sorted(files)]
-    modules = [one.module for one in facts if one is not None and one.module is not None]
-    return any(_may_choose(context, module) for module in modules) or _chosen_by_launch(context, init.file)
+    known = [file for file in sorted(files) if file in project.facts and project.facts[file].module is not None]
+    return any(_may_choose(context, file) for file in known) or _chosen_by_launch(context, init.file)
 
 
-def _may_choose(context: CheckContext, module: ir.Module) -> bool:
+def _may_choose(context: CheckContext, file: str) -> bool:
     """Whether a file chooses a device in some way, or leaves that to a framework."""
-    parameters = context.parameters
+    parameters, module = context.parameters, context.project.module(file)
     if any(item.module.split(".")[0] in parameters["frameworks"] for item in module.imports):
         return True
     if any(name in module.calls for name in parameters["choosers"]) or module.attributes & set(
         parameters["attributes"]
     ):
         return True
-    for name in ("cuda", "to"):
-        for site in module.calls.get(name, ()):
-            given = [*site.call.args, *(keyword.value for keyword in site.call.keywords if keyword.name == "device")]
-            if any(type(argument) is not ir.Constant or ":" in str(argument.value) for argument in given):
-                return True
-    return False
+    return any(
+        not _is_first(context, argument, file, site.function) and not _is_kind(context, argument, file)
+        for name in ("cuda", "to", "device", "set_device")
+        for site in module.calls.get(name, ())
+        for argument in _devices_given(site.call)
+    )
+
+
+def _is_kind(context: CheckContext, argument: ir.Expr, file: str) -> bool:
+    """Whether an argument is the CPU, a type or a switch rather than a device."""
+    if type(argument) is ir.Constant:
+        return argument.value == "cpu" or isinstance(argument.value, bool)
+    project: Project = context.project
+    return project.modules.dotted(argument, file).startswith("torch.")
 
 
 def _chosen_by_launch(context: CheckContext, file: str) -> bool:

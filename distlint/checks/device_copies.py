@@ -1,0 +1,215 @@
+"""Copies between devices and the CPU: checkpoints that land on one device, copies read before they are done, pinned tensors.
+
+The rule's ``fault`` parameter says which: ``onto-one`` (a checkpoint is loaded without saying where its tensors go), ``read-early`` (a
+copy to the CPU that does not wait is read at once), ``pinned`` (tensors of a device are to be put into page-locked memory).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from distlint.checks.execution import body_of
+from distlint.checks.followed import followed
+from distlint.checks.programs import family
+from distlint.checks.registry import CheckContext, check
+from distlint.link.abstract import Instance, options_of
+from distlint.link.arguments import find_argument
+from distlint.link.project import CallSite, Project
+from distlint.link.walking import below, blocks_of, calls_in, expressions_of, guards_of, statements
+from distlint.model import python as ir
+from distlint.model.finding import Finding, Related
+
+
+@check("device-copies")
+def device_copies(context: CheckContext) -> Iterator[Finding]:
+    """Findings of the kind that the rule asks for."""
+    yield from _FAULTS[context.parameters["fault"]](context)
+
+
+# Checkpoints ----------------------------------------------------------------------------------------------------------
+
+
+def _onto_one(context: CheckContext) -> Iterator[Finding]:
+    """``loaders`` read what ``savers`` wrote; ``target`` is the argument that says where it goes."""
+    project: Project = context.project
+    parameters = context.parameters
+    joins = list(project.calls_to(set(parameters["groups"])))
+    savers = list(project.calls_to(set(parameters["savers"]))) if joins else []
+    for site in project.calls_to(set(parameters["loaders"])) if savers else ():
+        given, certain = find_argument(site.site.call, *parameters["target"])
+        if given is not None or not certain or not _goes_into_states(project, site):
+            continue
+        files = family(project, site.file)
+        joined = next((one for one in joins if one.file in files and _is_for_devices(context, one)), None)
+        saved = next((one for one in savers if one.file in files and _saves_states(project, one)), None)
+        if joined is None or saved is None or _is_chosen_by_rank(project, site):
+            continue
+        yield context.finding(
+            "every rank loads the checkpoint onto the device that it was saved from",
+            site.span,
+            related=[
+                Related(saved.span, "tensors are saved here together with their device"),
+                Related(joined.span, "each rank of this group has a device of its own"),
+            ],
+        )
+
+
+def _goes_into_states(project: Project, site: CallSite) -> bool:
+    """Whether what a call gives is loaded into an object in the same function."""
+    body = body_of(project, site.file, site.site.function)
+    names: set[str] = set()
+    for statement in statements(body):
+        if type(statement) is ir.Assign and statement.value is not None and statement.value.at == site.site.call.at:
+            names |= {target.id for target in statement.targets if type(target) is ir.Name}
+    for call in calls_in(body):
+        if type(call.func) is ir.Attribute and call.func.name == "load_state_dict":
+            for argument in call.args:
+                for part in below(argument):
+                    if part.at == site.site.call.at or (type(part) is ir.Name and part.id in names):
+                        return True
+    return False
+
+
+def _is_for_devices(context: CheckContext, site: CallSite) -> bool:
+    given, _ = find_argument(site.site.call, "backend", 0)
+    if given is None:
+        return False
+    value = context.project.evaluator(None).value(given, site.file, site.site.function)
+    return value.is_known and value.only in context.parameters["backends"]
+
+
+def _saves_states(project: Project, site: CallSite) -> bool:
+    """Whether a call saves states of objects as they are, and not copies on the CPU."""
+    names = set()
+    for call in calls_in(body_of(project, site.file, site.site.function)):
+        if type(call.func) is ir.Attribute:
+            names.add(call.func.name)
+    return "state_dict" in names and not names & {"cpu", "to"}
+
+
+def _is_chosen_by_rank(project: Project, site: CallSite) -> bool:
+    guards = guards_of(body_of(project, site.file, site.site.function), site.site.call.at)
+    if guards is None:
+        return True
+    words = [_last(part) for guard in guards if guard.test is not None for part in below(guard.test)]
+    return any(word in name.lower() for name in words for word in ("rank", "main", "master", "cuda", "cpu"))
+
+
+# Copies that are read too early ---------------------------------------------------------------------------------------
+
+
+def _read_early(context: CheckContext) -> Iterator[Finding]:
+    """``readers`` are methods and functions that need the numbers; ``waits`` the last names of what waits for a copy."""
+    project: Project = context.project
+    for site in project.sites("to"):
+        call = site.site.call
+        if not _is_hurried(call):
+            continue
+        for block in _blocks(body_of(project, site.file, site.site.function)):
+            for index, statement in enumerate(block):
+                if type(statement) is not ir.Assign or statement.value is None or statement.value.at != call.at:
+                    continue
+                name = statement.targets[0].id if type(statement.targets[0]) is ir.Name else ""
+                read = _first_read(context, name, block[index + 1 :]) if name else None
+                if read is not None:
+                    yield context.finding(
+                        "a copy from a device to the CPU is read while it may still be under way",
+                        ir.unpack(read, site.file),
+                        related=[Related(site.span, "the copy starts here, and `non_blocking` does not wait for it")],
+                    )
+
+
+def _is_hurried(call: ir.Call) -> bool:
+    words = {word.name: word.value for word in call.keywords}
+    hurried = words.get("non_blocking")
+    target = call.args[0] if call.args else words.get("device")
+    if type(hurried) is not ir.Constant or hurried.value is not True:
+        return False
+    if type(target) is ir.Call and len(target.args) == 1:
+        target = target.args[0]
+    return type(target) is ir.Constant and target.value == "cpu"
+
+
+def _blocks(body: tuple[ir.Stmt, ...]) -> Iterator[tuple[ir.Stmt, ...]]:
+    yield body
+    for statement in statements(body):
+        yield from blocks_of(statement)
+
+
+def _first_read(context: CheckContext, name: str, block: tuple[ir.Stmt, ...]) -> ir.Position | None:
+    """Where the first statements that mention a variable read its numbers, with nothing between that waits."""
+    parameters = context.parameters
+    for statement in block:
+        parts = [part for expr in expressions_of(statement) for part in below(expr)]
+        if any(type(part) is ir.Call and _last(part.func) in parameters["waits"] for part in parts):
+            return None
+        if list(blocks_of(statement)):
+            return None
+        mentioned = any(type(part) is ir.Name and part.id == name for part in parts)
+        if not mentioned and any(type(part) is ir.Call and _last(part.func) in parameters["readers"] for part in parts):
+            return None  # reading another tensor waits for everything that was queued before
+        for part in parts:
+            if type(part) is not ir.Call:
+                continue
+            func = part.func
+            if type(func) is ir.Attribute and func.name in parameters["readers"]:
+                if any(type(inner) is ir.Name and inner.id == name for inner in below(func.base)):
+                    return part.at
+            elif type(func) is ir.Name and func.id in parameters["functions"]:
+                if any(type(argument) is ir.Name and argument.id == name for argument in part.args):
+                    return part.at
+        if mentioned:
+            return None
+    return None
+
+
+def _last(func: ir.Expr) -> str:
+    return func.name if type(func) is ir.Attribute else func.id if type(func) is ir.Name else ""
+
+
+# Page-locked memory ---------------------------------------------------------------------------------------------------
+
+
+def _pinned(context: CheckContext) -> Iterator[Finding]:
+    """``loaders`` that pin what ``datasets`` hold."""
+    project: Project = context.project
+    evaluator = project.evaluator(None)
+    for site in project.calls_to(set(context.parameters["loaders"])):
+        pinned, _ = find_argument(site.site.call, "pin_memory", None)
+        data, _ = find_argument(site.site.call, "dataset", 0)
+        if type(pinned) is not ir.Constant or pinned.value is not True or data is None:
+            continue
+        options = options_of(evaluator.ask(data, site.file, site.site.function))
+        only = options[0] if len(options) == 1 else None
+        if not isinstance(only, Instance) or only.part:
+            continue
+        if evaluator.instance_name(only).removesuffix("()") not in context.parameters["datasets"]:
+            continue
+        for argument in only.call.args:
+            state = project.flow(only.frame.file, only.frame.function).before(only.call.at)
+            placed = followed(argument, state)
+            if _is_on_device(placed):
+                yield context.finding(
+                    "the loader is to pin tensors that are on a device",
+                    ir.unpack(pinned.at, site.file),
+                    related=[Related(ir.unpack(placed.at, only.frame.file), "they are put on the device here")],
+                )
+                break
+
+
+def _is_on_device(expr: ir.Expr) -> bool:
+    if type(expr) is not ir.Call:
+        return False
+    given = [*expr.args[:1], *(word.value for word in expr.keywords if word.name == "device")]
+    named = any(type(part) is ir.Constant and str(part.value).startswith("cuda") for part in given)
+    is_method = type(expr.func) is ir.Attribute and expr.func.name in ("to", "cuda")
+    return (is_method and (named or (not given and _last(expr.func) == "cuda"))) or (
+        any(word.name == "device" for word in expr.keywords) and named
+    )
+
+
+_FAULTS: dict[str, Callable[[CheckContext], Iterator[Finding]]] = {
+    "onto-one": _onto_one,
+    "read-early": _read_early,
+    "pinned": _pinned,
+}
