@@ -1,7 +1,7 @@
 """A training loop is told on some processes only what all have to do: a callback sets a flag of it under a test of the process.
 
 Parameters: ``bases`` (library classes of callbacks), ``flags`` (attributes that the loop reads), ``ranks`` (attributes that differ from
-process to process).
+process to process), ``collecting`` (last names of calls behind which a value is the same everywhere).
 """
 
 from __future__ import annotations
@@ -50,7 +50,10 @@ def _why(context: CheckContext, guard: Guard, file: str, function: int) -> str:
     """Why a test differs between processes; empty where it is not known to."""
     if guard.test is None or guard.kind == "for":
         return ""
-    for part in below(guard.test):
+    parts = list(below(guard.test))
+    if any(type(part) is ir.Call and last_name(part.func) in context.parameters["collecting"] for part in parts):
+        return ""
+    for part in parts:
         if type(part) is ir.Attribute and part.name in context.parameters["ranks"]:
             return f"`{last_name(part)}` is true on one process only" if part.name.startswith("is_") else "the rank"
     found = DivergenceView.of_project(context.project).of(guard.test, file, function)
