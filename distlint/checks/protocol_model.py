@@ -200,7 +200,7 @@ def _pattern(given: Mapping[str, Any]) -> Pattern:
         not_source=given.get("not-from", ""),
         block=given.get("block", ""),
         stores=frozenset(_listed(given.get("store", ()))),
-        words=tuple([(name, None, value) for name, value in words.items()]),
+        words=tuple([(name, given.get("positions", {}).get(name), value) for name, value in words.items()]),
         without=frozenset(_listed(given.get("without", ()))),
         passes=tuple(given.get("passes", {}).items()),
         given=(given.get("least", 0), given.get("most", 1_000)),
