@@ -1,0 +1,167 @@
+"""Data that is parted between the ranks in a way that does not fit together.
+
+The rule's ``fault`` is ``fixed`` (a sampler that is told the same rank, or one process only, on every rank) or ``order``
+(an order that each rank draws for itself before it takes its part). Parameters: ``starts`` (calls that make processes a
+job), ``samplers``, and for ``order`` ``draws`` (functions that draw an order: kind of random numbers, the argument that
+holds a generator) and ``seeds`` (by kind).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from distlint.checks.derivations import RANK_WORDS, derivation
+from distlint.checks.divergence import DivergenceView
+from distlint.checks.execution import body_of
+from distlint.checks.programs import family
+from distlint.checks.rank_values import UNKNOWN
+from distlint.checks.rank_ways import only_rank_0_goes, ways_to
+from distlint.checks.ranks import FIRST, SECOND
+from distlint.checks.registry import CheckContext, check
+from distlint.checks.spread_names import Region, bound_names, calls_of, joins, mentions, regions
+from distlint.link.arguments import find_argument
+from distlint.link.walking import below, expressions_of, statements
+from distlint.model import python as ir
+from distlint.model.finding import Finding, Related
+from distlint.model.span import Span
+
+if TYPE_CHECKING:
+    from distlint.link.project import CallSite, Project
+
+
+@check("rank-splits")
+def rank_splits(context: CheckContext) -> Iterator[Finding]:
+    """A finding for each such part."""
+    project: Project = context.project
+    starts = list(project.calls_to(set(context.parameters["starts"])))
+    if starts:
+        yield from _FAULTS[context.parameters["fault"]](context, starts)
+
+
+# A sampler of one rank ------------------------------------------------------------------------------------------------
+
+
+def _fixed(context: CheckContext, starts: list[CallSite]) -> Iterator[Finding]:
+    project: Project = context.project
+    view = DivergenceView.of_project(project)
+    for site in project.calls_to(set(context.parameters["samplers"])):
+        call, file, function = site.site.call, site.file, site.site.function
+        start = next((one for one in starts if one.file in family(project, file)), None)
+        if start is None or any(only_rank_0_goes(project, way) for way in ways_to(project, file, function, call.at)):
+            continue
+        replicas, _ = find_argument(call, "num_replicas", 1)
+        rank, _ = find_argument(call, "rank", 2)
+        related = [Related(start.span, "the processes of the job meet here")]
+        if replicas is not None and _on_both(view, replicas, file, function) == (1, 1):
+            yield context.finding(
+                "this sampler is made for one process, so every rank goes through all of the data",
+                ir.unpack(replicas.at, file),
+                related=related,
+            )
+        elif rank is not None:
+            first, second = _on_both(view, rank, file, function)
+            if type(first) is int and type(second) is int and first == second:
+                yield context.finding(
+                    f"this sampler is told that its rank is {first} on every rank, so all go through the same part",
+                    ir.unpack(rank.at, file),
+                    related=related,
+                )
+
+
+def _on_both(view: DivergenceView, expr: ir.Expr, file: str, function: int) -> tuple[object, object]:
+    found = [view.view(process).ask(expr, file, function) for process in (FIRST, SECOND)]
+    return (UNKNOWN, UNKNOWN) if UNKNOWN in found else (found[0], found[1])
+
+
+# An order that each rank draws ----------------------------------------------------------------------------------------
+
+
+def _order(context: CheckContext, starts: list[CallSite]) -> Iterator[Finding]:
+    project: Project = context.project
+    draws = context.parameters["draws"]
+    for site in project.calls_to(set(draws)):
+        kind, generator = draws[site.name]
+        call = site.site.call
+        files = family(project, site.file)
+        if not any(one.file in files for one in starts):
+            continue
+        given, certain = find_argument(call, generator, None) if generator else (None, True)
+        if given is not None or not certain:
+            continue
+        seeded = seeds_in(project, site.file, context.parameters["seeds"][kind])
+        if any(not by_rank for _, by_rank in seeded):
+            continue
+        taken = next(_taken(context, site), None)
+        if taken is None:
+            continue
+        related = [Related(taken, "each rank takes its part by its rank here")]
+        related += [Related(one.span, "the seed differs from rank to rank") for one, _ in seeded[:1]]
+        why = "from a seed of its own" if seeded else "unseeded"
+        yield context.finding(
+            f"every rank draws this order for itself, {why}: the parts that they take of it overlap",
+            site.span,
+            related=related,
+        )
+
+
+def seeds_in(project: Project, file: str, names: list[str]) -> list[tuple[CallSite, bool]]:
+    """The calls in a program that seed random numbers, each with whether its seed has to do with the rank."""
+    files = family(project, file)
+    found = []
+    for site in project.calls_to(set(names)):
+        if site.file in files:
+            call = site.site.call
+            given = call.args[0] if call.args else call.keywords[0].value if call.keywords else None
+            by_rank = given is not None and derivation(project, given, site.file, site.site.function).mentions_rank()
+            found.append((site, by_rank))
+    return found
+
+
+def _taken(context: CheckContext, site: CallSite) -> Iterator[Span]:
+    """Where a rank takes its part of what was drawn."""
+    project: Project = context.project
+    call = site.site.call
+    body = body_of(project, site.file, site.site.function)
+    names = {
+        name
+        for statement in statements(body)
+        if type(statement) is ir.Assign and statement.value is not None and ir.encloses(statement.value.at, call.at)
+        for target in statement.targets
+        for name in bound_names(target)
+    }
+    if not names and call.args and type(call.args[0]) is ir.Name:
+        names = {call.args[0].id}
+    found = list(regions(project, site.file, site.site.function, names))
+    if any(joins(one, region.names) for region in found for one in calls_of(region.body(project))):
+        return
+    for region in found:
+        yield from _parts(context, region)
+
+
+def _parts(context: CheckContext, region: Region) -> Iterator[Span]:
+    project: Project = context.project
+    for statement in statements(region.body(project)):
+        for expr in expressions_of(statement):
+            for part in below(expr):
+                if type(part) is ir.Subscript and type(part.index) is ir.Slice and mentions(part.base, region.names):
+                    if _names_rank(part.index):
+                        yield ir.unpack(part.at, region.file)
+                if type(part) is ir.Call and _is_sampler(context, part, region.file) and part.args:
+                    if mentions(part.args[0], region.names):
+                        yield ir.unpack(part.at, region.file)
+
+
+def _is_sampler(context: CheckContext, call: ir.Call, file: str) -> bool:
+    return context.project.modules.dotted(call.func, file) in context.parameters["samplers"]
+
+
+def _names_rank(expr: ir.Expr) -> bool:
+    for part in below(expr):
+        word = part.id if type(part) is ir.Name else part.name if type(part) is ir.Attribute else ""
+        if word and RANK_WORDS.search(word):
+            return True
+    return False
+
+
+_FAULTS: dict[str, Callable[[CheckContext, list[CallSite]], Iterator[Finding]]] = {"fixed": _fixed, "order": _order}
