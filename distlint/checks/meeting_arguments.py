@@ -117,7 +117,7 @@ def wrong_kinds(performance: Performance) -> Iterator[Suspicion]:
 def _wrong_kind(event: Event) -> str:
     if event.seen.get("open"):
         return ""
-    if event.name == "init_process_group":
+    if event.name in ("init_process_group", "new_group", "monitored_barrier"):
         value = event.values.get("timeout")
         return (
             f"`timeout` is the number {value}, no `timedelta`" if is_number(value) or isinstance(value, float) else ""

@@ -189,6 +189,10 @@ def _replayed(performance: Performance) -> _Replay | None:
 
 def stuck_messages(performance: Performance) -> Iterator[Suspicion]:
     """Processes wait for messages that nobody sends, or nobody takes."""
+    if not performance.told:
+        for wrong in wrong_peers(performance):
+            # peers that exist in smaller jobs only: what was found there is not contradicted
+            yield wrong._replace(weak=True)
     replay = _replayed(performance)
     stuck = replay.stuck() if replay is not None else []
     if not stuck or replay is None:

@@ -227,6 +227,9 @@ class Calls(Expressions):
     def fill(self, inner: Scope, definition: ir.Function, function: FunctionValue, given: Given) -> None:
         """Binds the parameters of a function to what it is given."""
         positional = list(given.positional)
+        for value in given.values():
+            if isinstance(value, Tensor):
+                value.copied = False  # a parameter refers to it
         if function.receiver is not None and definition.owner >= 0:
             positional.insert(0, function.receiver)
         named = {parameter.name for parameter in definition.parameters}

@@ -213,7 +213,7 @@ class Expressions:
             return list(value) if len(value) <= MAX_ITEMS else None
         if isinstance(value, Table) and not value.open:
             return list(value.items)
-        if isinstance(value, str) and len(value) <= MAX_ITEMS:
+        if isinstance(value, str | bytes) and len(value) <= MAX_ITEMS:
             return list(value)
         if isinstance(value, Tensor) and value.shape and isinstance(value.shape[0], int) and value.shape[0] <= 16:
             return [self.models.indexed(self, value, index) for index in range(value.shape[0])]
@@ -488,6 +488,8 @@ def _computed(symbol: str, one: Any, two: Any) -> Any:
     if function is None:
         small = isinstance(one, int) and isinstance(two, int) and abs(one) < 1000 and 0 <= two < 20
         return one**two if symbol == "**" and small else derived(symbol, [one, two])
+    if symbol == "*" and isinstance(one, str | bytes) and isinstance(two, int) and len(one) * abs(two) <= MAX_TEXT:
+        return one * two
     texts = isinstance(one, str | bytes | tuple) or isinstance(two, str | bytes | tuple)
     if texts and symbol not in ("==", "!=", "+", "<", ">", "<=", ">="):
         return derived(symbol, [one, two])
