@@ -183,22 +183,39 @@ _CHECKPOINTS = tuple(
     )
 )
 
-_LIGHTNING = tuple(
-    CollectiveSpec(f"{package}.Fabric().{name}", kind, role=role)
-    for package in ("lightning", "lightning.fabric", "lightning_fabric")
-    for name, kind, role in (
-        ("barrier", "barrier", "collective"),
-        ("broadcast", "fabric broadcast", "collective"),
-        ("all_gather", "fabric all_gather", "collective"),
-        ("all_reduce", "fabric all_reduce", "collective"),
-        ("save", "fabric save", "collective"),
-        ("backward", "backward", "collective"),
-        ("rank_zero_first", "barrier", "first"),
+_LIGHTNING = (
+    tuple(
+        CollectiveSpec(f"{package}.Fabric().{name}", kind, role=role)
+        for package in ("lightning", "lightning.fabric", "lightning_fabric")
+        for name, kind, role in (
+            ("barrier", "barrier", "collective"),
+            ("broadcast", "fabric broadcast", "collective"),
+            ("all_gather", "fabric all_gather", "collective"),
+            ("all_reduce", "fabric all_reduce", "collective"),
+            ("save", "fabric save", "collective"),
+            ("backward", "backward", "collective"),
+            ("rank_zero_first", "barrier", "first"),
+        )
     )
-) + tuple(
-    CollectiveSpec(f"{package}.Trainer().{name}", f"Lightning {name}")
-    for package in ("lightning", "lightning.pytorch", "pytorch_lightning")
-    for name in ("save_checkpoint", "fit", "validate", "test", "predict")
+    + tuple(
+        CollectiveSpec(f"{package}.Trainer().{name}", f"Lightning {name}")
+        for package in ("lightning", "lightning.pytorch", "pytorch_lightning")
+        for name in ("save_checkpoint", "fit", "validate", "test", "predict")
+    )
+    + tuple(
+        # what a module or callback reaches through itself
+        CollectiveSpec(f"{package}.LightningModule().{name}", kind)
+        for package in ("lightning", "lightning.pytorch", "pytorch_lightning")
+        for name, kind in (
+            ("all_gather", "module all_gather"),
+            ("manual_backward", "backward"),
+            ("trainer.save_checkpoint", "Lightning save_checkpoint"),
+            ("trainer.strategy.barrier", "barrier"),
+            ("trainer.strategy.reduce", "strategy reduce"),
+            ("trainer.strategy.broadcast", "strategy broadcast"),
+            ("trainer.strategy.all_gather", "strategy all_gather"),
+        )
+    )
 )
 
 COLLECTIVES = (*_FUNCTIONS, *_GROUPS, *_FUNCTIONAL, *_TENSORS, *_WRAPPERS, *_CHECKPOINTS, *_LIGHTNING)

@@ -47,7 +47,7 @@ RANK_SOURCES = (
     ),
     *(
         (f"{package}.LightningModule().{name}", kind)
-        for package in ("lightning", "pytorch_lightning")
+        for package in ("lightning", "lightning.pytorch", "pytorch_lightning")
         for name, kind in (
             ("global_rank", "rank"),
             ("local_rank", "local-rank"),
