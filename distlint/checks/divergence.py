@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from distlint.checks import divergence_failures
+from distlint.checks import divergence_failures, divergence_sizes
 from distlint.checks.divergence_state import DIFFERS, NOT_KNOWN, NOTHING, SAME, UNKNOWN, Divergence
 from distlint.checks.ranks import FIRST, SECOND, Process, RankView
 from distlint.model import python as ir
@@ -75,11 +75,28 @@ class DivergenceView:
             return by_rank
         return UNKNOWN if found.state == NOTHING else found
 
+    def of_test(self, test: ir.Expr, file: str, function: int) -> Divergence:
+        """Whether a test goes the same way on all ranks: a list that is tested says whether it holds anything."""
+        tested = self._tested_container(test, file, function)
+        return self.of(test, file, function) if tested is None else self.length(tested, file, function)
+
+    def _tested_container(self, test: ir.Expr, file: str, function: int) -> ir.Name | None:
+        """The list, mapping or set that a test asks whether it is empty."""
+        while type(test) is ir.Operation and test.operators == ("not",):
+            test = test.operands[0]
+        if type(test) is not ir.Name:
+            return None
+        state = self._project.flow(file, function).before(test.at)
+        return test if divergence_sizes.is_container(test.id, state) else None
+
     def rounds(self, test: ir.Expr, file: str, function: int) -> Divergence:
         """Whether the test of a ``while`` fails after the same number of rounds on all ranks.
 
         What it gives the first time says nothing of that, so only what goes into it counts.
         """
+        tested = self._tested_container(test, file, function)
+        if tested is not None:
+            return self.length(tested, file, function)
         tracer = self._tracer
         tracer.start()
         found = tracer.of(test, tracer.ground(file, function), self._project.flow(file, function).before(test.at))

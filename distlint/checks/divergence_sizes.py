@@ -9,7 +9,7 @@ from distlint.checks.divergence_state import DIFFERS, THE_SAME, UNKNOWN, Diverge
 from distlint.checks.rank_calls import length_of_value
 from distlint.checks.rank_values import Many
 from distlint.link.arguments import find_argument
-from distlint.link.flow import Bind, Env, Join, Store
+from distlint.link.flow import BINDS, Bind, Env, Join, Store
 from distlint.link.modules import ClassRef, External, FunctionRef
 from distlint.link.walking import below, expressions_of, statements
 from distlint.model import python as ir
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from distlint.checks.divergence_trace import Ground, Tracer
 
 _PASSING = frozenset({"list", "tuple", "sorted", "reversed", "enumerate", "iter"})
+_CONTAINERS = frozenset({"list", "tuple", "dict", "set", "sorted", "deque"})
 _KEEPING = frozenset({"to", "cuda", "cpu", "contiguous", "clone", "detach", "float", "half", "bfloat16", "int", "long"})
 
 
@@ -54,21 +55,42 @@ def size_of(tracer: Tracer, expr: ir.Expr, ground: Ground, state: Env) -> Diverg
 
 def _of_name(tracer: Tracer, wanted: str, ground: Ground, state: Env) -> Divergence:
     place: Env | None = state
+    changed = False
     for _ in range(divergence_names.MAX_WALK):
         if place is None:
             break
         if isinstance(place, Store) and place.name == wanted and place.action not in ("call", "alias", "set"):
-            return UNKNOWN
+            # as many are added or taken on each rank, as far as we look
+            changed = True
         if isinstance(place, Bind) and place.name == wanted:
             if isinstance(place.expr, ir.Expr) and not place.part:
-                return tracer.of(place.expr, ground, place.at, size=True)
+                found = tracer.of(place.expr, ground, place.at, size=True)
+                return found if found.differs or not changed else UNKNOWN
             return UNKNOWN
         if isinstance(place, Join) and wanted in place.touched:
-            if place.by is not None:
-                return UNKNOWN
-            return one_of([_of_name(tracer, wanted, ground, branch) for branch in place.branches])
+            if wanted + BINDS in place.touched.how:
+                if place.by is not None:
+                    return UNKNOWN
+                return one_of([_of_name(tracer, wanted, ground, branch) for branch in place.branches])
+            changed = True
         place = place.prev
-    return _of_parameter(tracer, wanted, ground) if ground.function >= 0 else UNKNOWN
+    found = _of_parameter(tracer, wanted, ground) if ground.function >= 0 else UNKNOWN
+    return found if found.differs or not changed else UNKNOWN
+
+
+def is_container(wanted: str, state: Env) -> bool:
+    """Whether a name is bound to a list, a mapping or a set that is made on the spot."""
+    place: Env | None = state
+    for _ in range(divergence_names.MAX_WALK):
+        if place is None:
+            return False
+        if isinstance(place, Bind) and place.name == wanted:
+            made = place.expr
+            if type(made) is ir.Call and type(made.func) is ir.Name:
+                return made.func.id in _CONTAINERS
+            return type(made) in (ir.ListDisplay, ir.DictDisplay, ir.Comprehension) and not place.part
+        place = place.prev
+    return False
 
 
 def _of_parameter(tracer: Tracer, wanted: str, ground: Ground) -> Divergence:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.checks.collectives import Operation, text_of
 from distlint.checks.rank_meetings import Mismatch
-from distlint.checks.rank_tests import PROCESSES, text_of_test
 from distlint.checks.rank_paths import Event, Parting
+from distlint.checks.rank_tests import PROCESSES, text_of_test
 from distlint.model import python as ir
 from distlint.model.finding import Related
 from distlint.model.span import Span

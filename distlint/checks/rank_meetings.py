@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.checks.collectives import Operation
 from distlint.checks.process_groups import Groups, covers
+from distlint.checks.rank_paths import AbandonedError, Choices, Event, Parting, Walker, Way
 from distlint.checks.rank_shapes import Shapes
 from distlint.checks.rank_tests import PAIRS, PROCESSES, Tests
-from distlint.checks.rank_paths import AbandonedError, Choices, Event, Parting, Walker, Way
 from distlint.link.modules import FunctionRef
 from distlint.model.record import dataclass
 

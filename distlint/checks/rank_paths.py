@@ -200,6 +200,8 @@ class Walker:
             return point.fails
         if point.kind == "handlers":
             return self._handler(shape, point)
+        if point.kind == "call" and point.fails > FAILURE and self._is_exhausted(frame, point, visit):
+            return point.fails
         if not point.next:
             if point.kind == "call":
                 return -2
@@ -214,6 +216,24 @@ class Walker:
         holds = self._branch(frame, shape, point, visit)
         label = ("item" if holds else "done") if point.kind == "loop" else ("true" if holds else "false")
         return next(target for target, name in point.next if name == label)
+
+    def _is_exhausted(self, frame: Frame, point: Point, visit: int) -> bool:
+        """Whether ``next`` finds no further item on this process: at the latest in the third round, sooner where there are fewer."""
+        call = point.expr
+        if type(call) is not ir.Call or type(call.func) is not ir.Name or call.func.id != "next" or len(call.args) != 1:
+            return False
+        ended = visit > 2
+        decision = self._tests.decide(call.args[0], frame, is_loop=True)
+        place = (frame.file, point.at)
+        if decision.is_split:
+            parting = self._parting(frame, point, decision)._replace(kind="loop", test=call.args[0])
+            self.way.split.setdefault(place, parting)
+            if place == self._focus and visit == 1:
+                ended = (self._side == 0) is self._flipped
+                self.way.partings.append((len(self.way.events), parting._replace(holds=not ended)))
+        if ended:
+            self._raised = "StopIteration"
+        return ended
 
     def _branch(self, frame: Frame, shape: Shape, point: Point, visit: int) -> bool:
         """Which way a test goes, or whether a loop makes another round."""

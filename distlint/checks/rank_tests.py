@@ -122,7 +122,7 @@ class Tests:
         # a counter that is switched off on all ranks but one stays where it is there, and moves on that one
         if values[1] is False and values[0] is None and self._view.view(SECOND).off:
             return Decision((True, False, False, True, False))
-        ask = self._view.rounds if repeated else self._view.of
+        ask = self._view.rounds if repeated else self._view.of_test
         found = ask(test, frame.file, frame.function)
         if found.state == DIFFERS:
             return Decision(_NOTHING.values, True, found.why, found.places)
