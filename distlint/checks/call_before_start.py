@@ -1,6 +1,7 @@
 """A call that needs the process group, in front of the one that starts it.
 
-Parameters: ``calls`` (library functions that need the group), ``starts`` (library functions and classes that start it), ``message``.
+Parameters: ``calls`` (library functions that need the group), ``starts`` (library functions and classes that start it), ``also``
+(others that start it, of which another rule speaks), ``message``.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ def call_before_start(context: CheckContext) -> Iterator[Finding]:
     """The first such call of a body that starts the group further down, where nothing before it may have started it."""
     project: Project = context.project
     starts = set(context.parameters["starts"])
-    lasts = {name.rpartition(".")[2] for name in starts}
-    direct = list(project.calls_to(starts))
-    if not direct:
+    every = starts | set(context.parameters.get("also", ()))
+    lasts = {name.rpartition(".")[2] for name in every}
+    direct = list(project.calls_to(every))
+    if not any(found.name in starts for found in direct):
         return
     possible = lasts | _names_leading_to(project, lasts)
     seen: set[tuple[str, int]] = set()
@@ -36,7 +38,7 @@ def call_before_start(context: CheckContext) -> Iterator[Finding]:
             continue
         here = [one for one in direct if (one.file, one.site.function) == scope]
         later = [one for one in here if one.span > found.span and _is_straight(project, one)]
-        if len(here) != len(later) or not later or not _is_straight(project, found):
+        if len(here) != len(later) or not any(one.name in starts for one in later) or not _is_straight(project, found):
             continue
         if _may_have_started(project, found, possible) or _is_started_by_import(project, found.file, direct):
             continue

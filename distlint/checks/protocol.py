@@ -17,7 +17,7 @@ from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Frame, Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.modules import ClassRef, FunctionRef
-from distlint.link.program import Program, Step, program_of
+from distlint.link.program import Program, Step, names_leading_to, program_of
 from distlint.link.project import CallSite, Project
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
@@ -25,8 +25,6 @@ from distlint.model.span import Span
 
 MAX_STARTS = 200
 """Starts of programs that are looked at for one rule."""
-
-MAX_WAVES = 12
 
 
 @check("protocol")
@@ -42,6 +40,8 @@ def protocol(context: CheckContext) -> Iterator[Finding]:
     programs = _Programs.of(context)
     reported: set[tuple[Span, str]] = set()
     for start in programs.starts(makers, whole=declared.program):
+        if declared.program and _is_made_by_import(project, start, makers):
+            continue
         program = programs.program(start)
         things = Things(
             project,
@@ -60,6 +60,12 @@ def protocol(context: CheckContext) -> Iterator[Finding]:
                 if (finding.span, finding.message) not in reported:
                     reported.add((finding.span, finding.message))
                     yield finding
+
+
+def _is_made_by_import(project: Project, start: FunctionRef, makers: list[CallSite]) -> bool:
+    """Whether a module that a program imports does at once what the protocol is about."""
+    closure = project.closure(start.file)
+    return any(one.site.function < 0 and one.file != start.file and one.file in closure for one in makers)
 
 
 def _makers(project: Project, declared: Protocol) -> list[CallSite]:
@@ -162,7 +168,7 @@ class _Programs:
         for rule in context.rules:
             if rule.check.python == "protocol":
                 names |= protocol_of(rule.check.parameters).names()
-        self._entered = self._leading_to(names)
+        self._entered = names_leading_to(self._project, names)
         self._programs: dict[FunctionRef, Program] = {}
         self._starts: dict[FunctionRef, frozenset[FunctionRef]] = {}
 
@@ -216,34 +222,6 @@ class _Programs:
                         stack.append(caller)
             self._starts[ref] = frozenset(tops)
         return self._starts[ref]
-
-    def _leading_to(self, lasts: set[str]) -> frozenset[str]:
-        """The names of functions and classes that may come to one of the calls, by names alone, so rather too many."""
-        project = self._project
-        aliases: dict[str, set[str]] = {}
-        for file in project.python_files:
-            for item in project.module(file).imports:
-                if item.name and item.alias != item.name:
-                    aliases.setdefault(item.name, set()).add(item.alias)
-        wave, found = set(lasts), set[str]()
-        for _ in range(MAX_WAVES):
-            names: set[str] = set()
-            for name in sorted(wave):
-                for site in project.sites(name):
-                    index = site.site.function
-                    while index >= 0:
-                        function = project.module(site.file).functions[index]
-                        names.add(function.name)
-                        if function.owner >= 0:
-                            names.add(project.module(site.file).classes[function.owner].name)
-                        index = function.parent
-            for name in list(names):
-                names |= aliases.get(name, set())
-            wave = names - found
-            if not wave:
-                break
-            found |= wave
-        return frozenset(found)
 
 
 def _place(ref: FunctionRef) -> tuple[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,6 +11,7 @@ from distlint.checks.protocol_things import Mention, Thing, Things, Use
 from distlint.link.abstract import Frame, Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.flow import Bind, Env, Join
+from distlint.link.walking import below
 from distlint.model import python as ir
 from distlint.model.document import Leaf
 
@@ -49,6 +51,7 @@ class Events:
         self._things = things
         self._program = program
         self._tracked = tracked
+        self.project = things.project
         self._thing: Thing | None = tracked.identity if tracked is not None else None
         self._roles: dict[str, Mention] = {}
         self._sources: dict[tuple[int, int], dict[Thing, Use]] = {}
@@ -61,12 +64,16 @@ class Events:
         if point.kind == "call" and isinstance(point.expr, ir.Call):
             if self._thing is not None and not self._protocol.given_to and self._is_maker(point.expr, step.frame):
                 return [Met("made", certain=True)]
-            if step.opaque:
+            if step.opaque or (self._tracked is None and self._is_foreign(point.expr, step.frame)):
                 return [Met(LOST, certain=True)]
+            if step.process and self._tracked is None:
+                return [Met("made", certain=True)]
             found = list(self._of_call(point.expr, step.frame, None, ""))
             if not found and self._thing is not None and self._is_handed_away(point.expr, step):
                 found.append(Met(LOST, certain=True))
             return found
+        if step.process and self._tracked is None:
+            return [Met(LOST, certain=True)]
         if point.kind in ("enter", "leave") and point.expr is not None:
             return list(self._of_block(point.expr, step.frame, point.kind))
         if point.kind == "bind" and self._stores:
@@ -79,6 +86,13 @@ class Events:
     def _is_maker(self, call: ir.Call, frame: Frame) -> bool:
         assert self._thing is not None  # noqa: S101 - tested by the caller
         return (frame.file, call.at) == self._thing[:2]
+
+    def _is_foreign(self, call: ir.Call, frame: Frame) -> bool:
+        """Whether a library is called that may do what the events of the process do."""
+        name = self._things.evaluator.modules.dotted(call.func, frame.file)
+        if not name or name.startswith(self._protocol.harmless):
+            return False
+        return name.partition(".")[0] not in sys.stdlib_module_names
 
     # Calls -----------------------------------------------------------------------------------------------------------
 
@@ -246,6 +260,32 @@ class Events:
             return True
         mine = {self._key(instance, family=True)}
         return self._things.is_inner(instance) or any(self._things.holds(one, mine, 3) for one in wanted)
+
+    # Tests -----------------------------------------------------------------------------------------------------------
+
+    def asked(self, expr: ir.Expr, frame: Frame) -> str:
+        """The function by which a test asks for the state; ``""`` if it does not, ``"?"`` if it may do so in another way."""
+        if isinstance(expr, ir.Call):
+            name = self._things.evaluator.modules.dotted(expr.func, frame.file)
+            if name in self._protocol.tells:
+                return name
+        return "?" if self._may_ask(expr, frame, self._things.evaluator.state(frame, expr.at), 0) else ""
+
+    def _may_ask(self, expr: ir.Expr, frame: Frame, state: Env, depth: int) -> bool:
+        lasts = {name.rpartition(".")[2] for name in self._protocol.tells}
+        for part in below(expr):
+            if isinstance(part, ir.Call) and self._leads_to(part, lasts):
+                return True
+            if isinstance(part, ir.Name) and depth < 4:
+                for value, at, inside in self._things.definitions(part.id, frame, state):
+                    if self._may_ask(value, inside, at, depth + 1):
+                        return True
+        return False
+
+    def _leads_to(self, call: ir.Call, lasts: set[str]) -> bool:
+        name = call.func.name if isinstance(call.func, ir.Attribute) else ""
+        name = call.func.id if isinstance(call.func, ir.Name) else name
+        return name in lasts or name in self._things.leading_to(frozenset(lasts))
 
     # Roles -----------------------------------------------------------------------------------------------------------
 

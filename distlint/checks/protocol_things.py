@@ -14,6 +14,7 @@ from distlint.link.arguments import find_argument
 from distlint.link.calls import bound_parameters, given_arguments, inner_frame, is_static, returns_of
 from distlint.link.flow import Bind, Env, Join, Store
 from distlint.link.modules import ClassRef, External, FunctionRef
+from distlint.link.program import names_leading_to
 from distlint.link.walking import below, children, statements
 from distlint.model import python as ir
 from distlint.model.document import Mapping, Sequence
@@ -66,6 +67,7 @@ class Things:
         self._alive: list[object] = []
         self.copies: dict[tuple[str, int], int] = {}
         self._repeated: dict[Thing, bool] = {}
+        self._leading: dict[frozenset[str], frozenset[str]] = {}
 
     def mention(self, expr: ir.Expr, frame: Frame, state: Env | None = None) -> Mention:
         """What objects an expression may be."""
@@ -188,6 +190,12 @@ class Things:
         if instance.part or owner < 0:
             return bool(instance.part)
         return bool(self.evaluator.modules.external_bases(ClassRef(frame.file, owner)))
+
+    def leading_to(self, lasts: frozenset[str]) -> frozenset[str]:
+        """The names of project functions that may come to calls with some last names."""
+        if lasts not in self._leading:
+            self._leading[lasts] = names_leading_to(self.project, lasts)
+        return self._leading[lasts]
 
     # Parts ---------------------------------------------------------------------------------------------------------
 

@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from distlint.checks.protocol_events import LOST, Events, Met
 from distlint.checks.protocol_model import Fault, Move, Protocol, State
 from distlint.checks.protocol_tests import Tests
+from distlint.link.walking import below, expressions_of, statements
+from distlint.model import python as ir
 
 if TYPE_CHECKING:
+    from distlint.link.abstract import Frame
     from distlint.link.program import Program, Step
 
 MAX_NODES = 25_000
@@ -55,6 +58,13 @@ class _Way(NamedTuple):
     moved: Moved
 
 
+class _Told(NamedTuple):
+    """A test about the state: it gives ``holds`` where the state fits, and the opposite else; ``None``: nobody knows what it gives."""
+
+    when: object
+    holds: bool
+
+
 class Walk:
     """The states of one object in one program."""
 
@@ -62,6 +72,11 @@ class Walk:
         self._protocol = protocol
         self._steps = program.steps
         self._end = program.end
+        self._calls = program.calls
+        self._heads: dict[int, list[int]] = {}
+        for step in program.steps:
+            if step.point.kind == "loop":
+                self._heads.setdefault(id(step.frame), []).append(step.index)
         self._tests = tests
         self._events = events
         self._met: dict[int, list[Met]] = {}
@@ -76,7 +91,7 @@ class Walk:
         if self.cut:
             return
         seen: set[tuple[int, str]] = set()
-        certain = {**self._before(), **self._after()}
+        certain = {**self._before(), **self._after(), **self._always()}
         for (node, fault), met in sorted(certain.items(), key=lambda one: (one[0][0].step, one[0][1].message)):
             if (node.step, fault.message) not in seen:
                 seen.add((node.step, fault.message))
@@ -128,6 +143,7 @@ class Walk:
             yield _Way(Node(step.fails, node.state, node.results), False, True, (), ())
         changed = self._tests.changed(step)
         test = self._tests.number(step.point.expr, step.frame) if step.point.kind == "test" else None
+        told = self._told(step) if self._protocol.tells and step.point.kind == "test" else None
         for state, results, acted, sure, hits, moved in outcomes:
             kept = tuple(one for one in results if one[0] not in changed) if changed else results
             if not step.next and (acted or hits):
@@ -138,6 +154,14 @@ class Walk:
                 )
             for target, label in step.next:
                 results_here = kept
+                here = state
+                if told is not None and state not in (UNBORN, GONE):
+                    if told.when is None:
+                        here = GONE
+                    elif label in ("true", "false") and (label == "true") is not (
+                        _fits(told.when, state) is told.holds
+                    ):
+                        continue
                 if test is not None and label in ("true", "false"):
                     number, holds = test
                     result = (label == "true") is holds
@@ -146,7 +170,19 @@ class Walk:
                         continue
                     if known_result is None:
                         results_here = tuple(sorted((*kept, (number, result))))
-                yield _Way(Node(target, state, results_here), acted, sure, hits, moved)
+                yield _Way(Node(target, here, results_here), acted, sure, hits, moved)
+
+    def _told(self, step: Step) -> _Told | None:
+        """What a test says of the state, where it asks for that."""
+        expr, holds = step.point.expr, True
+        while isinstance(expr, ir.Operation) and expr.operators == ("not",):
+            expr, holds = expr.operands[0], not holds
+        if expr is None:
+            return None
+        asked = self._events.asked(expr, step.frame)
+        if asked == "":
+            return None
+        return _Told(self._protocol.tells.get(asked), holds)
 
     def _applied(
         self, met: Met, state: State, results: Results
@@ -241,6 +277,26 @@ class Walk:
                 found[(node, fault)] = met
         return found
 
+    def _always(self) -> dict[tuple[Node, Fault], Met]:
+        """The faults to which every way at all leads through a bad state, and whose exception nobody handles."""
+        groups: dict[int, list[Node]] = {}
+        for node in self._ways:
+            if any(met.event != LOST for met in self.met(node.step)):
+                groups.setdefault(node.step, []).append(node)
+        found: dict[tuple[Node, Fault], Met] = {}
+        for step, nodes in groups.items():
+            fails = self._steps[step].fails
+            if fails >= 0 and self._steps[fails].point.kind == "handlers":
+                continue
+            hits = [
+                {fault: (node, met) for way in self._ways[node] if way.sure for fault, met in way.hits}
+                for node in nodes
+            ]
+            for fault, (node, met) in hits[0].items():
+                if fault.ways == "always" and all(fault in one for one in hits):
+                    found[(node, fault)] = met
+        return found
+
     def _after(self) -> dict[tuple[Node, Fault], Met]:
         """The faults to which every way leads on from the event that brought the bad state."""
         found: dict[tuple[Node, Fault], Met] = {}
@@ -304,51 +360,24 @@ class Walk:
         return any(label == "done" for goal, label in self._steps[head].next if goal == target)
 
     def _around(self, step: int) -> frozenset[int]:
-        """The heads of the loops around a step."""
+        """The heads of the loops around a step, also of those around the calls that led to it."""
         if step not in self._loops:
-            from distlint.model import python as ir
-
-            frame, at = self._steps[step].frame, self._steps[step].point.at
-            heads = set()
-            for other in self._steps:
-                statement = other.point.statement
-                if other.point.kind == "loop":
-                    if other.frame is frame and isinstance(statement, ir.For):
-                        inside = any(ir.encloses(one.at, at) for one in statement.body)
-                    else:
-                        inside = self._reaches(other.index, step)
-                    if inside:
-                        heads.add(other.index)
+            heads: set[int] = set()
+            inner: int | None = step
+            while inner is not None:
+                frame, at = self._steps[inner].frame, self._steps[inner].point.at
+                heads |= {
+                    head
+                    for head in self._heads.get(id(frame), ())
+                    if _is_inside(self._steps[head], at, self._body(frame))
+                }
+                inner = self._calls.get(id(frame))
             self._loops[step] = frozenset(heads)
         return self._loops[step]
 
-    def _reaches(self, head: int, step: int) -> bool:
-        """Whether a step lies on a way from a loop's head through its body back to the head."""
-        starts = [target for target, label in self._steps[head].next if label == "item"]
-        seen = set(starts)
-        stack = list(starts)
-        while stack:
-            current = stack.pop()
-            if current == head:
-                continue
-            for target, _ in self._steps[current].next:
-                if target not in seen:
-                    seen.add(target)
-                    stack.append(target)
-        return step in seen and self._returns(step, head)
-
-    def _returns(self, step: int, head: int) -> bool:
-        seen = {step}
-        stack = [step]
-        while stack:
-            current = stack.pop()
-            if current == head:
-                return True
-            for target, _ in self._steps[current].next:
-                if target not in seen:
-                    seen.add(target)
-                    stack.append(target)
-        return False
+    def _body(self, frame: Frame) -> tuple[ir.Stmt, ...]:
+        module = self._events.project.module(frame.file)
+        return module.body if frame.function < 0 else module.functions[frame.function].body
 
     # Messages --------------------------------------------------------------------------------------------------------
 
@@ -368,6 +397,21 @@ class Walk:
     def step(self, index: int) -> Step:
         """A step by its number."""
         return self._steps[index]
+
+
+def _is_inside(head: Step, at: ir.Position, body: tuple[ir.Stmt, ...]) -> bool:
+    """Whether a place lies in the body of a loop, or in the element of a comprehension."""
+    statement = head.point.statement
+    if isinstance(statement, ir.For):
+        return any(ir.encloses(one.at, at) for one in statement.body)
+    for statement in statements(body):
+        if ir.encloses(statement.at, at):
+            for expr in expressions_of(statement):
+                for part in below(expr):
+                    if isinstance(part, ir.Comprehension) and ir.encloses(part.at, at):
+                        if any(iterable is head.point.expr for _, iterable, _ in part.generators):
+                            return True
+    return False
 
 
 def _fits(when: object, state: State) -> bool:

@@ -6,7 +6,7 @@ followed from the function that makes it into those that use it. Functions that 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 MAX_STEPS = 8_000
 """Steps that a program holds at most; functions that no longer fit are not entered."""
 
+_PROCESSES = frozenset(STARTERS) - {"Thread"}
+"""Last names of the calls that start a function in a process of its own."""
+
+MAX_WAVES = 12
+"""Calls, one inside the other, that are followed by their names."""
+
 MAX_DEPTH = 8
 """Calls that are entered one inside the other."""
 
@@ -35,7 +41,8 @@ class Step:
     """One step: a point of a function's control flow in one call of it.
 
     ``next`` are the steps that may follow, with the label of the edge; ``fails`` where an exception goes that something in the program
-    handles, else -1. ``opaque`` says that a project function is called that was not entered.
+    handles, else -1. ``opaque`` says that a project function is called that was not entered. ``process`` marks the call that starts
+    other processes (``start``) and the end of what they run (``end``).
     """
 
     index: int
@@ -44,17 +51,22 @@ class Step:
     fails: int
     next: list[tuple[int, str]] = field(default_factory=list)
     opaque: bool = False
+    process: str = ""
 
 
 class Program:
     """The steps of a program; the first is the start, ``end`` where it ends."""
 
-    def __init__(self, start: FunctionRef, steps: list[Step], end: int, copies: dict[tuple[str, int], int]) -> None:
+    def __init__(
+        self, start: FunctionRef, steps: list[Step], end: int, copies: dict[tuple[str, int], int], calls: dict[int, int]
+    ) -> None:
         self.start = start
         self.steps = steps
         self.end = end
         self.copies = copies
         """How often each function is in it, by file and index."""
+        self.calls = calls
+        """The step that calls, by the frame (its identity) of what is called."""
 
 
 def program_of(project: Project, start: FunctionRef, enters: Callable[[str], bool]) -> Program:
@@ -66,7 +78,7 @@ def program_of(project: Project, start: FunctionRef, enters: Callable[[str], boo
     evaluator = project.evaluator(None)
     entry, end = builder.body(evaluator.frame(start.file, start.index), -1, ())
     assert entry == 0  # noqa: S101 - the first step that is made
-    return Program(start, builder.steps, end, builder.copies)
+    return Program(start, builder.steps, end, builder.copies, builder.calls)
 
 
 class _Builder:
@@ -76,6 +88,7 @@ class _Builder:
         self.enters = enters
         self.steps: list[Step] = []
         self.copies: dict[tuple[str, int], int] = {}
+        self.calls: dict[int, int] = {}
 
     def body(self, frame: Frame, fails: int, around: tuple[FunctionRef, ...]) -> tuple[int, int]:
         """Adds the steps of a function; gives the first and the last of them."""
@@ -87,15 +100,26 @@ class _Builder:
             target = point.fails if point.fails >= 0 else FAILURE
             goes = fails if target == FAILURE else first + target
             self.steps.append(Step(first + point.index, frame, point, goes))
+        starts = {point.index: self._first_round(point, first, frame) for point in flow.points if point.kind == "loop"}
         for point in flow.points:
             step = self.steps[first + point.index]
             following = [(first + target, label) for target, label in point.next if target != FAILURE]
             if any(target == FAILURE for target, _ in point.next) and fails >= 0:
                 following.append((fails, ""))
+            following = [
+                (starts.get(one - first, one) if one - first > point.index else one, way) for one, way in following
+            ]
             step.next = self._decided(step, following)
             if point.kind == "call" and point.next:
                 self._enter(step, around)
         return first, first + EXIT
+
+    def _first_round(self, point: Point, first: int, frame: Frame) -> int:
+        """The head of a loop as it is met from outside: a loop is taken to have at least one round."""
+        made = Step(len(self.steps), frame, point, self.steps[first + point.index].fails)
+        made.next = [(first + target, label) for target, label in point.next if label == "item"]
+        self.steps.append(made)
+        return made.index if made.next else first + point.index
 
     def _decided(self, step: Step, following: list[tuple[int, str]]) -> list[tuple[int, str]]:
         """The ways on from a test whose result is known are one."""
@@ -124,10 +148,15 @@ class _Builder:
             if ref in around or len(around) >= MAX_DEPTH or len(self.steps) + size > MAX_STEPS:
                 step.opaque = True
                 continue
+            self.calls[id(frame)] = step.index
             entered.append(self.body(frame, step.fails, (*around, ref)))
         if not entered:
             return
         following = step.next
+        if _last_name(call.func) in _PROCESSES:
+            step.process = "start"
+            for _, last in entered:
+                self.steps[last].process = "end"
         step.next = [(first, "") for first, _ in entered]
         if step.opaque:
             step.next.extend(following)
@@ -184,6 +213,35 @@ class _Builder:
         frame = Frame(method.file, method.index, bindings, 0, receiver, bound=True, outer=scope)
         evaluator.keep(frame)
         return method, frame
+
+
+def names_leading_to(project: Project, lasts: Iterable[str]) -> frozenset[str]:
+    """The names of functions and classes that may come to a call with one of some last names, by names alone, so rather too many."""
+    aliases: dict[str, set[str]] = {}
+    for file in project.python_files:
+        for item in project.module(file).imports:
+            if item.name and item.alias != item.name:
+                aliases.setdefault(item.name, set()).add(item.alias)
+    wave = {one for last in lasts for one in (last, *aliases.get(last, ()))}
+    found: set[str] = set()
+    for _ in range(MAX_WAVES):
+        names: set[str] = set()
+        for name in sorted(wave):
+            for site in project.sites(name):
+                index = site.site.function
+                while index >= 0:
+                    function = project.module(site.file).functions[index]
+                    names.add(function.name)
+                    if function.owner >= 0:
+                        names.add(project.module(site.file).classes[function.owner].name)
+                    index = function.parent
+        for name in sorted(names):
+            names |= aliases.get(name, set())
+        wave = names - found
+        if not wave:
+            break
+        found |= wave
+    return frozenset(found)
 
 
 def _last_name(func: ir.Expr) -> str:
