@@ -6,6 +6,7 @@ copy to the CPU that does not wait is read at once), ``pinned`` (tensors of a de
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 from distlint.checks.execution import body_of
@@ -62,12 +63,21 @@ def _goes_into_states(project: Project, site: CallSite) -> bool:
         if type(statement) is ir.Assign and statement.value is not None and statement.value.at == site.site.call.at:
             names |= {target.id for target in statement.targets if type(target) is ir.Name}
     for call in calls_in(body):
-        if type(call.func) is ir.Attribute and call.func.name == "load_state_dict":
+        if (
+            type(call.func) is ir.Attribute
+            and call.func.name == "load_state_dict"
+            and not _holds_numbers(call.func.base)
+        ):
             for argument in call.args:
                 for part in below(argument):
                     if part.at == site.site.call.at or (type(part) is ir.Name and part.id in names):
                         return True
     return False
+
+
+def _holds_numbers(receiver: ir.Expr) -> bool:
+    """Whether an object has plain numbers for a state, going by its name: schedulers, scalers, samplers."""
+    return re.search(r"sched|scaler|sampler|loader|rng|(^|_)lr", _last(receiver), re.IGNORECASE) is not None
 
 
 def _is_for_devices(context: CheckContext, site: CallSite) -> bool:

@@ -193,7 +193,7 @@ def _dropped(context: CheckContext) -> Iterator[Finding]:
                 if type(statement) is not ir.Evaluate or type(statement.value) is not ir.Call:
                     continue
                 call = statement.value
-                if type(call.func) is not ir.Attribute or call.func.name not in methods:
+                if type(call.func) is not ir.Attribute or call.func.name not in methods or _goes_to_cpu(call):
                     continue
                 source = _tensor(context, call.func.base, file, function)
                 if source is not None:
@@ -202,6 +202,11 @@ def _dropped(context: CheckContext) -> Iterator[Finding]:
                         ir.unpack(call.at, file),
                         related=[Related(ir.unpack(source, file), "the tensor comes from here")],
                     )
+
+
+def _goes_to_cpu(call: ir.Call) -> bool:
+    """Whether a call only asks for the CPU, where the tensor may be already."""
+    return len(call.args) == 1 and type(call.args[0]) is ir.Constant and call.args[0].value == "cpu"
 
 
 def _tensor(context: CheckContext, base: ir.Expr, file: str, function: int) -> ir.Position | None:
@@ -268,6 +273,8 @@ def _unsynchronised(context: CheckContext) -> Iterator[Finding]:
             continue
         modules = [project.module(one) for one in files if one in project.facts]
         words = set(parameters["synchronisers"])
+        if not any("backward" in module.calls for module in modules):
+            continue
         if any(words & {*module.calls, *module.attributes} for module in modules):
             continue
         if any({item.name, item.module.split(".")[0]} & words for module in modules for item in module.imports):

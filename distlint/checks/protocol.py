@@ -19,6 +19,7 @@ from distlint.link.arguments import find_argument
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.program import Program, Step, names_leading_to, program_of
 from distlint.link.project import CallSite, Project
+from distlint.link.walking import statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.span import Span
@@ -115,6 +116,14 @@ def _tracked(declared: Protocol, program: Program, things: Things) -> Iterator[I
                     yield made
 
 
+def _is_inside_block(things: Things, made: Instance) -> bool:
+    """Whether an object is made under a ``with`` of its function, which may have a say in how."""
+    project, frame = things.project, made.frame
+    module = project.module(frame.file)
+    body = module.body if frame.function < 0 else module.functions[frame.function].body
+    return any(type(one) is ir.With and ir.encloses(one.at, made.call.at) for one in statements(body))
+
+
 def _given(declared: Protocol, program: Program, things: Things) -> Iterator[Instance]:
     """The objects that are followed where they are known by the calls that get them."""
     seen: set[Thing] = set()
@@ -130,7 +139,7 @@ def _given(declared: Protocol, program: Program, things: Things) -> Iterator[Ins
             continue
         seen.add(mention.only)
         made = mention.options[0]
-        if not made.part and _makes(declared, things, made.call, made.frame):
+        if not made.part and not _is_inside_block(things, made) and _makes(declared, things, made.call, made.frame):
             yield made
 
 

@@ -184,9 +184,18 @@ class Events:
     def _passes(self, call: ir.Call, name: str, position: int | None, frame: Frame, state: Env | None) -> int:
         """Whether an argument is given something else than ``None``."""
         expr, certain = find_argument(call, name, position)
-        if expr is None:
-            return NO if certain else MAYBE
-        options = options_of(self._things.evaluator.ask_in(expr, frame, state))
+        if expr is None and certain:
+            return NO
+        evaluator = self._things.evaluator
+        at = state if state is not None else evaluator.state(frame, call.at)
+        found = (
+            evaluator.ask_in(expr, frame, at)
+            if expr is not None
+            else evaluator.argument(call, name, position, frame, at)
+        )
+        if found is None:
+            return MAYBE
+        options = options_of(found)
         empty = [isinstance(one, Leaf) and None in one.value.options for one in options]
         known = [not isinstance(one, Leaf) or one.value.is_known for one in options]
         if not options or not all(known):

@@ -1,12 +1,14 @@
 """Proof by running: what counts as which symptom, and that the record is about the rules and cases as they are."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
+from distlint.cli.rulebook import all_rules
 from distlint.model.rule import ProofSpec
 
 PROVE = Path(__file__).parents[2] / "tools" / "prove"
@@ -118,3 +120,36 @@ def test_a_number_is_wrong_where_it_differs_from_that_of_every_good_case(verdict
         },
     )
     assert [name for name, verdict in seen.items() if verdict.fits] == ["bad-a", "good-a", "good-b"]
+
+
+def test_what_has_to_be_proven_is_proven_and_the_record_is_about_rules_and_cases_as_they_are(
+    records: ModuleType,
+) -> None:
+    found = records.complaints(all_rules(installed=False).values(), records.read())
+    assert not found, "\n".join(found)
+
+
+def test_the_page_is_about_the_record(records: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = load("page", monkeypatch)
+    written = (PROVE.parents[1] / "docs" / "proof.md").read_text(encoding="utf-8")
+    assert written == page.page(all_rules(installed=False).values(), records.read()), "run `make prove CHANGED=1`"
+
+
+def test_the_record_knows_when_a_case_has_changed(records: ModuleType, tmp_path: Path) -> None:
+    rule = all_rules(installed=False)["PT602"]
+    for name in ("bad-a", "good-a"):
+        (tmp_path / "PT602" / name).mkdir(parents=True)
+        (tmp_path / "PT602" / name / "train.py").write_text("pass\n")
+    cases = {case.name: {"hash": records.hash_of(rule, case)} for case in records.cases_of(rule, tmp_path)}
+    record = {"rules": {"PT602": {"cases": cases}}}
+    assert records.complaints([rule], record, tmp_path) == []
+    (tmp_path / "PT602" / "bad-a" / "expect.txt").write_text("train.py:1:1 PT602\n")
+    assert records.complaints([rule], record, tmp_path) == []
+    (tmp_path / "PT602" / "bad-a" / "train.py").write_text("print()\n")
+    assert records.complaints([rule], record, tmp_path) != []
+
+
+def test_no_rule_claims_what_a_run_contradicts(records: ModuleType) -> None:
+    rule = all_rules(installed=False)["PT602"]
+    claimed = replace(rule, symptom="divergence")
+    assert any("does not bear out" in text for text in records.complaints([claimed], {"rules": {}}))

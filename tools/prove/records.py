@@ -16,7 +16,7 @@ HERE = Path(__file__).resolve().parent
 RECORD = HERE / "record.json"
 FIXTURES = HERE.parent.parent / "fixtures"
 
-NEEDS_PROOF = re.compile(r"PT[123567]\d\d|HF(?:108|[2356]\d\d)|DS50[1-3]")
+NEEDS_PROOF = re.compile(r"PT[123567]\d\d|HF(?:108|20[89]|2[1-9]\d|[356]\d\d)")
 """The codes of rules about what a program does when it runs: these have to be proven, or to say why they can't be."""
 
 
