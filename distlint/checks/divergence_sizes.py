@@ -173,14 +173,16 @@ def _of_call(tracer: Tracer, expr: ir.Call, ground: Ground, state: Env) -> Diver
         if func.id == "zip":
             return together([tracer.of(one, ground, state, size=True) for one in expr.args])
         if func.id == "range":
-            return together([tracer.of(one, ground, state) for one in expr.args])
+            return _of_bounds(tracer, expr, ground, state)
     if type(func) is ir.Attribute and func.name in _KEEPING:
         return tracer.of(func.base, ground, state, size=True)
     target = tracer.project.modules.resolve(func, ground.file)
     kind, _, place = (tracer.sources.length_kind(target.name) if isinstance(target, External) else "").partition(":")
     if kind == "like" and int(place) < len(expr.args):
         return tracer.of(expr.args[int(place)], ground, state, size=True)
-    if kind in ("sizes", "range"):
+    if kind == "range":
+        return _of_bounds(tracer, expr, ground, state)
+    if kind == "sizes":
         return together([tracer.of(one, ground, state) for one in expr.args])
     if kind == "shares":
         return THE_SAME
@@ -190,6 +192,12 @@ def _of_call(tracer: Tracer, expr: ir.Call, ground: Ground, state: Env) -> Diver
             if given is not None and not (type(given) is ir.Constant and given.value is None):
                 return tracer.of(given, ground, state, size=True)
     return _of_function(tracer, expr, ground, state) if kind == "" else UNKNOWN
+
+
+def _of_bounds(tracer: Tracer, expr: ir.Call, ground: Ground, state: Env) -> Divergence:
+    """How many numbers a range has: where each rank starts at a number of its own there may be as many for each."""
+    found = together([tracer.of(one, ground, state) for one in expr.args])
+    return UNKNOWN if len(expr.args) > 1 and found.differs and found.why == "the rank" else found
 
 
 def _of_comprehension(tracer: Tracer, expr: ir.Comprehension, ground: Ground, state: Env) -> Divergence:

@@ -231,6 +231,11 @@ def _method(view: RankView, expr: ir.Call, func: ir.Attribute, scope: Scope, sta
         if name in ("size", "__len__") and len(expr.args) <= 1:
             place = view.value(expr.args[0], scope, state) if expr.args else None
             return (base.length, *base.rest) if place is None else item_at((base.length, *base.rest), place)
+        if name in ("view", "reshape") and expr.args:
+            sizes = tuple(view.value(one, scope, state) for one in expr.args)
+            return Sized(sizes[0], sizes[1:]) if isinstance(sizes[0], int) and sizes[0] >= 0 else UNKNOWN
+        if name == "unsqueeze" and len(expr.args) == 1:
+            return Sized(base.length) if view.value(expr.args[0], scope, state) in (1, -1, 2) else UNKNOWN
         return base if name in _KEEPING else UNKNOWN
     arguments = [view.value(one, scope, state) for one in expr.args]
     if isinstance(base, dict) and name == "get" and arguments:

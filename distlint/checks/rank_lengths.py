@@ -35,8 +35,8 @@ def made_by_library(view: RankView, name: str, expr: ir.Call, scope: Scope, stat
         return _shaped(sizes) if isinstance(sizes, tuple) else UNKNOWN
     if kind == "range":
         bounds = [view.value(one, scope, state) for one in expr.args]
-        plain = bounds and all(isinstance(one, int) for one in bounds) and 0 not in bounds[2:]
-        return Sized(len(range(*bounds))) if plain else UNKNOWN
+        plain = bounds and all(isinstance(one, int | float) and one == one // 1 for one in bounds)
+        return Sized(len(range(*map(int, bounds)))) if plain and 0 not in bounds[2:] else UNKNOWN
     if kind == "shares":
         return _share(view, given)
     return _batches(view, given) if kind == "batches" else UNKNOWN
