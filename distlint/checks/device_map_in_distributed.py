@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 @check("device-map-in-distributed")
 def device_map_in_distributed(context: CheckContext) -> Iterator[Finding]:
-    """Loads with ``argument`` one of ``values`` in runs of several processes that train with one of ``trainers``."""
+    """Loads with ``argument`` one of ``values`` in runs of several processes that train with one of ``trainers``.
+
+    A map of the whole object (``{"": device}``) counts as its device.
+    """
     project: Project = context.project
     values = frozenset(context.parameters["values"])
     trained = {found.file for found in project.calls_to(set(context.parameters["trainers"]))}
@@ -28,8 +31,8 @@ def device_map_in_distributed(context: CheckContext) -> Iterator[Finding]:
             count = run.world_size
             if not count.options or not all(isinstance(n, int) and n > 1 for n in count.options):
                 continue
-            value = project.evaluator(run).value(expr, found.file, found.site.function)
-            if value.is_known and value.only in values and trained & project.closure(run.script_file):
+            value = project.evaluator(run).value(_whole(expr), found.file, found.site.function)
+            if value.is_known and _plain(value.only) in values and trained & project.closure(run.script_file):
                 yield context.finding(
                     f"`{context.parameters['argument']}` is {value.only!r} in a run of {show(count)} processes",
                     ir.unpack(expr.at, found.file),
@@ -39,3 +42,15 @@ def device_map_in_distributed(context: CheckContext) -> Iterator[Finding]:
                     symbol=context.parameters["argument"],
                     runs=(f"{run.span.file}:{run.span.line}",),
                 )
+
+
+def _whole(expr: ir.Expr) -> ir.Expr:
+    if type(expr) is ir.DictDisplay and len(expr.keys) == 1:
+        key = expr.keys[0]
+        if type(key) is ir.Constant and key.value == "":
+            return expr.values[0]
+    return expr
+
+
+def _plain(value: object) -> object:
+    return value if isinstance(value, str | int) and not isinstance(value, bool) else None

@@ -32,7 +32,7 @@ def devices(context: CheckContext) -> Iterator[Finding]:
 def _global_rank(context: CheckContext) -> Iterator[Finding]:
     project: Project = context.project
     view = RankView(project, SECOND_NODE, guess=False)
-    for site, index in _indexes(context):
+    for site, index in (*_indexes(context), *_written_indexes(context)):
         if view.ask(index, site.file, site.site.function) != SECOND_NODE.rank or _on_one_node(project, site.file):
             continue
         yield context.finding(
@@ -40,6 +40,30 @@ def _global_rank(context: CheckContext) -> Iterator[Finding]:
             ir.unpack(index.at, site.file),
             plan=_modulo(context, index, site.file),
         )
+
+
+def _written_indexes(context: CheckContext) -> Iterator[tuple[CallSite, ir.Expr]]:
+    """Indexes in other spellings (``.cuda(rank)``, ``.to(rank)``, ``f"cuda:{rank}"``) of programs that are seen to run on several nodes."""
+    project: Project = context.project
+    for name in ("cuda", "to", "device", "set_device"):
+        for site in project.sites(name):
+            given = site.site.call.args[:1]
+            if not given or type(given[0]) is ir.Constant or not _on_several_nodes(project, site.file):
+                continue
+            state = project.flow(site.file, site.site.function).before(site.site.call.at)
+            index = followed(given[0], state)
+            if type(index) is ir.Formatted and len(index.parts) == 2:
+                start = index.parts[0]
+                if type(start) is ir.Constant and start.value == "cuda:":
+                    yield site, index.parts[1]
+            elif name in ("cuda", "to") and type(given[0]) is ir.Name:
+                yield site, given[0]
+
+
+def _on_several_nodes(project: Project, file: str) -> bool:
+    """Whether a launch of a file is seen to start processes on more than one node."""
+    nodes = [run.launch.nodes for run in project.runs_reaching(file) if run.launch is not None]
+    return any(isinstance(one.only, int) and one.only > 1 for one in nodes)
 
 
 def _modulo(context: CheckContext, index: ir.Expr, file: str) -> FixPlan | None:
