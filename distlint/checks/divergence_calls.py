@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from distlint.checks import divergence_callers, divergence_names, divergence_objects, divergence_seeds
+from distlint.checks import divergence_callers, divergence_files, divergence_names, divergence_objects, divergence_seeds
 from distlint.checks.divergence_callers import callers, dealt_parameter, given_by
 from distlint.checks.divergence_state import DIFFERS, NONE, THE_SAME, UNKNOWN, Divergence, one_of, together
 from distlint.checks.rank_values import names_group
@@ -78,6 +78,9 @@ def _library(tracer: Tracer, name: str, expr: ir.Call, ground: Ground, state: En
     if name in sources.filled or name in sources.even_arguments:
         return UNKNOWN
     found = together(arguments(tracer, expr, ground, state))
+    if name in divergence_files.ASKING and expr.args and not found.differs:
+        # whether it is there is the same on all ranks only where nobody makes it just now
+        return divergence_files.made_by_one(tracer, expr, expr.args[0], ground) or UNKNOWN
     if sources.is_plain(name):
         return found.through(span)
     return UNKNOWN
@@ -335,6 +338,8 @@ def _method(tracer: Tracer, expr: ir.Call, func: ir.Attribute, ground: Ground, s
     span = ir.unpack(expr.at, ground.file)
     ways = []
     for option in divergence_objects.objects(tracer, func.base, ground):
+        if func.name in divergence_files.ASKING_METHODS:
+            break
         found = _of_named(tracer, option, expr, func, ground, state)
         if found is None:
             break
@@ -344,6 +349,10 @@ def _method(tracer: Tracer, expr: ir.Call, func: ir.Attribute, ground: Ground, s
             return one_of(ways)
     if not ways and not expr.args and func.name in tracer.views[0].attributes:
         return Divergence(DIFFERS, "the rank", (span,))
+    if func.name in divergence_files.ASKING_METHODS and not expr.args:
+        made = divergence_files.made_by_one(tracer, expr, func.base, ground)
+        if made is not None:
+            return made
     if func.name in _SIZES:
         return tracer.of(func.base, ground, state, size=True)
     base = tracer.of(func.base, ground, state)

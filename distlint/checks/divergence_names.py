@@ -54,6 +54,15 @@ def alike(one: ir.Expr, other: ir.Expr) -> bool:
         return type(one.value) is type(other.value) and bool(one.value == other.value)
     if type(one) is ir.Attribute and type(other) is ir.Attribute:
         return one.name == other.name and alike(one.base, other.base)
+    if type(one) is ir.Call and type(other) is ir.Call:
+        given = len(one.args) == len(other.args) and not one.keywords and not other.keywords
+        return given and all(alike(a, b) for a, b in zip((one.func, *one.args), (other.func, *other.args), strict=True))
+    if type(one) is ir.Operation and type(other) is ir.Operation:
+        operands = len(one.operands) == len(other.operands) and one.operators == other.operators
+        return operands and all(alike(a, b) for a, b in zip(one.operands, other.operands, strict=True))
+    if type(one) is ir.Formatted and type(other) is ir.Formatted:
+        parts = len(one.parts) == len(other.parts)
+        return parts and all(alike(a, b) for a, b in zip(one.parts, other.parts, strict=True))
     return type(one) is ir.Name and type(other) is ir.Name and one.id == other.id
 
 

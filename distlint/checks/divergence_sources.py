@@ -29,6 +29,9 @@ class Sources:
         self.even_results = {name for spec in specs for name, given in spec.evened if not given}
         self.even_arguments = {name: given for spec in specs for name, given in spec.evened if given}
         self.filled = {one.name: one for spec in specs for one in spec.collectives if one.output[0] or one.tensor[0]}
+        words = {one.name.removesuffix("()").rpartition(".")[2] for spec in specs for one in spec.collectives}
+        self.collective_words = frozenset({*words, "backward", "step"})
+        """The last names of calls in which ranks may wait for each other."""
         self.plain = tuple(name for spec in specs for name in spec.plain)
         self.generators = [one for spec in specs for one in spec.generators]
         self.dealt = {name: why for spec in specs for name, why in spec.dealt}

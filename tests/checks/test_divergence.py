@@ -301,6 +301,20 @@ DIFFERENT = [
         "import lightning as L\nclass M(L.LightningModule):\n    def training_step(self, batch, i):\n        probe(batch.sum() > 0)",
         "batch",
     ),
+    # files
+    ("rank = dist.get_rank()\nif rank == 0:\n    open('done', 'w').close()\nprobe(os.path.exists('done'))", "file"),
+    (
+        "from pathlib import Path\nmark = Path('done')\nif dist.get_rank() == 0:\n    mark.touch()\nprobe(mark.exists())",
+        "file",
+    ),
+    ("path = f'ckpt_{dist.get_rank()}.pt'\nprobe(os.path.exists(path))", "the rank"),
+    (
+        (
+            "def main(out):\n    for i in range(9):\n        if os.path.exists(os.path.join(out, 'stop')):\n            probe(os.path.exists(os.path.join(out, 'stop')))\n"
+            "        if dist.get_rank() == 0 and i == 3:\n            open(os.path.join(out, 'stop'), 'w').close()"
+        ),
+        "file",
+    ),
     # exceptions, signals
     (
         LOSS
@@ -507,6 +521,18 @@ NOT_DIFFERENT = [
             "    loss = acc.reduce(x.mean(), reduction='mean')\n    probe(loss.item() > 3)"
         ),
         "same",
+    ),
+    # files that are waited for
+    ("if dist.get_rank() == 0:\n    open('done', 'w').close()\ndist.barrier()\nprobe(os.path.exists('done'))", None),
+    (
+        "def sync():\n    dist.barrier()\nif dist.get_rank() == 0:\n    open('done', 'w').close()\nsync()\nprobe(os.path.exists('done'))",
+        None,
+    ),
+    ("if dist.get_rank() == 0:\n    open('log', 'w').close()\nprobe(os.path.exists('done'))", None),
+    ("open('done', 'w').close()\nprobe(os.path.exists('done'))", None),
+    (
+        "for i in range(9):\n    dist.barrier()\n    if os.path.exists('stop'):\n        probe(os.path.exists('stop'))\n    if dist.get_rank() == 0:\n        open('stop', 'w').close()",
+        None,
     ),
     # nobody knows
     ("probe(unknown())", "unknown"),
