@@ -105,8 +105,12 @@ class Expressions:
     def module_variable(self, module: Scope, name: str) -> Any:
         """A variable of a module; not known where a function that we did not see called may have set it."""
         writers = self.stage.project.global_writers(module.file).get(name, ())
-        if writers and not any(FunctionRef(module.file, index) in self.stage.visited for index in writers):
-            return UNKNOWN
+        if writers:
+            setters = [
+                index for index in writers if f"{name} =" in self.stage.project.flow(module.file, index).assigned.how
+            ]
+            if setters and not any(FunctionRef(module.file, index) in self.stage.visited for index in setters):
+                return UNKNOWN
         return module.variables.get(name, UNKNOWN)
 
     def module_scope(self, file: str) -> Scope:

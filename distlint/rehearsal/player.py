@@ -118,6 +118,7 @@ class Player(Calls):
     def either(self, bodies: list[tuple[ir.Stmt, ...]], scope: Scope) -> str:
         """Follows bodies of which one is executed, and joins what they leave."""
         before = dict(scope.variables)
+        self.stage.steps += len(before) // 20  # what copying costs
         ends: list[tuple[str, dict[str, Any]]] = []
         stage = self.stage
         for body in bodies[:12]:

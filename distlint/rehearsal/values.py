@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 MAX_ITEMS = 256
 """A list with more items than this is only known by its length."""
 
+MAX_INNER = 16
+"""Items of a list in a list that are looked at."""
+
 
 class Source(NamedTuple):
     """Why a value differs between processes, for a message, and where that comes in."""
@@ -245,19 +248,20 @@ def escape(value: Any, depth: int = 0) -> None:
     """Takes it that whatever is under way in a value may be waited for, and lists in it changed, where we don't see it."""
     if depth > 4:
         return
+    most = MAX_INNER if depth else MAX_ITEMS
     if isinstance(value, Work):
         value.loose = True
     elif isinstance(value, Items):
-        for item in (value.items or ())[:MAX_ITEMS]:
+        for item in (value.items or ())[:most]:
             escape(item, depth + 1)
     elif isinstance(value, tuple) and not hasattr(value, "_fields"):
-        for item in value[:MAX_ITEMS]:
+        for item in value[:most]:
             escape(item, depth + 1)
     elif isinstance(value, Table):
-        for item in list(value.items.values())[:MAX_ITEMS]:
+        for item in list(value.items.values())[:most]:
             escape(item, depth + 1)
     elif isinstance(value, Thing):
-        for item in list(value.attributes.values())[:MAX_ITEMS]:
+        for item in list(value.attributes.values())[:most]:
             escape(item, depth + 1)
 
 
@@ -270,7 +274,7 @@ def signature(value: Any, depth: int = 0) -> Hashable:
     if depth > 3:
         return None
     items = value.items if isinstance(value, Items) else value if type(value) is tuple else None
-    if items is not None and len(items) <= MAX_ITEMS:
+    if items is not None and len(items) <= (MAX_INNER if depth else MAX_ITEMS):
         return combined("items", items, depth + 1)
     if isinstance(value, Library):
         return value.name
@@ -290,7 +294,8 @@ def source_of(values: Iterable[Any], depth: int = 0) -> Source | None:
             if value.source is not None:
                 return value.source
         elif depth < 3 and (isinstance(value, Items) or type(value) is tuple):
-            found = source_of(value.items or () if isinstance(value, Items) else value, depth + 1)
+            items = (value.items or ()) if isinstance(value, Items) else value
+            found = source_of(items[:MAX_INNER], depth + 1)
             if found is not None:
                 return found
     return None
