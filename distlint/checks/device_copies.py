@@ -15,10 +15,13 @@ from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
+from distlint.link.modules import FunctionRef
 from distlint.link.project import CallSite, Project
 from distlint.link.walking import below, blocks_of, calls_in, expressions_of, guards_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
+
+_RANKS = ("rank", "is_main", "master", "main_process")
 
 
 @check("device-copies")
@@ -42,8 +45,10 @@ def _onto_one(context: CheckContext) -> Iterator[Finding]:
             continue
         files = family(project, site.file)
         joined = next((one for one in joins if one.file in files and _is_for_devices(context, one)), None)
-        saved = next((one for one in savers if one.file in files and _saves_states(project, one)), None)
-        if joined is None or saved is None or _is_chosen_by_rank(project, site):
+        saved = next((one for one in savers if one.file == site.file and _saves_states(project, one)), None)
+        if joined is None or saved is None or not _is_saved_by_one(project, saved):
+            continue
+        if _asks(project, site.file, site.site.function, site.site.call.at, (*_RANKS, "cuda", "cpu")):
             continue
         yield context.finding(
             "every rank loads the checkpoint onto the device that it was saved from",
@@ -97,12 +102,21 @@ def _saves_states(project: Project, site: CallSite) -> bool:
     return "state_dict" in names and not names & {"cpu", "to"}
 
 
-def _is_chosen_by_rank(project: Project, site: CallSite) -> bool:
-    guards = guards_of(body_of(project, site.file, site.site.function), site.site.call.at)
-    if guards is None:
+def _is_saved_by_one(project: Project, site: CallSite) -> bool:
+    """Whether one rank writes what all will read; each rank's own file holds tensors of its own device."""
+    if _asks(project, site.file, site.site.function, site.site.call.at, _RANKS):
         return True
+    if site.site.function < 0:
+        return False
+    callers = project.callers(FunctionRef(site.file, site.site.function))
+    return any(_asks(project, one.file, one.site.function, one.site.call.at, _RANKS) for one in callers)
+
+
+def _asks(project: Project, file: str, function: int, at: ir.Position, about: tuple[str, ...]) -> bool:
+    """Whether tests on the way to a place have names with some words."""
+    guards = guards_of(body_of(project, file, function), at) or ()
     words = [_last(part) for guard in guards if guard.test is not None for part in below(guard.test)]
-    return any(word in name.lower() for name in words for word in ("rank", "main", "master", "cuda", "cpu"))
+    return any(word in name.lower() for name in words for word in about)
 
 
 # Copies that are read too early ---------------------------------------------------------------------------------------

@@ -105,7 +105,7 @@ def _off_device(context: CheckContext) -> Iterator[Finding]:
             continue
         state = project.flow(site.file, site.site.function).before(site.site.call.at)
         made = followed(given, state)
-        if not _is_on_cpu(context, made, site.file):
+        if not _is_on_cpu(context, made, site.file) or _asks_for_devices(project, site):
             continue
         joined = [one for one in joins if one.file in family(project, site.file)]
         backend = _only_for_devices(context, joined)
@@ -118,6 +118,13 @@ def _off_device(context: CheckContext) -> Iterator[Finding]:
                     Related(joined[0].span, "the group works on tensors of devices only"),
                 ],
             )
+
+
+def _asks_for_devices(project: Project, site: CallSite) -> bool:
+    """Whether a test on the way to a call is about devices or the backend."""
+    guards = guards_of(body_of(project, site.file, site.site.function), site.site.call.at) or ()
+    parts = [part for guard in guards if guard.test is not None for part in below(guard.test)]
+    return any(word in _ends(part).lower() for part in parts for word in ("cuda", "cpu", "gpu", "device", "backend"))
 
 
 def _is_on_cpu(context: CheckContext, made: ir.Expr, file: str) -> bool:
