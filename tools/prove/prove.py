@@ -8,6 +8,7 @@ a case does not show what its rule says. ``--page`` only writes the page.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -63,6 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--no-record", action="store_true", help="write neither the record nor the page")
     parser.add_argument("--page", action="store_true", help="run nothing, write the page")
     given = parser.parse_args(arguments)
+    # runs end what they started: a termination waits for those that are under way
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     record = records.read()
     rules = all_rules(installed=False)
     proven = {code: rule for code, rule in rules.items() if rule.proof is not None and not rule.proof.unless}
