@@ -1,8 +1,9 @@
 """Figures that a rank works out over its own part of the data and takes for those of all of it.
 
 Parameters: ``loaders`` with their positional ``signature``, ``samplers`` (that part the data), ``shows`` (names of
-functions and methods that show or keep a figure). The rule's ``fault`` is ``whole`` (what one rank counted is divided by the length
-of all the data), ``shown`` (rank 0 shows what it worked out alone) or ``half`` (only one part of a quotient is brought together).
+functions and methods that show or keep a figure), ``schedulers`` (that follow one). The rule's ``fault`` is ``whole``
+(what one rank counted is divided by the length of all the data), ``shown`` (rank 0 shows what it worked out alone),
+``followed`` (a schedule follows it) or ``half`` (only one part of a quotient is brought together).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.checks.divergence import DivergenceView
+from distlint.checks.execution import body_of
 from distlint.checks.loaders import (
     Pass,
     argument_of,
@@ -72,7 +74,7 @@ def tallies(context: CheckContext) -> Iterator[Finding]:
             continue
         for loader in loaders_in(project, place.iterable, place.file, place.function, names):
             sampler = _parting(context, loader)
-            added = frozenset(_added(place.body))
+            added = frozenset(_added(place.body)) | _of_batches(context, place)
             if sampler is not None and added:
                 for finding in _FAULTS[context.parameters["fault"]](context, Tally(place, loader, sampler, added)):
                     key = (finding.span.file, finding.span.line)
@@ -105,6 +107,16 @@ def _added(body: tuple[ir.Stmt, ...]) -> Iterator[str]:
             if type(target) is ir.Name and type(statement.value) is ir.Operation and "+" in statement.value.operators:
                 if mentions(statement.value, (target.id,)):
                     yield target.id
+
+
+def _of_batches(context: CheckContext, place: Pass) -> frozenset[str]:
+    """What a loop works out of its batches, where the rule asks for that as well."""
+    if context.parameters["fault"] != "followed":
+        return frozenset()
+    for statement in statements(body_of(context.project, place.file, place.function)):
+        if type(statement) is ir.For and statement.at == place.at:
+            return forward(statement.body, set(bound_names(statement.target)))
+    return frozenset()
 
 
 def _related(tally: Tally) -> list[Related]:
@@ -280,8 +292,38 @@ def _bare(expr: ir.Expr) -> ir.Expr:
     return expr
 
 
+# A schedule that follows it --------------------------------------------------------------------------------------------
+
+
+def _followed(context: CheckContext, tally: Tally) -> Iterator[Finding]:
+    project: Project = context.project
+    wanted = {f"{name}()" for name in context.parameters["schedulers"]}
+    evaluator = project.evaluator(None)
+    for region in regions(project, tally.place.file, tally.place.function, tally.names):
+        if is_joined(project, region):
+            return
+        for call in calls_of(region.body(project)):
+            func = call.func
+            if type(func) is not ir.Attribute or func.name != "step" or not call.args:
+                continue
+            if not mentions(call.args[0], region.names):
+                continue
+            made = [
+                one
+                for one in options_of(evaluator.ask(func.base, region.file, region.function))
+                if isinstance(one, Instance) and evaluator.instance_name(one) in wanted
+            ]
+            if made:
+                yield context.finding(
+                    "each rank's learning rate follows a figure of its own part of the data",
+                    ir.unpack(call.at, region.file),
+                    related=[*_related(tally), Related(made[0].span(), "the schedule is made here")],
+                )
+
+
 _FAULTS: dict[str, Callable[[CheckContext, Tally], Iterator[Finding]]] = {
     "whole": _whole,
     "shown": _shown,
     "half": _half,
+    "followed": _followed,
 }
