@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from distlint.checks.divergence import DIFFERS, DivergenceView
+from distlint.checks.execution import body_of
 from distlint.checks.preparing import last_name
 from distlint.checks.registry import CheckContext, check
 from distlint.link.modules import ClassRef
@@ -50,7 +51,7 @@ def _why(context: CheckContext, guard: Guard, file: str, function: int) -> str:
     """Why a test differs between processes; empty where it is not known to."""
     if guard.test is None or guard.kind == "for":
         return ""
-    parts = list(below(guard.test))
+    parts = list(_with_variables(body_of(context.project, file, function), guard.test))
     if any(type(part) is ir.Call and last_name(part.func) in context.parameters["collecting"] for part in parts):
         return ""
     for part in parts:
@@ -58,6 +59,20 @@ def _why(context: CheckContext, guard: Guard, file: str, function: int) -> str:
             return f"`{last_name(part)}` is true on one process only" if part.name.startswith("is_") else "the rank"
     found = DivergenceView.of_project(context.project).of(guard.test, file, function)
     return found.why if found.state == DIFFERS else ""
+
+
+def _with_variables(body: tuple[ir.Stmt, ...], test: ir.Expr) -> Iterator[ir.Expr]:
+    """All expressions of a test, and of what was put into its variables."""
+    waiting, seen = [test], set[str]()
+    for expr in waiting:
+        for part in below(expr):
+            yield part
+            if type(part) is ir.Name and part.id not in seen:
+                seen.add(part.id)
+                for one in statements(body):
+                    if isinstance(one, ir.Assign) and one.value is not None:
+                        if any(type(target) is ir.Name and target.id == part.id for target in one.targets):
+                            waiting.append(one.value)
 
 
 def _finding(context: CheckContext, file: str, target: ir.Attribute, guard: Guard, why: str) -> Finding:

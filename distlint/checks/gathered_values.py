@@ -106,7 +106,8 @@ def _scalars(context: CheckContext, project: Project, found: CallSite, body: tup
     )
     things = Things(project, (), (), ())
     frame = things.evaluator.frame(found.file, found.site.function)
-    for call in calls_in(body):
+    tests = [one.test for one in statements(body) if type(one) is ir.If or type(one) is ir.While]
+    for call in (*calls_in(body), *tests):
         read = _read_as_number(call)
         if read is None or any(_counts(guard) for guard in guards_of(body, call.at) or ()):
             continue
@@ -123,7 +124,12 @@ def _scalars(context: CheckContext, project: Project, found: CallSite, body: tup
             )
 
 
-def _read_as_number(call: ir.Call) -> ir.Expr | None:
+def _read_as_number(call: ir.Expr) -> ir.Expr | None:
+    """What is read as one number: ``x`` of ``x.item()``, of ``float(x)`` and of a test ``x > 1``."""
+    if type(call) is ir.Operation and call.operators[0] in ("<", ">", "<=", ">=", "==", "!="):
+        return next((one for one in call.operands if type(one) is not ir.Constant), None)
+    if type(call) is not ir.Call:
+        return None
     if type(call.func) is ir.Attribute and call.func.name == "item" and not call.args:
         return call.func.base
     if type(call.func) is ir.Name and call.func.id in ("float", "int", "bool") and len(call.args) == 1:

@@ -102,17 +102,20 @@ def _processes(hooked: Hooked) -> Related:
 
 
 def _backward(context: CheckContext, hooked: Hooked) -> Iterator[Finding]:
+    project: Project = context.project
     switch = next(
         (
-            statement
-            for function in hooked.methods.values()
+            ir.unpack(statement.at, one.file)
+            for one in project.modules.ancestry(hooked.owner)
+            for function in project.module(one.file).functions
+            if function.owner == one.index
             for statement in statements(function.body)
             if type(statement) is ir.Assign and type(statement.value) is ir.Constant and statement.value.value is False
             if any(last_name(target) == "automatic_optimization" for target in statement.targets)
         ),
         None,
     )
-    if switch is None or any("no_sync" in names for names in (context.project.module(hooked.owner.file).attributes,)):
+    if switch is None or "no_sync" in project.module(hooked.owner.file).attributes:
         return
     for function in hooked.methods.values():
         for call in calls_in(function.body):
@@ -124,7 +127,7 @@ def _backward(context: CheckContext, hooked: Hooked) -> Iterator[Finding]:
                     f"`{name or '(...)'}.backward()` in a manual step goes past the strategy, so gradients are not averaged",
                     ir.unpack(call.at, hooked.owner.file),
                     related=[
-                        Related(ir.unpack(switch.at, hooked.owner.file), "the module makes its own steps"),
+                        Related(switch, "the module makes its own steps"),
                         _processes(hooked),
                     ],
                 )

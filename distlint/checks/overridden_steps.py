@@ -35,15 +35,21 @@ def overridden_steps(context: CheckContext) -> Iterator[Finding]:
 
 
 def _methods(context: CheckContext) -> Iterator[tuple[ClassRef, int, ir.Function]]:
+    """The replaced methods of classes below the bases, also where another base of the project brings them."""
     project: Project = context.project
     bases = frozenset(context.parameters["bases"])
+    seen: set[tuple[str, int]] = set()
     for file in project.python_files:
-        module = project.module(file)
-        for index, function in enumerate(module.functions):
-            if function.owner >= 0 and function.name in context.parameters["methods"]:
-                owner = ClassRef(file, function.owner)
-                if bases & project.modules.external_bases(owner):
-                    yield owner, index, function
+        for number in range(len(project.module(file).classes)):
+            owner = ClassRef(file, number)
+            if not bases & project.modules.external_bases(owner):
+                continue
+            for name in context.parameters["methods"]:
+                method = project.modules.method(owner, name)
+                if method is not None and (method.file, method.index) not in seen:
+                    seen.add((method.file, method.index))
+                    function = project.function(method)
+                    yield ClassRef(method.file, function.owner), method.index, function
 
 
 def _model(context: CheckContext, owner: ClassRef, index: int, function: ir.Function) -> Iterator[Finding]:

@@ -1,13 +1,15 @@
 """Layers that a module makes and never uses, in a wrapper that waits for the gradient of every parameter.
 
 Parameters: ``wrappers`` (each with the arguments that make it do without), ``layers`` (classes with parameters),
-``module`` (the class that modules derive from).
+``module`` (the class that modules derive from), ``switches`` (for wrappers that take the model among other arguments: words of
+programs that may make the wrapper do without).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.wrapped_calls import unwrapped
 from distlint.link.abstract import Instance, options_of
@@ -54,11 +56,16 @@ def unused_parameters(context: CheckContext) -> Iterator[Finding]:
         settings = wrappers[site.name]
         if any(keyword.name is None or keyword.name in settings for keyword in site.site.call.keywords):
             continue
-        owner = _wrapped_class(project, site)
-        if owner is None or not _is_plain(context, owner):
+        words = context.parameters.get("switches", ())
+        if words and any(word in project.text_of(file) for file in family(project, site.file) for word in words):
             continue
-        for name, at in _layers(context, owner):
-            if not _is_named(project, owner, name):
+        models = site.site.call.args if words else (find_argument(site.site.call, "module", 0)[0],)
+        for owner in dict.fromkeys(_wrapped_class(project, site, model) for model in models):
+            if owner is None or not _is_plain(context, owner):
+                continue
+            for name, at in _layers(context, owner):
+                if _is_named(project, owner, name):
+                    continue
                 yield context.finding(
                     f"the parameters of `{name}` get no gradient: no code uses the layer",
                     ir.unpack(at, owner.file),
@@ -67,9 +74,8 @@ def unused_parameters(context: CheckContext) -> Iterator[Finding]:
                 )
 
 
-def _wrapped_class(project: Project, site: CallSite) -> ClassRef | None:
-    model, _ = find_argument(site.site.call, "module", 0)
-    if model is None:
+def _wrapped_class(project: Project, site: CallSite, model: ir.Expr | None) -> ClassRef | None:
+    if model is None or type(model) is ir.Starred:
         return None
     evaluator = project.evaluator(None)
     file, function = site.file, site.site.function
