@@ -194,7 +194,7 @@ class Events:
             else evaluator.argument(call, name, position, frame, at)
         )
         if found is None:
-            return MAYBE
+            return NO
         options = options_of(found)
         empty = [isinstance(one, Leaf) and None in one.value.options for one in options]
         known = [not isinstance(one, Leaf) or one.value.is_known for one in options]
