@@ -146,6 +146,9 @@ def _change(tracer: Tracer, store: Store, wanted: str, path: Path, ground: Groun
         if covers and steps is not None:
             return True, divergence_objects.member(tracer, store.expr, path[len(steps) :], ground, store.at)
         return False, tracer.of(store.expr, ground, store.at)
+    if len(path) > len(steps or ()) and isinstance(path[len(steps or ())], str):
+        # an object with attributes is no list or mapping: its class says what the method does
+        return False, None
     if store.action == "clear":
         return covers, THE_SAME if covers else None
     if isinstance(store.expr, ir.Call):

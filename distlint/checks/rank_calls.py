@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from distlint.checks import rank_names, rank_objects
-from distlint.checks.rank_lengths import made_by_library
+from distlint.checks.rank_lengths import made_by_library, yielded
 from distlint.checks.rank_scope import Closure, Made, Record, Scope
 from distlint.checks.rank_values import (
     MAX_ITEMS,
@@ -21,6 +21,7 @@ from distlint.checks.rank_values import (
     length_of,
     names_group,
     same,
+    sliced,
     truth_of,
 )
 from distlint.link.calls import is_static
@@ -103,6 +104,9 @@ def _library(view: RankView, name: str, expr: ir.Call, scope: Scope, state: Env)
         known = view.value(arguments[0], scope, state)
         whole = isinstance(known, Closure) and known.call is None
         return Closure(known.target, scope, state, known.own, expr) if whole else UNKNOWN
+    if name == "itertools.islice" and len(arguments) > 2:
+        items, *bounds = (view.value(argument, scope, state) for argument in arguments)
+        return sliced(items, (bounds[0], bounds[1], bounds[2] if len(bounds) > 2 else None))
     if name == "itertools.islice" and len(arguments) == 2:
         items, count = (view.value(argument, scope, state) for argument in arguments)
         size = length_of(items)
@@ -320,7 +324,10 @@ def _folded(name: str, values: list[Any]) -> Any:
 def _length(view: RankView, value: Any) -> Any:
     if isinstance(value, Made):
         method = view.project.modules.method(value.owner, "__len__")
-        return returned(view, method, {}, value, value.scope.depth) if method is not None else UNKNOWN
+        if method is not None:
+            return returned(view, method, {}, value, value.scope.depth)
+        count = yielded(view, value)
+        return UNKNOWN if count is None else count
     size = length_of(value)
     return UNKNOWN if size is None else size
 

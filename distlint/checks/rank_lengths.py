@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from distlint.checks.rank_scope import Scope
-from distlint.checks.rank_values import UNKNOWN, Many, Sized
+from distlint.checks.rank_names import unpacked
+from distlint.checks.rank_scope import Made, Scope
+from distlint.checks.rank_values import UNKNOWN, Many, Sized, items_of, truth_of
 from distlint.link.arguments import find_argument
 from distlint.link.flow import Env
 from distlint.model import python as ir
 
 if TYPE_CHECKING:
     from distlint.checks.ranks import RankView
+
+MAX_ROUNDS = 2_000
+"""Statements of a generator that are gone through."""
 
 
 def made_by_library(view: RankView, name: str, expr: ir.Call, scope: Scope, state: Env) -> Any:
@@ -81,3 +85,60 @@ def _batches(view: RankView, given: Any) -> Any:
     if count is None or not isinstance(size, int) or size < 1 or drops not in (None, True, False):
         return UNKNOWN
     return Sized(count // size if drops else -(-count // size))
+
+
+def yielded(view: RankView, made: Made) -> int | None:
+    """How many items an object gives whose ``__iter__`` is a generator with loops and tests that are known."""
+    method = view.project.modules.method(made.owner, "__iter__")
+    if method is None or not view.project.flow(method.file, method.index).has_yield:
+        return None
+    scope = Scope(method.file, method.index, {}, own=made, depth=made.scope.depth + 1)
+    counted = _count(view, view.project.function(method).body, scope, [MAX_ROUNDS])
+    return None if counted is None else counted[0]
+
+
+def _count(view: RankView, body: tuple[ir.Stmt, ...], scope: Scope, left: list[int]) -> tuple[int, str] | None:
+    """The ``yield`` statements that a body comes to and how it ends (``""``, ``continue``, ``break`` or ``return``).
+
+    ``None`` where that is not known.
+    """
+    flow = view.project.flow(scope.file, scope.function)
+    total = 0
+    for statement in body:
+        left[0] -= 1
+        if left[0] < 0:
+            return None
+        if isinstance(statement, ir.Evaluate) and isinstance(statement.value, ir.Wrapped):
+            if statement.value.kind != "yield":
+                return None
+            total += 1
+        elif isinstance(statement, ir.If):
+            holds = truth_of(view.value(statement.test, scope, flow.before(statement.test.at)))
+            if holds is None:
+                return None
+            inner = _count(view, statement.body if holds else statement.orelse, scope, left)
+            if inner is None:
+                return None
+            total += inner[0]
+            if inner[1]:
+                return total, inner[1]
+        elif isinstance(statement, ir.For):
+            items = items_of(view.value(statement.iterable, scope, flow.before(statement.iterable.at)))
+            for item in items or ():
+                inner = _count(view, statement.body, scope.with_local(unpacked(statement.target, item)), left)
+                if inner is None:
+                    return None
+                total += inner[0]
+                if inner[1] == "return":
+                    return total, "return"
+                if inner[1] == "break":
+                    break
+            if items is None:
+                return None
+        elif isinstance(statement, ir.Jump) and statement.kind in ("continue", "break"):
+            return total, statement.kind
+        elif isinstance(statement, ir.Return):
+            return total, "return"
+        elif isinstance(statement, ir.While | ir.Try | ir.With | ir.Match):
+            return None
+    return total, ""

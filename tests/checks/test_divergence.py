@@ -65,6 +65,19 @@ def asked(make_project: MakeProject, code: str, head: str = HEAD) -> Divergence:
     return DivergenceView(project).of(argument, "train.py", site.function)
 
 
+STREAM = """
+class Stream(torch.utils.data.IterableDataset):
+    def __init__(self, rank):
+        self.rank = rank
+
+    def __iter__(self):
+        for i in range(N):
+            if i % 2 != self.rank:
+                continue
+            yield torch.zeros(2)
+
+"""
+
 DIFFERENT = [
     # ranks
     ("probe(dist.get_rank())", "the rank"),
@@ -588,6 +601,8 @@ def test_nothing_is_said_to_differ_that_may_be_the_same(
         ("torch.manual_seed(dist.get_rank())\nn = torch.randint(3, 9, (1,)).item()\nprobe(range(n))", True),
         ("n = random.randint(3, 9)\nprobe(range(n))", True),
         ("lines = load()\nprobe(lines)", False),
+        (STREAM.replace("N", "9") + "probe(DataLoader(Stream(dist.get_rank()), batch_size=1))", True),
+        (STREAM.replace("N", "8") + "probe(DataLoader(Stream(dist.get_rank()), batch_size=2))", False),
         (
             "class T:\n    def __init__(self):\n        self.n = range(random.randint(1, 9))\n    def go(self):\n        probe(self.n)",
             True,
