@@ -56,10 +56,18 @@ def name(view: RankView, wanted: str, scope: Scope, state: Env) -> Any:
 
 def _handed_only(view: RankView, wanted: str, join: Join, scope: Scope) -> Any:
     """A number or text that the ways of a join only hand to functions, which can't change it; else unknown."""
-    if f"{wanted}{BINDS}" in join.touched.how or join.prev is None:
-        return UNKNOWN
-    before = name(view, wanted, scope, join.prev)
-    return before if isinstance(before, bool | int | str) else UNKNOWN
+    place: Env | None = join
+    while place is not None and not (isinstance(place, Bind) and place.name == wanted):
+        if isinstance(place, Join) and f"{wanted}{BINDS}" in place.touched.how:
+            return UNKNOWN
+        place = place.prev
+    # asked for at each of the joins behind it, and again on the ways between them
+    key = (wanted, id(scope), id(place))
+    if key not in view.handed:
+        view.handed[key] = (UNKNOWN, scope, place)
+        found = _bound(view, place, scope) if isinstance(place, Bind) else _outside(view, wanted, scope)
+        view.handed[key] = (found if isinstance(found, bool | int | str) else UNKNOWN, scope, place)
+    return view.handed[key][0]
 
 
 def unpacked(target: ir.Expr, item: Any) -> dict[str, Any]:

@@ -101,6 +101,8 @@ class RankView:
         self.lengths = {name: kind for spec in project.specs for name, kind in spec.lengths}
         self.evaluator = project.evaluator(None)
         self.active: set[tuple[object, ...]] = set()
+        self.handed: dict[tuple[str, int, int], tuple[Any, ...]] = {}
+        """Numbers and texts that ways only hand on, within one question, with what must stay alive as long."""
         self.off = False
         self._variables = variables
         self._steps = 0
@@ -115,6 +117,7 @@ class RankView:
         key = (id(expr), function)
         if key not in self._memo:
             self._steps = 0
+            self.handed.clear()
             self.off = False
             self._alive.append(expr)
             found = self.value(expr, self.scope(file, function), self.project.flow(file, function).before(expr.at))
@@ -127,6 +130,7 @@ class RankView:
         key = (id(expr), function, id(state))
         if key not in self._memo:
             self._steps = 0
+            self.handed.clear()
             found = self.value(expr, self.scope(file, function), state)
             self._alive.append((expr, state))
             self._memo[key] = (UNKNOWN if found is AROUND else found, False)
