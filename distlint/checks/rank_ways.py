@@ -125,7 +125,7 @@ def only_rank_0_goes(project: Project, way: Way) -> Test | None:
 def in_many_processes(project: Project, way: Way, starts: Collection[CallSite]) -> CallSite | None:
     """The call that makes the processes on a way a job; ``None`` where there may be one process only."""
     files = project.closure(way.top)
-    inside = [one for one in starts if one.file in files]
+    inside = [one for one in starts if one.file in files and way.top in _tops(project, one)]
     if not inside:
         return None
     spawning = any(
@@ -137,6 +137,20 @@ def in_many_processes(project: Project, way: Way, starts: Collection[CallSite]) 
     if spawning and not way.started:
         return None
     return inside[0]
+
+
+class _Tops(dict[tuple[str, int], frozenset[str]]):
+    """The modules from whose top level a call is reached, by its place."""
+
+
+def _tops(project: Project, site: CallSite) -> frozenset[str]:
+    """The modules from whose top level a call is reached."""
+    known: _Tops = project.kept.setdefault(_Tops, _Tops())
+    key = (site.file, site.site.call.at)
+    if key not in known:
+        ways = ways_to(project, site.file, site.site.function, site.site.call.at)
+        known[key] = frozenset(way.top for way in ways)
+    return known[key]
 
 
 def waits_by_turns(project: Project, file: str, function: int, waiting: Collection[str]) -> bool:

@@ -40,9 +40,13 @@ class Region(NamedTuple):
 
 
 def mentions(expr: ir.Expr, names: Iterable[str]) -> bool:
-    """Whether an expression reads one of some names."""
+    """Whether an expression reads one of some names, or attributes (``self.total``)."""
     wanted = set(names)
-    return any(type(part) is ir.Name and part.id in wanted for part in below(expr))
+    return any(
+        (type(part) is ir.Name and part.id in wanted)
+        or (type(part) is ir.Attribute and type(part.base) is ir.Name and f"{part.base.id}.{part.name}" in wanted)
+        for part in below(expr)
+    )
 
 
 def called_name(call: ir.Call) -> str:
@@ -59,8 +63,11 @@ def bound_names(target: ir.Expr) -> Iterator[str]:
     elif type(target) is ir.Starred:
         yield from bound_names(target.value)
     else:
-        name = access_path(target)[0]
-        if name and name not in ("self", "cls"):
+        name, steps = access_path(target)
+        if name in ("self", "cls"):
+            if steps and isinstance(steps[0], str):
+                yield name + steps[0]
+        elif name:
             yield name
 
 
@@ -144,10 +151,22 @@ def joins(call: ir.Call, names: Iterable[str]) -> bool:
 
 def is_joined(project: Project, region: Region) -> bool:
     """Whether something may bring together, over the ranks, what the names of a region hold."""
+    own = any(name.startswith("self.") for name in region.names) and region.function >= 0
+    if own and any(JOINING.search(called_name(call)) for call in _calls_of_class(project, region)):
+        return True
     for call in calls_of(region.body(project)):
         if joins(call, region.names) or (_hands_over(call, region.names) and comes_to_joining(project, call, region)):
             return True
     return False
+
+
+def _calls_of_class(project: Project, region: Region) -> Iterator[ir.Call]:
+    """The calls in all methods of the class of a method."""
+    functions = project.module(region.file).functions
+    owner = functions[region.function].owner
+    for one in functions:
+        if owner >= 0 and one.owner == owner:
+            yield from calls_of(one.body)
 
 
 def _hands_over(call: ir.Call, names: frozenset[str]) -> bool:

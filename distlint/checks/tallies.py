@@ -102,6 +102,10 @@ def _added(body: tuple[ir.Stmt, ...]) -> Iterator[str]:
     for statement in statements(body):
         if type(statement) is ir.AugAssign and statement.operator == "+":
             yield from bound_names(statement.target)
+        elif type(statement) is ir.Evaluate and type(statement.value) is ir.Call:
+            func = statement.value.func
+            if type(func) is ir.Attribute and func.name in ("append", "extend") and type(func.base) is ir.Name:
+                yield func.base.id
         elif type(statement) is ir.Assign and statement.value is not None and len(statement.targets) == 1:
             target = statement.targets[0]
             if type(target) is ir.Name and type(statement.value) is ir.Operation and "+" in statement.value.operators:
@@ -231,6 +235,7 @@ def _rank_test(project: Project, call: ir.Call, region: Region) -> ir.Expr | Non
 
 def _half(context: CheckContext, tally: Tally) -> Iterator[Finding]:
     project: Project = context.project
+    yield from _added_means(context, tally)
     for region in regions(project, tally.place.file, tally.place.function, tally.names):
         body = region.body(project)
         joined = [call for call in calls_of(body) if joins(call, region.names)]
@@ -258,6 +263,45 @@ def _half(context: CheckContext, tally: Tally) -> Iterator[Finding]:
                         Related(ir.unpack(call.at, region.file), "this adds up the upper part of the quotient only"),
                         *_related(tally),
                     ],
+                )
+
+
+def _added_means(context: CheckContext, tally: Tally) -> Iterator[Finding]:
+    """A mean of each rank that is added up over the ranks and divided by nothing."""
+    project: Project = context.project
+    found = list(regions(project, tally.place.file, tally.place.function, tally.names))
+    if any(scales_by_world(region.body(project), region.names) for region in found):
+        return
+    for region in found:
+        body = region.body(project)
+        means = {
+            name
+            for statement in statements(body)
+            if type(statement) is ir.Assign
+            and statement.value is not None
+            and any(
+                type(part) is ir.Operation
+                and part.operators == ("/",)
+                and mentions(part.operands[0], tally.names)
+                and _local_count(context, part.operands[1], tally, region)
+                for part in below(statement.value)
+            )
+            for target in statement.targets
+            for name in bound_names(target)
+        }
+        for call in calls_of(body):
+            given = call.args[0] if call.args else None
+            if called_name(call) != "all_reduce" or type(given) is not ir.Name or given.id not in means:
+                continue
+            if {"AVG", "MAX", "MIN"} & _words(call):
+                continue
+            after = forward(body, (given.id,))
+            later = [part for part in _quotients(region, project) if part.at >> 44 > call.at >> 44]
+            if not any(mentions(part.operands[0], after) for part in later):
+                yield context.finding(
+                    "the means of all ranks are added up here and never divided by the number of ranks",
+                    ir.unpack(call.at, region.file),
+                    related=_related(tally),
                 )
 
 
