@@ -1,6 +1,7 @@
 """Figures that a rank works out over its own part of the data and takes for those of all of it.
 
-Parameters: ``loaders`` with their positional ``signature``, ``samplers`` (that part the data), ``shows`` (names of
+Parameters: ``loaders`` with their positional ``signature``, ``samplers`` (that part the data), ``prepare`` (calls that give loaders
+a form that parts the data), ``shows`` (names of
 functions and methods that show or keep a figure), ``schedulers`` (that follow one). The rule's ``fault`` is ``whole``
 (what one rank counted is divided by the length of all the data), ``shown`` (rank 0 shows what it worked out alone),
 ``followed`` (a schedule follows it) or ``half`` (only one part of a quotient is brought together).
@@ -17,15 +18,18 @@ from distlint.checks.execution import body_of
 from distlint.checks.loaders import (
     Pass,
     argument_of,
+    handed_on,
     is_none,
     loader_classes,
     loaders_in,
     passes,
     trains,
 )
+from distlint.checks.preparing import Preparations
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.spread_names import (
+    JOINING,
     Region,
     bound_names,
     called_name,
@@ -64,16 +68,18 @@ def tallies(context: CheckContext) -> Iterator[Finding]:
     """A finding for each such figure."""
     project: Project = context.project
     samplers = list(project.calls_to(set(context.parameters["samplers"])))
-    if not samplers:
+    parting = [*samplers, *project.calls_to(set(context.parameters.get("prepare", ())))]
+    if not parting:
         return
-    files = frozenset().union(*(family(project, one.file) for one in samplers))
+    files = frozenset().union(*(family(project, one.file) for one in parting))
     names = loader_classes(project, context.parameters["loaders"])
     reported: set[tuple[str, int]] = set()
     for place in passes(project, files):
         if not place.body:
             continue
-        for loader in loaders_in(project, place.iterable, place.file, place.function, names):
-            sampler = _parting(context, loader)
+        loaders = loaders_in(project, place.iterable, place.file, place.function, names)
+        pairs = [(loader, _parting(context, loader)) for loader in loaders]
+        for loader, sampler in (*pairs, *_prepared(context, place, names)):
             added = frozenset(_added(place.body)) | _of_batches(context, place)
             if sampler is not None and added:
                 for finding in _FAULTS[context.parameters["fault"]](context, Tally(place, loader, sampler, added)):
@@ -81,6 +87,24 @@ def tallies(context: CheckContext) -> Iterator[Finding]:
                     if key not in reported:
                         reported.add(key)
                         yield finding
+
+
+def _prepared(context: CheckContext, place: Pass, names: frozenset[str]) -> Iterator[tuple[Instance, Instance]]:
+    """The loaders that a loop goes through in the form that ``prepare`` gave them, which parts the data.
+
+    What a loop collects of all processes in each step is no figure of one rank.
+    """
+    if not context.parameters.get("prepare") or any(JOINING.search(called_name(call)) for call in calls_of(place.body)):
+        return
+    found = Preparations.of_context(context)
+    evaluator = context.project.evaluator(None)
+    for part in handed_on(place.iterable):
+        for option in options_of(evaluator.ask(part, place.file, place.function)):
+            if isinstance(option, Instance) and found.is_prepared(option):
+                handed = found.given_for(option)
+                if handed is not None and handed.instance is not None:
+                    if evaluator.instance_name(handed.instance) in names:
+                        yield handed.instance, option
 
 
 def _parting(context: CheckContext, loader: Instance) -> Instance | None:
@@ -125,7 +149,7 @@ def _of_batches(context: CheckContext, place: Pass) -> frozenset[str]:
 
 def _related(tally: Tally) -> list[Related]:
     return [
-        Related(tally.sampler.span(), "this sampler hands each rank its own part of the data"),
+        Related(tally.sampler.span(), "this hands each rank its own part of the data"),
         Related(ir.unpack(tally.place.iterable.at, tally.place.file), "each rank goes through its part here"),
     ]
 
