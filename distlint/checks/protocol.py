@@ -6,7 +6,8 @@ change its state, and which of them must not come in which state; ``docs/protoco
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from distlint.checks.protocol_events import Events, choices_of, fits_any
 from distlint.checks.protocol_model import Protocol, protocol_of
@@ -23,6 +24,9 @@ from distlint.link.walking import statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.span import Span
+
+MAX_TOGETHER = 80_000
+"""Steps of all programs of a project together; the programs beyond are left out."""
 
 MAX_STARTS = 200
 """Starts of programs that are looked at for one rule."""
@@ -44,18 +48,14 @@ def protocol(context: CheckContext) -> Iterator[Finding]:
         if declared.program and _is_made_by_import(project, start, makers):
             continue
         program = programs.program(start)
-        things = Things(
-            project,
-            context.parameters.get("same", ()),
-            context.parameters.get("silent", ()),
-            context.parameters.get("wrappers", ()),
-        )
-        things.copies = program.copies
+        if not program.steps:
+            continue
+        things = programs.things(start, context.parameters)
         for tracked in _tracked(declared, program, things):
             events = Events(declared, things, program, tracked)
             if not events.is_known:
                 continue
-            walk = Walk(declared, program, events, Tests(project, program, choices_of(things, program, declared)))
+            walk = Walk(declared, program, events, programs.tests(things, start, declared))
             for hit in walk.hits():
                 finding = _finding(context, declared, program, walk, hit, tracked)
                 if (finding.span, finding.message) not in reported:
@@ -179,6 +179,9 @@ class _Programs:
                 names |= protocol_of(rule.check.parameters).names()
         self._entered = names_leading_to(self._project, names)
         self._programs: dict[FunctionRef, Program] = {}
+        self._things: dict[tuple[object, ...], Things] = {}
+        self._tests: dict[FunctionRef, Tests] = {}
+        self._size = 0
         self._starts: dict[FunctionRef, frozenset[FunctionRef]] = {}
 
     @classmethod
@@ -192,8 +195,30 @@ class _Programs:
     def program(self, start: FunctionRef) -> Program:
         """The program that begins with a function."""
         if start not in self._programs:
-            self._programs[start] = program_of(self._project, start, self._entered.__contains__)
+            made = program_of(self._project, start, self._entered.__contains__)
+            self._size += len(made.steps)
+            if self._size > MAX_TOGETHER:
+                made = Program(start, made.steps[:0], 0, {}, {})
+            self._programs[start] = made
         return self._programs[start]
+
+    def things(self, start: FunctionRef, parameters: Mapping[str, Any]) -> Things:
+        """The objects of a program; shared by the rules that look through the same calls."""
+        given = [tuple(parameters.get(name, ())) for name in ("same", "silent", "wrappers")]
+        key = (start, *given)
+        if key not in self._things:
+            self._things[key] = Things(self._project, *given)
+            self._things[key].copies = self.program(start).copies
+        return self._things[key]
+
+    def tests(self, things: Things, start: FunctionRef, declared: Protocol) -> Tests:
+        """The tests of a program that are asked more than once; the same for all rules that know no blocks."""
+        program = self.program(start)
+        if any(one.block for every in declared.events.values() for one in every):
+            return Tests(self._project, program, choices_of(things, program, declared))
+        if start not in self._tests:
+            self._tests[start] = Tests(self._project, program, iter(()))
+        return self._tests[start]
 
     def starts(self, sites: Iterable[CallSite], *, whole: bool) -> list[FunctionRef]:
         """Where the programs begin that come to some calls.

@@ -56,6 +56,9 @@ class Events:
         self._roles: dict[str, Mention] = {}
         self._sources: dict[tuple[int, int], dict[Thing, Use]] = {}
         self._methods = {name for every in protocol.events.values() for one in every for name in one.methods}
+        patterns = [one for every in protocol.events.values() for one in every]
+        self._asks_for_objects = any(one.object or any(name.endswith("*") for name in one.calls) for one in patterns)
+        self._lasts = self._methods | {name.rpartition(".")[2] for one in patterns for name in one.calls}
         self._stores = {name for every in protocol.events.values() for one in every for name in one.stores}
 
     def at(self, step: Step) -> list[Met]:
@@ -68,7 +71,9 @@ class Events:
                 return [Met(LOST, certain=True)]
             if step.process and self._tracked is None:
                 return [Met("made", certain=True)]
-            found = list(self._of_call(point.expr, step.frame, None, ""))
+            func = point.expr.func
+            may_be = self._asks_for_objects or not isinstance(func, ir.Attribute) or func.name in self._lasts
+            found = list(self._of_call(point.expr, step.frame, None, "")) if may_be else []
             if not found and self._thing is not None and self._is_handed_away(point.expr, step):
                 found.append(Met(LOST, certain=True))
             return found

@@ -102,6 +102,7 @@ class Protocol(NamedTuple):
     except_given: frozenset[str]
     known: tuple[str, ...]
     first_only: bool
+    stops: bool
     tells: Mapping[str, Mapping[int, frozenset[str]]]
 
     def names(self) -> set[str]:
@@ -171,6 +172,7 @@ def protocol_of(parameters: Mapping[str, Any]) -> Protocol:
         except_given=frozenset(parameters.get("unless-given", ())),
         known=tuple(parameters.get("known", ())),
         first_only=bool(parameters.get("first-only", False)),
+        stops=bool(parameters.get("stops", False)),
         tells={name: _when(one, variables) for name, one in parameters.get("tells", {}).items()},
     )
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from distlint.link.abstract import Frame
     from distlint.link.program import Program, Step
 
-MAX_NODES = 25_000
+MAX_NODES = 12_000
 """Steps with a state that are looked at for one object; beyond, nothing is said."""
 
 UNBORN: State = ("", "unborn")
@@ -231,6 +231,8 @@ class Walk:
             (fault, met) for fault in self._protocol.faults if fault.event == met.event and _fits(fault.when, state)
         )
         after, _, moved = self._moves_on(met.event, state)
+        if faults and self._protocol.stops:
+            return GONE, faults, moved
         return after, faults, moved
 
     def _moves_on(self, event: str, state: State) -> tuple[State, tuple[tuple[Fault, Met], ...], Moved]:

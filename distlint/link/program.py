@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from distlint.link.flow import Env
     from distlint.link.project import Project
 
-MAX_STEPS = 8_000
+MAX_STEPS = 5_000
 """Steps that a program holds at most; functions that no longer fit are not entered."""
 
 _PROCESSES = frozenset(STARTERS) - {"Thread"}
