@@ -146,6 +146,9 @@ class Walk:
         told = self._told(step) if self._protocol.tells and step.point.kind == "test" else None
         for state, results, acted, sure, hits, moved in outcomes:
             kept = tuple(one for one in results if one[0] not in changed) if changed else results
+            if hits and self._protocol.stops:
+                yield _Way(Node(self._end, GONE, kept), acted, sure, hits, moved)
+                continue
             if not step.next and (acted or hits):
                 yield (
                     _Way(Node(self._end, state, kept), acted, sure, hits, moved)
@@ -231,8 +234,6 @@ class Walk:
             (fault, met) for fault in self._protocol.faults if fault.event == met.event and _fits(fault.when, state)
         )
         after, _, moved = self._moves_on(met.event, state)
-        if faults and self._protocol.stops:
-            return GONE, faults, moved
         return after, faults, moved
 
     def _moves_on(self, event: str, state: State) -> tuple[State, tuple[tuple[Fault, Met], ...], Moved]:
