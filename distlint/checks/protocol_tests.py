@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from distlint.link.abstract import Frame
+from distlint.link.flow import Bind, Env, Join
 from distlint.link.modules import FunctionRef
 from distlint.model import python as ir
 
@@ -128,6 +129,13 @@ class Tests:
         holds = True
         while type(expr) is ir.Operation and expr.operators == ("not",):
             expr, holds = expr.operands[0], not holds
+        if type(expr) is ir.Name:
+            meant = self._meant(expr, frame)
+            if meant is not None:
+                key, same = self._test(meant, frame, left)
+                return key, same is holds
+        if type(expr) is ir.Operation and expr.operators[0] in ("and", "or"):
+            raise _UnlikeError
         if type(expr) is ir.Operation and len(expr.operands) == 2 and len(expr.operators) == 1:
             operator = expr.operators[0]
             if operator in _OPPOSITE:
@@ -137,6 +145,18 @@ class Tests:
             first, second = (self._term(one, frame, left) for one in expr.operands)
             return (operator, first, second), holds
         return ("true", self._term(expr, frame, left)), holds
+
+    def _meant(self, expr: ir.Name, frame: Frame) -> ir.Operation | None:
+        """The comparison that a variable holds the result of."""
+        place: Env | None = self._project.evaluator(None).state(frame, expr.at)
+        while place is not None:
+            if isinstance(place, Bind) and place.name == expr.id:
+                value = place.expr
+                return value if isinstance(value, ir.Operation) and not place.part else None
+            if isinstance(place, Join) and expr.id in place.touched:
+                return None
+            place = place.prev
+        return None
 
     def _term(self, expr: ir.Expr, frame: Frame, left: list[int]) -> Key:
         left[0] -= 1

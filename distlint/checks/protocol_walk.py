@@ -213,6 +213,11 @@ class Walk:
                         yield (state, (), ()), now, False, True
                 return
             happens = (True, False)
+        if len(happens) > 1 and self._acts(met, state):
+            # what rests on something that may not have happened is no certain fault
+            yield (GONE, (), ()), results, True, False
+            yield (state, (), ()), results, True, False
+            return
         for one in happens:
             if one:
                 yield self._event(met, state), results, self._acts(met, state), len(happens) == 1
