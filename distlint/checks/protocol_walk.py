@@ -26,6 +26,9 @@ MAX_NODES = 12_000
 UNBORN: State = ("", "unborn")
 GONE: State = ("", "lost")
 
+DOUBT = "?"
+"""The value of a variable that an event may or may not have changed: no condition holds for it."""
+
 Results = tuple[tuple[int, bool], ...]
 Moved = tuple[tuple[int, "Move | None"], ...]
 """The variables that an event gave a value, with what says so."""
@@ -215,8 +218,12 @@ class Walk:
             happens = (True, False)
         if len(happens) > 1 and self._acts(met, state):
             # what rests on something that may not have happened is no certain fault
-            yield (GONE, (), ()), results, True, False
-            yield (state, (), ()), results, True, False
+            done = self._event(met, state)
+            if done is not None and len(done[0]) == len(state) and done[0] != GONE:
+                both = tuple(one if one == other else DOUBT for one, other in zip(state, done[0], strict=True))
+                yield (both, (), ()), results, True, False
+            else:
+                yield (GONE, (), ()), results, True, False
             return
         for one in happens:
             if one:
@@ -243,7 +250,12 @@ class Walk:
 
     def _moves_on(self, event: str, state: State) -> tuple[State, tuple[tuple[Fault, Met], ...], Moved]:
         for move in self._protocol.moves:
-            if move.event == event and _fits(move.when, state):
+            if move.event != event:
+                continue
+            if not _fits(move.when, state) and _may_fit(move.when, state):
+                doubtful = tuple(DOUBT if index in move.set else one for index, one in enumerate(state))
+                return doubtful, (), ()
+            if _fits(move.when, state):
                 changed = list(state)
                 for index, value in move.set.items():
                     changed[index] = value
@@ -425,6 +437,11 @@ def _is_inside(head: Step, at: ir.Position, body: tuple[ir.Stmt, ...]) -> bool:
 def _fits(when: object, state: State) -> bool:
     assert isinstance(when, dict)  # noqa: S101 - made by the reader of protocols
     return all(state[index] in values for index, values in when.items())
+
+
+def _may_fit(when: object, state: State) -> bool:
+    assert isinstance(when, dict)  # noqa: S101 - made by the reader of protocols
+    return all(state[index] in values or state[index] == DOUBT for index, values in when.items())
 
 
 def _may_fault(fault: Fault, state: State) -> bool:
