@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from distlint.checks import divergence_calls, divergence_names, divergence_objects, divergence_sizes
 from distlint.checks.divergence_sources import Sources
 from distlint.checks.divergence_state import DIFFERS, NONE, THE_SAME, UNKNOWN, Divergence, one_of, together
+from distlint.checks.questions import Questions
 from distlint.checks.rank_values import UNKNOWN as NO_VALUE
 from distlint.checks.rank_values import is_complete, truth_of
 from distlint.checks.ranks import Process, RankView
@@ -72,19 +73,13 @@ class Tracer:
         self.kept: dict[ClassRef, dict[str, tuple[divergence_objects.Kept, ...]]] = {}
         self.object_names: dict[ClassRef, set[str]] = {}
         self._grounds: dict[tuple[Any, ...], Ground] = {}
-        self._memo: dict[tuple[Any, ...], Divergence] = {}
-        self._active: dict[tuple[Any, ...], int] = {}
-        self._lowest = MAX_DEPTH + 1
-        """The outermost question that an answer being worked out was cut short by."""
-        self._steps = 0
-        self._alive: list[object] = []
+        self._questions: Questions[Divergence] = Questions(MAX_STEPS, MAX_DEPTH)
 
     # Questions ---------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """A new question: the steps are counted anew."""
-        if not self._active:
-            self._steps = 0
+        self._questions.begin()
 
     def ground(self, file: str, function: int, own: Instance | None = None) -> Ground:
         """A function of whose calls nothing is known."""
@@ -101,39 +96,18 @@ class Tracer:
 
     def keep(self, thing: object) -> None:
         """Keeps something alive by whose identity answers are remembered."""
-        self._alive.append(thing)
+        self._questions.keep(thing)
 
     def guarded(self, key: tuple[Any, ...], work: Callable[[], Divergence]) -> Divergence:
         """The answer to a question, remembered unless it was cut short by one that is still open."""
-        found = self._memo.get(key)
-        if found is not None:
-            return found
-        depth = len(self._active)
-        if key in self._active:
-            self._lowest = min(self._lowest, self._active[key])
-            return NONE
-        self._steps += 1
-        if self._steps > MAX_STEPS or depth >= MAX_DEPTH:
-            self._lowest = -1
-            return UNKNOWN
-        outer, self._lowest = self._lowest, MAX_DEPTH + 1
-        self._active[key] = depth
-        try:
-            found = work()
-        finally:
-            del self._active[key]
-            lowest = self._lowest
-            self._lowest = min(outer, lowest if lowest < depth else MAX_DEPTH + 1)
-        if lowest >= depth:
-            self._memo[key] = found
-        return found
+        return self._questions.guarded(key, work, NONE, UNKNOWN)
 
     def of(self, expr: ir.Expr, ground: Ground, state: Env, *, size: bool = False) -> Divergence:
         """What is known of an expression in a state, or (``size``) of how many items it has."""
         if type(expr) is ir.Constant:
             return THE_SAME
         key = ("size" if size else "expr", id(expr), id(ground), id(state))
-        if key not in self._memo:
+        if not self._questions.knows(key):
             self.keep((expr, ground, state))
         if size:
             return self.guarded(key, lambda: divergence_sizes.size_of(self, expr, ground, state))

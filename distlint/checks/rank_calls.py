@@ -142,27 +142,28 @@ def returned(
 ) -> Any:
     """What a function of the project returns on this process."""
     definition = view.project.function(target)
-    key = ("return", target, id(own), repr(given))
-    if definition.is_async or key in view.active or depth > MAX_ENTERED:
+    flow = view.project.flow(target.file, target.index)
+    if definition.is_async or flow.has_yield or depth > MAX_ENTERED:
         return UNKNOWN
-    view.active.add(key)
-    try:
-        flow = view.project.flow(target.file, target.index)
-        if flow.has_yield:
-            return UNKNOWN
-        scope = Scope(target.file, target.index, given, own=own, depth=depth + 1)
-        found: list[Any] = []
-        for statement, state in flow.returns:
-            reached = _reached(view, definition.body, statement.at, scope)
-            if reached is False:
-                continue
-            value = view.value(statement.value, scope, state) if statement.value is not None else None
-            if reached:
-                return same([*found, value])
-            found.append(value)
-        return same([*found, None] if flow.exit is not None else found)
-    finally:
-        view.active.discard(key)
+    view.keep(own)
+    key = ("return", target, id(own), repr(given), depth)
+    return view.guarded(key, lambda: _returned(view, target, given, own, depth))
+
+
+def _returned(view: RankView, target: FunctionRef, given: dict[str, Any] | None, own: Made | None, depth: int) -> Any:
+    definition = view.project.function(target)
+    flow = view.project.flow(target.file, target.index)
+    scope = Scope(target.file, target.index, given, own=own, depth=depth + 1)
+    found: list[Any] = []
+    for statement, state in flow.returns:
+        reached = _reached(view, definition.body, statement.at, scope)
+        if reached is False:
+            continue
+        value = view.value(statement.value, scope, state) if statement.value is not None else None
+        if reached:
+            return same([*found, value])
+        found.append(value)
+    return same([*found, None] if flow.exit is not None else found)
 
 
 def _reached(view: RankView, body: tuple[ir.Stmt, ...], at: ir.Position, scope: Scope) -> bool | None:

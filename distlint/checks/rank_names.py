@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 MAX_CALLERS = 8
 
+NOBODY: Any = object()
+"""Stands for a parameter of a function that nobody is seen to call."""
+
 PER_PROCESS = frozenset({"spawn", "start_processes", "Process"})
 """Calls that start a function once in each process."""
 
@@ -62,12 +65,14 @@ def _handed_only(view: RankView, wanted: str, join: Join, scope: Scope) -> Any:
             return UNKNOWN
         place = place.prev
     # asked for at each of the joins behind it, and again on the ways between them
-    key = (wanted, id(scope), id(place))
-    if key not in view.handed:
-        view.handed[key] = (UNKNOWN, scope, place)
-        found = _bound(view, place, scope) if isinstance(place, Bind) else _outside(view, wanted, scope)
-        view.handed[key] = (found if isinstance(found, bool | int | str) else UNKNOWN, scope, place)
-    return view.handed[key][0]
+    start = place
+    view.keep((scope, start))
+
+    def found() -> Any:
+        value = _bound(view, start, scope) if isinstance(start, Bind) else _outside(view, wanted, scope)
+        return value if isinstance(value, bool | int | str) else UNKNOWN
+
+    return view.guarded(("handed", wanted, id(scope), id(start)), found)
 
 
 def unpacked(target: ir.Expr, item: Any) -> dict[str, Any]:
@@ -155,24 +160,23 @@ def _bound(view: RankView, bind: Bind, scope: Scope) -> Any:
 
 
 def _joined(view: RankView, wanted: str, join: Join, scope: Scope) -> Any:
-    key = ("join", wanted, id(join), id(scope))
-    if key in view.active:
-        return AROUND
-    view.active.add(key)
-    try:
-        branches = join.branches
-        if join.test is not None and len(branches) == 2 and join.prev is not None:
-            test = truth_of(view.value(join.test, scope, join.prev))
-            if test is not None:
-                branches = [branches[0] if test else branches[1]]
-        if isinstance(join.by, ir.Try) and len(branches) > 1 and not _is_marked(wanted, branches[-1]):
-            # where the guarded statements give something known they did not fail
-            normal = name(view, wanted, scope, branches[-1])
-            if normal is not UNKNOWN and normal is not AROUND and normal is not None:
-                return normal
-        return same([name(view, wanted, scope, branch) for branch in branches])
-    finally:
-        view.active.discard(key)
+    view.keep((join, scope))
+    return view.guarded(("join", wanted, id(join), id(scope)), lambda: _ways(view, wanted, join, scope), AROUND)
+
+
+def _ways(view: RankView, wanted: str, join: Join, scope: Scope) -> Any:
+    """What a name is at the end of any of the ways that meet."""
+    branches = join.branches
+    if join.test is not None and len(branches) == 2 and join.prev is not None:
+        test = truth_of(view.value(join.test, scope, join.prev))
+        if test is not None:
+            branches = [branches[0] if test else branches[1]]
+    if isinstance(join.by, ir.Try) and len(branches) > 1 and not _is_marked(wanted, branches[-1]):
+        # where the guarded statements give something known they did not fail
+        normal = name(view, wanted, scope, branches[-1])
+        if normal is not UNKNOWN and normal is not AROUND and normal is not None:
+            return normal
+    return same([name(view, wanted, scope, branch) for branch in branches])
 
 
 def _is_marked(wanted: str, state: Env) -> bool:
@@ -212,22 +216,19 @@ def _outside(view: RankView, wanted: str, scope: Scope) -> Any:
 
 def variable(view: RankView, target: GlobalRef) -> Any:
     """A variable of a module after the module ran."""
+    return view.guarded(("variable", target), lambda: _after_module(view, target))
+
+
+def _after_module(view: RankView, target: GlobalRef) -> Any:
     flow = view.project.flow(target.file, -1)
-    key = ("variable", target)
-    if key in view.active:
-        return UNKNOWN
-    view.active.add(key)
-    try:
-        first = name(view, target.name, view.scope(target.file, -1), flow.exit or flow.entry)
-        writers = view.project.global_writers(target.file).get(target.name, ())
-        declared = any(target.name in view.project.flow(target.file, index).outer for index in writers)
-        if not declared:
-            return first
-        later = _set_by_functions(view, target)
-        # what starts as a placeholder is read after it was set
-        return later if first is None or first is UNKNOWN or first == -1 else same([first, later])
-    finally:
-        view.active.discard(key)
+    first = name(view, target.name, view.scope(target.file, -1), flow.exit or flow.entry)
+    writers = view.project.global_writers(target.file).get(target.name, ())
+    declared = any(target.name in view.project.flow(target.file, index).outer for index in writers)
+    if not declared:
+        return first
+    later = _set_by_functions(view, target)
+    # what starts as a placeholder is read after it was set
+    return later if first is None or first is UNKNOWN or first == -1 else same([first, later])
 
 
 def _set_by_functions(view: RankView, target: GlobalRef) -> Any:
@@ -252,20 +253,21 @@ def _parameter(view: RankView, ref: FunctionRef, definition: ir.Function, positi
         if parameter.name in scope.given:
             return scope.given[parameter.name]
         return _default(view, ref, definition, parameter)
-    key = ("parameter", ref, parameter.name)
-    if key in view.active:
+    asked = view.guarded(
+        ("parameter", ref, parameter.name), lambda: _from_callers(view, ref, definition, position - bound)
+    )
+    return view.guessed(parameter.name) if asked is NOBODY else asked
+
+
+def _from_callers(view: RankView, ref: FunctionRef, definition: ir.Function, position: int) -> Any:
+    """What the callers of a function give for a parameter; ``NOBODY`` where none is seen."""
+    callers = view.project.callers(ref)
+    started = [caller for caller in callers if caller.starter in PER_PROCESS]
+    used = started or [caller for caller in callers if not _is_own(caller, ref)]
+    if len(used) > MAX_CALLERS:
         return UNKNOWN
-    view.active.add(key)
-    try:
-        callers = view.project.callers(ref)
-        started = [caller for caller in callers if caller.starter in PER_PROCESS]
-        used = started or [caller for caller in callers if not _is_own(caller, ref)]
-        if len(used) > MAX_CALLERS:
-            return UNKNOWN
-        found = [_from_caller(view, caller, ref, definition, position - bound) for caller in used]
-    finally:
-        view.active.discard(key)
-    return same(found) if found else view.guessed(parameter.name)
+    found = [_from_caller(view, caller, ref, definition, position) for caller in used]
+    return same(found) if found else NOBODY
 
 
 def _is_own(caller: Caller, ref: FunctionRef) -> bool:

@@ -74,12 +74,11 @@ def _of_objects(view: RankView, expr: ir.Attribute, scope: Scope) -> list[Any]:
 
 def _set_elsewhere(view: RankView, name: str) -> Any:
     """An option that the program sets itself (``args.rank = ...``), or one that is named like a rank."""
-    key = ("elsewhere", name)
     stores = view.project.outside_stores(name)
-    if key in view.active or len(stores) > MAX_STORES:
+    if len(stores) > MAX_STORES:
         return view.guessed(name)
-    view.active.add(key)
-    try:
+
+    def stored() -> Any:
         found = [
             UNKNOWN
             if store.value is None
@@ -89,9 +88,9 @@ def _set_elsewhere(view: RankView, name: str) -> Any:
             for file, store in stores
             if type(store.base) is ir.Name and store.base.id in _SETTINGS
         ]
-    finally:
-        view.active.discard(key)
-    known = same(found) if found else UNKNOWN
+        return same(found) if found else UNKNOWN
+
+    known = view.guarded(("elsewhere", name), stored)
     return known if known is not UNKNOWN else view.guessed(name)
 
 
@@ -161,29 +160,27 @@ def of_class(view: RankView, owner: ClassRef, name: str, made: Made | None) -> A
             return rank_calls.returned(view, method, None if made is None else {}, made)
         flow = view.project.flow(method.file, -1)
         return Closure(method, view.scope(method.file, -1), flow.entry, made)
-    key = ("attribute", owner, name, id(made))
-    if key in view.active:
-        return UNKNOWN
-    view.active.add(key)
-    try:
-        found = [
-            _store(view, where, value, part, made)
-            for where, value, part in view.project.attribute_stores(owner).get(name, ())[:MAX_STORES]
-        ]
-        fields = fields_of(view.evaluator, owner)
-        place = next((index for index, field in enumerate(fields) if field.name == name), None)
-        if place is not None and made is not None:
-            given, certain = find_argument(made.call, name, place)
-            if given is not None:
-                return view.value(given, made.scope, made.state)
-            default = fields[place].default
-            plain = default is not None and type(default) is not ir.Call
-            if certain and plain and default is not None:
-                return view.value(default, view.scope(owner.file, -1), view.project.flow(owner.file, -1).entry)
-            return _factory(view, default, owner) if certain and isinstance(default, ir.Call) else UNKNOWN
-        return UNKNOWN if place is not None else same(found)
-    finally:
-        view.active.discard(key)
+    view.keep(made)
+    return view.guarded(("attribute", owner, name, id(made)), lambda: _of_class(view, owner, name, made))
+
+
+def _of_class(view: RankView, owner: ClassRef, name: str, made: Made | None) -> Any:
+    found = [
+        _store(view, where, value, part, made)
+        for where, value, part in view.project.attribute_stores(owner).get(name, ())[:MAX_STORES]
+    ]
+    fields = fields_of(view.evaluator, owner)
+    place = next((index for index, field in enumerate(fields) if field.name == name), None)
+    if place is not None and made is not None:
+        given, certain = find_argument(made.call, name, place)
+        if given is not None:
+            return view.value(given, made.scope, made.state)
+        default = fields[place].default
+        plain = default is not None and type(default) is not ir.Call
+        if certain and plain and default is not None:
+            return view.value(default, view.scope(owner.file, -1), view.project.flow(owner.file, -1).entry)
+        return _factory(view, default, owner) if certain and isinstance(default, ir.Call) else UNKNOWN
+    return UNKNOWN if place is not None else same(found)
 
 
 def _factory(view: RankView, default: ir.Call, owner: ClassRef) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from distlint.checks import rank_calls, rank_names, rank_objects
+from distlint.checks.questions import Questions
 from distlint.checks.rank_scope import Closure, Scope
 from distlint.checks.rank_values import (
     AROUND,
@@ -28,12 +29,12 @@ from distlint.model import python as ir
 from distlint.model.record import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from distlint.link.project import Project
 
 MAX_STEPS = 3_000
-MAX_DEPTH = 40
+MAX_DEPTH = 60
 MAX_COMPREHENDED = 256
 """Items of a comprehension that are worked out one by one."""
 
@@ -100,41 +101,21 @@ class RankView:
         self.attributes = _plain_attributes(self.sources)
         self.lengths = {name: kind for spec in project.specs for name, kind in spec.lengths}
         self.evaluator = project.evaluator(None)
-        self.active: set[tuple[object, ...]] = set()
-        self.handed: dict[tuple[str, int, int], tuple[Any, ...]] = {}
-        """Numbers and texts that ways only hand on, within one question, with what must stay alive as long."""
         self.off = False
         self._variables = variables
-        self._steps = 0
-        self._depth = 0
         self._scopes: dict[tuple[str, int], Scope] = {}
-        self._memo: dict[tuple[int, ...], tuple[Any, bool]] = {}
-        # answers are remembered by the identity of what was asked, so that must stay alive
-        self._alive: list[object] = []
+        self._questions: Questions[tuple[Any, bool]] = Questions(MAX_STEPS, MAX_DEPTH)
 
     def ask(self, expr: ir.Expr, file: str, function: int) -> Any:
         """The value of an expression of a function on this process, or ``UNKNOWN``."""
-        key = (id(expr), function)
-        if key not in self._memo:
-            self._steps = 0
-            self.handed.clear()
-            self.off = False
-            self._alive.append(expr)
-            found = self.value(expr, self.scope(file, function), self.project.flow(file, function).before(expr.at))
-            self._memo[key] = (UNKNOWN if found is AROUND else found, self.off)
-        found, self.off = self._memo[key]
-        return found
+        return self.value_in(expr, file, function, self.project.flow(file, function).before(expr.at))
 
     def value_in(self, expr: ir.Expr, file: str, function: int, state: Env) -> Any:
         """The same in a state of the function that is not the one before the expression."""
-        key = (id(expr), function, id(state))
-        if key not in self._memo:
-            self._steps = 0
-            self.handed.clear()
-            found = self.value(expr, self.scope(file, function), state)
-            self._alive.append((expr, state))
-            self._memo[key] = (UNKNOWN if found is AROUND else found, False)
-        return self._memo[key][0]
+        self._questions.begin()
+        self.off = False
+        found = self.value(expr, self.scope(file, function), state)
+        return UNKNOWN if found is AROUND else found
 
     def holds(self, expr: ir.Expr, file: str, function: int) -> bool | None:
         """Whether a test holds on this process; ``None`` where that can't be told."""
@@ -157,17 +138,28 @@ class RankView:
         """The value of an expression in a state of a function."""
         if type(expr) is ir.Constant:
             return expr.value
-        self._steps += 1
         key = ("expr", id(expr), id(scope), id(state))
-        if self._steps > MAX_STEPS or self._depth > MAX_DEPTH or key in self.active:
-            return UNKNOWN
-        self.active.add(key)
-        self._depth += 1
-        try:
-            return self._dispatch(expr, scope, state)
-        finally:
-            self._depth -= 1
-            self.active.discard(key)
+        if not self._questions.knows(key):
+            self._questions.keep((expr, scope, state))
+        return self.guarded(key, lambda: self._dispatch(expr, scope, state))
+
+    def guarded(self, key: tuple[object, ...], work: Callable[[], Any], around: Any = UNKNOWN) -> Any:
+        """The answer to a question, worked out once; ``around`` where it leads back to itself.
+
+        What a key names by its identity has to be kept alive.
+        """
+        before, self.off = self.off, False
+
+        def both() -> tuple[Any, bool]:
+            return work(), self.off
+
+        found, off = self._questions.guarded(key, both, (around, False), (UNKNOWN, False))
+        self.off = before or off
+        return found
+
+    def keep(self, thing: object) -> None:
+        """Keeps something alive by whose identity answers are remembered."""
+        self._questions.keep(thing)
 
     def _dispatch(self, expr: ir.Expr, scope: Scope, state: Env) -> Any:
         if type(expr) is ir.Name:
