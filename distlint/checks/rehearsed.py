@@ -1,7 +1,8 @@
 """Faults that show when a program is rehearsed: every process is followed with its own rank, and what they do is compared.
 
 The rule's ``fault`` parameter says which (see ``_FAULTS``). A fault counts where it shows for the number of processes that the
-project says, or for two and for more where it says nothing.
+project says, or for two and for more where it says nothing; for ``processes`` where the rule names so many, because two processes
+are too few for the fault (a group of each rank's own is the whole job then).
 """
 
 from __future__ import annotations
@@ -54,13 +55,13 @@ def rehearsed(context: CheckContext) -> Iterator[Finding]:
     fault = _FAULTS[context.parameters["fault"]]
     rehearsal = Rehearsal.of(context.project)
     seen = set()
-    for performance in rehearsal.performances():
+    processes = context.parameters.get("processes")
+    for first in rehearsal.performances():
+        performance = first if processes is None else rehearsal.with_processes(first, processes)
         for suspicion in fault(performance):
-            if (
-                suspicion.span in seen
-                or suspicion.weak
-                or not _holds_for_more(rehearsal, performance, fault, suspicion)
-            ):
+            if suspicion.span in seen or suspicion.weak:
+                continue
+            if processes is None and not _holds_for_more(rehearsal, performance, fault, suspicion):
                 continue
             seen.add(suspicion.span)
             yield context.finding(

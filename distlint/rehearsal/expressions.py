@@ -396,7 +396,8 @@ class Expressions:
             return UNKNOWN
         if isinstance(one, Tensor) or isinstance(two, Tensor):
             if symbol in ("in", "not in"):
-                return UNKNOWN
+                numbers = two.numbers if isinstance(two, Tensor) else None
+                return (one in numbers) is (symbol == "in") if numbers is not None and is_known(one) else UNKNOWN
             return self.models.elementwise(self, symbol, [one, two])
         if symbol in ("in", "not in"):
             return self._membership(symbol, one, two)

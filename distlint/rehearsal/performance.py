@@ -47,7 +47,7 @@ class Rehearsal:
         self.project = project
         self.steps = 0
         self._found: list[Performance] | None = None
-        self._again: dict[tuple[str, int], Performance | None] = {}
+        self._again: dict[tuple[str, int, int], Performance | None] = {}
         names = [spec.rehearsed for spec in project.specs if spec.rehearsed]
         self.models = importlib.import_module(names[0]).MODELS if names else None
         self.words = tuple(word for spec in project.specs for word in spec.rehearsed_calls)
@@ -64,6 +64,8 @@ class Rehearsal:
     def performances(self) -> list[Performance]:
         """For each script, and each function that no script was seen to reach, what its processes do.
 
+        A module that calls such operations while it runs is a script as well.
+
         Where the number of processes is not known it is taken to be two; see ``again``.
         """
         if self._found is None:
@@ -74,9 +76,16 @@ class Rehearsal:
 
     def again(self, first: Performance) -> Performance | None:
         """The same with more processes, where their number is not known; ``None`` where the program itself says it."""
-        key = (first.file, first.function)
+        return self._of_size(first, OTHER_WORLD)
+
+    def with_processes(self, first: Performance, processes: int) -> Performance:
+        """The same with a number of processes, where it is not known; where the program says another, that one."""
+        return self._of_size(first, processes) or first
+
+    def _of_size(self, first: Performance, processes: int) -> Performance | None:
+        key = (first.file, first.function, processes)
         if key not in self._again:
-            other = None if first.told else self._one(first.file, first.function, set(), OTHER_WORLD, told=False)
+            other = None if first.told else self._one(first.file, first.function, set(), processes, told=False)
             if other is not None and any(stage.declared for stage in other.stages):
                 other = None
             self._again[key] = other
@@ -90,7 +99,7 @@ class Rehearsal:
         files = {ref[0] for ref in holders}
         visited: set[FunctionRef] = set()
         for file in project.python_files:
-            if not files & project.closure(file) or not self._starts(file):
+            if not files & project.closure(file) or not ((file, -1) in holders or self._starts(file)):
                 continue
             made = self._performed(file, -1, visited)
             if made is not None and any(stage.events for stage in made.stages):

@@ -51,6 +51,7 @@ class Tensor:
 
     __slots__ = (
         "at",
+        "_numbers",
         "copied",
         "dtype",
         "gradient",
@@ -84,6 +85,17 @@ class Tensor:
         self.gradient: bool | None = None
         self.packed: bool | None = True
         self.copied = False
+        self._numbers: tuple[Hashable, tuple[int, ...]] | None = None
+
+    @property
+    def numbers(self) -> tuple[int, ...] | None:
+        """The numbers of a short row of integers, where they are known and nothing was done to it since."""
+        known = self._numbers
+        return known[1] if known is not None and known[0] == self.whole.sign else None
+
+    def holds(self, numbers: tuple[int, ...]) -> None:
+        """Says what the numbers are now."""
+        self._numbers = (self.whole.sign, numbers)
 
 
 class Items:

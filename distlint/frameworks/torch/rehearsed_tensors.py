@@ -107,6 +107,10 @@ _LOCAL_SIZES = ("nonzero", "masked_select", "unique", "unique_consecutive", "arg
 MAX_DATA = 64
 
 
+MAX_NUMBERS = 64
+"""Rows of integers of at most this length are followed number by number."""
+
+
 def dtype_of(value: Any) -> str | None:
     """The type that an argument names; ``""`` where it is not known, ``None`` where none is given."""
     if value is None:
@@ -159,22 +163,7 @@ def created(player: Any, name: str, given: Given, span: Span) -> Any:
     if name in ("tensor", "as_tensor", "asarray"):
         return _from_data(given.get("data", 0, UNKNOWN), dtype, span)
     if name == "arange":
-        return _content(
-            player,
-            name,
-            (_arange(given),),
-            (
-                "int64"
-                if _integers(given)
-                else "float32"
-                if all(isinstance(one, int | float) for one in given.positional)
-                else ""
-            )
-            if dtype is None
-            else dtype,
-            given,
-            span,
-        )
+        return _counted(player, given, dtype, span)
     if name == "linspace":
         return _content(player, name, (given.get("steps", 2, UNKNOWN),), dtype or "float32", given, span)
     if name == "eye":
@@ -195,6 +184,18 @@ def created(player: Any, name: str, given: Given, span: Span) -> Any:
             player, name.removesuffix("_like"), like.shape, like.dtype if dtype is None else dtype, given, span
         )
     return NotImplemented
+
+
+def _counted(player: Any, given: Given, dtype: str | None, span: Span) -> Tensor:
+    """``arange``: its numbers are known where it is short and its bounds are."""
+    integers = _integers(given)
+    if dtype is None:
+        numeric = all(isinstance(one, int | float) for one in given.positional)
+        dtype = "int64" if integers else "float32" if numeric else ""
+    made = _content(player, "arange", (_arange(given),), dtype, given, span)
+    if integers and made.shape is not None and isinstance(made.shape[0], int) and made.shape[0] <= MAX_NUMBERS:
+        made.holds(tuple(range(*[int(one) for one in given.positional])))
+    return made
 
 
 def _content(player: Any, name: str, shape: Any, dtype: str, given: Given, span: Span) -> Tensor:
@@ -373,7 +374,11 @@ def indexed(player: Any, base: Tensor, index: Any) -> Tensor:
         elif position:
             packed = None
         position += 1
-    return view(base, (*result, *sizes[position:]), packed=packed)
+    made = view(base, (*result, *sizes[position:]), packed=packed)
+    bounds = (index.start, index.stop, index.step) if isinstance(index, slice) else (UNKNOWN,)
+    if base.numbers is not None and all(bound is None or isinstance(bound, int) for bound in bounds):
+        made.holds(base.numbers[index])
+    return made
 
 
 def _picked(base: Tensor, index: Any) -> Tensor:
@@ -457,7 +462,7 @@ def tensor_method(player: Any, base: Tensor, name: str, given: Given, span: Span
             player.stage.use(value, span)
     if name in ("item", "tolist", "numpy"):
         if name == "tolist" and shape is not None and len(shape) == 1:
-            return Items(None, shape[0])
+            return Items(None if base.numbers is None else list(base.numbers), shape[0])
         return Opaque(combined("item", [base]), base.source)
     if name.startswith("new_"):
         return _new(player, base, name, given, span)
