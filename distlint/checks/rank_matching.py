@@ -2,7 +2,7 @@
 
 Parameters: ``faults`` (which of ``skipped``, ``different``, ``rounds``, ``exception`` the rule is about); ``configured`` (a label of
 collectives that are such only under a configuration; the rule is about those alone), with ``subject`` and ``when`` (the condition over the
-configurations of the object that is called); ``except`` (kinds of collectives that other rules are about).
+configurations of the object that is called; where it has none, over those of the program); ``except`` (kinds of collectives that other rules are about).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from distlint.link.project import Project
 from distlint.model import python as ir
 from distlint.model.finding import Finding
 from distlint.model.span import Span
+from distlint.model.subject import Subject
 from distlint.model.value import Confidence
 
 
@@ -77,8 +78,19 @@ def _is_so_configured(context: CheckContext, one: Operation) -> bool:
     condition = compile_condition(context.parameters["when"])
     options = options_of(project.evaluator(None).ask(thing, one.file, one.function))
     made = [option for option in options if isinstance(option, Instance)]
-    subjects = [subject for option in made for subject in configurations(context, option)]
+    subjects = [subject for option in made for subject in configurations(context, option)] or _of_program(context, one)
     return len(made) == len(options) and bool(subjects) and all(condition.judge(subject).holds for subject in subjects)
+
+
+def _of_program(context: CheckContext, one: Operation) -> list[Subject]:
+    """The configurations of the runs that reach a call, and those that the program of the call makes itself."""
+    found = []
+    for subject in context.subjects(context.parameters["subject"]):
+        made = subject.extra.get("made-by")
+        script = subject.run.script_file if subject.run is not None else made.file if isinstance(made, Span) else ""
+        if script and one.file in context.project.closure(script):
+            found.append(subject)
+    return found
 
 
 def _is_alone(project: Project, file: str) -> bool:

@@ -27,6 +27,9 @@ _ACCELERATOR = (
     CollectiveSpec("accelerate.Accelerator().pad_across_processes", "pad_across_processes", tensor=("tensor", 0)),
     CollectiveSpec("accelerate.Accelerator().check_trigger", "check_trigger"),
     CollectiveSpec("accelerate.Accelerator().backward", "backward", tensor=("loss", 0)),
+    # under an engine or sharding alone: with plain data parallelism a process writes its own files and goes on
+    CollectiveSpec("accelerate.Accelerator().save_state", "save_state", configured="engine-states"),
+    CollectiveSpec("accelerate.Accelerator().load_state", "load_state", configured="engine-states"),
     CollectiveSpec("accelerate.utils.gather", "gather (accelerate)", tensor=("tensor", 0)),
     CollectiveSpec("accelerate.utils.gather_object", "gather_object (accelerate)", tensor=("object", 0)),
     CollectiveSpec(
