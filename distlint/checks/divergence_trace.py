@@ -137,9 +137,12 @@ class Tracer:
 
     def by_rank(self, expr: ir.Expr, ground: Ground, state: Env) -> Divergence | None:
         """What follows from the values on some processes, where they are known."""
-        values = [self.value(view, expr, ground, state) for view in self.views]
-        if not all(is_complete(value) for value in values):
-            return None
+        values: list[Any] = []
+        for view in self.views:
+            value = self.value(view, expr, ground, state)
+            if not is_complete(value):
+                return None
+            values.append(value)
         if all(type(value) is type(values[0]) and value == values[0] for value in values):
             return THE_SAME
         return Divergence(DIFFERS, "the rank", (ir.unpack(expr.at, ground.file),))

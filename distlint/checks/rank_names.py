@@ -41,6 +41,8 @@ def name(view: RankView, wanted: str, scope: Scope, state: Env) -> Any:
     """A name in a state of a function."""
     if wanted in scope.local:
         return scope.local[wanted]
+    if view.is_spent():
+        return UNKNOWN
     changes: list[Store] = []
     place: Env | None = state
     while place is not None:

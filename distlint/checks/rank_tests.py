@@ -89,6 +89,7 @@ class Tests:
         self._project = project
         self._view = DivergenceView.of_project(project)
         self._plain: dict[tuple[str, int, int], Decision] = {}
+        self._counters = {name.rpartition(".")[2] for one in project.specs for name, _ in one.rank_counters}
 
     def decide(self, test: ir.Expr | None, frame: Frame, *, is_loop: bool = False, repeated: bool = False) -> Decision:
         """What a test gives on the processes; of a loop whether the number of its rounds differs.
@@ -101,7 +102,8 @@ class Tests:
         if key not in self._plain:
             self._plain[key] = self._loop(test, frame) if is_loop else self._test(test, frame, repeated)
         found = self._plain[key]
-        if frame.call is not None and found.values[0] is None and not is_loop and not repeated:
+        asks_again = frame.call is not None and found.values[0] is None and not is_loop and not repeated
+        if asks_again and any(type(part) is ir.Name and self._argument(part.id, frame) for part in below(test)):
             inside = tuple(truth_of(self._value(test, frame, process, 0)) for process in PROCESSES)
             if None not in inside[:2]:
                 return Decision(inside)
@@ -116,7 +118,7 @@ class Tests:
     def _test(self, test: ir.Expr, frame: Frame, repeated: bool) -> Decision:
         if asks_for_main(test):
             return Decision((True,) * len(PROCESSES))
-        values = self._view.outcomes(test, frame.file, frame.function, PROCESSES)
+        values = self._values(test, frame)
         if (None not in values[:2] or None not in values[3:]) and not (repeated and len(set(values[:2])) == 1):
             return Decision(values)
         # a counter that is switched off on all ranks but one stays where it is there, and moves on that one
@@ -130,6 +132,23 @@ class Tests:
         if isinstance(mode, bool):
             return Decision((mode,) * len(PROCESSES))
         return _NOTHING._replace(mode=mode == "perhaps")
+
+    def _values(self, test: ir.Expr, frame: Frame) -> tuple[bool | None, ...]:
+        """What a test gives on the processes: what one of them can't tell, the others are not asked."""
+        view = self._view.view(FIRST)
+        first = view.holds(test, frame.file, frame.function)
+        if first is not None or self._counts(test):
+            return self._view.outcomes(test, frame.file, frame.function, PROCESSES)
+        if view.is_spent():
+            return _NOTHING.values
+        sized = [self._view.view(process).holds(test, frame.file, frame.function) for process in PROCESSES[3:4]]
+        if None in sized:
+            return _NOTHING.values
+        return (None, None, None, *self._view.outcomes(test, frame.file, frame.function, PROCESSES[3:]))
+
+    def _counts(self, test: ir.Expr) -> bool:
+        """Whether a test names a counter that some ranks switch off."""
+        return any(type(part) is ir.Attribute and part.name in self._counters for part in below(test))
 
     def _value(self, expr: ir.Expr, frame: Frame, process: Process, depth: int) -> Any:
         """An expression on a process, with the arguments of the frame's call for the parameters of its function."""

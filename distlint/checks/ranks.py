@@ -125,6 +125,11 @@ class RankView:
         """How many items a loop over an expression comes to on this process; ``None`` where that can't be told."""
         return length_of(self.ask(expr, file, function))
 
+    def is_spent(self) -> bool:
+        """Whether the question has taken as many steps as it may; counts one more."""
+        self._steps += 1
+        return self._steps > MAX_STEPS
+
     def scope(self, file: str, function: int) -> Scope:
         """A function of whose call nothing is known."""
         key = (file, function)
