@@ -210,12 +210,13 @@ class Meetings:
         return mine is None or yours is None or mine.made == yours.made
 
     def _responsible(self, one: Way, other: Way, before: tuple[int, int]) -> Parting | None:
-        """The last place where the sides parted before they differ."""
+        """The last place where the sides parted before they differ; what only one of them comes to lies behind that."""
+        places = [{(parting.file, parting.at) for _, parting in way.partings} for way in (one, other)]
         passed = [
             (count, place, parting.kind == "exception", parting)
             for way, limit in ((one, before[0]), (other, before[1]))
             for place, (count, parting) in enumerate(way.partings)
-            if count <= limit
+            if count <= limit and (parting.file, parting.at) in places[0] & places[1]
         ]
         return max(passed, key=lambda item: item[:3])[3] if passed else None
 
