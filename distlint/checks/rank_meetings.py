@@ -154,13 +154,15 @@ class Meetings:
                     return
                 choices = choices.following()
                 continue
-            one = self._compare(file, function, ways[0], ways[1], pair)
+            one = self._compare(file, function, ways[0], ways[1], pair, focus)
             if one is not None:
                 first = (one.ours or one.theirs)[0].operation.key
                 found.setdefault((one.parting.file, one.parting.at, first), one)
             choices = choices.following()
 
-    def _compare(self, file: str, function: int, one: Way, other: Way, pair: tuple[int, int]) -> Mismatch | None:
+    def _compare(
+        self, file: str, function: int, one: Way, other: Way, pair: tuple[int, int], focus: tuple[str, int] | None
+    ) -> Mismatch | None:
         ranks = (PROCESSES[pair[0]].rank, PROCESSES[pair[1]].rank)
         ours, theirs = self._counting(one, ranks), self._counting(other, ranks)
         index = 0
@@ -171,14 +173,18 @@ class Meetings:
         if "failure" in (one.ended if index == len(ours) else "", other.ended if index == len(theirs) else ""):
             return None
         is_open = index in (len(ours), len(theirs))
-        extra, start = _inserted(ours, theirs)
+        parted = [count for count, parting in one.partings if (parting.file, parting.at) == focus][:1]
+        if focus is not None and not parted:
+            return None
+        after = sum(1 for place, _ in ours if place < parted[0]) if parted else 0
+        extra, start = self._inserted(ours, theirs, after)
         if extra >= 0:
             index = start
         before = (
             ours[index][0] if index < len(ours) else len(one.events),
             theirs[index][0] if index < len(theirs) else len(other.events),
         )
-        parting = self._responsible(one, other, before)
+        parting = self._responsible(one, other, before, focus)
         if parting is None:
             return None
         return Mismatch(
@@ -209,16 +215,37 @@ class Meetings:
         mine, yours = self._groups.of(one.operation), self._groups.of(other.operation)
         return mine is None or yours is None or mine.made == yours.made
 
-    def _responsible(self, one: Way, other: Way, before: tuple[int, int]) -> Parting | None:
+    def _responsible(
+        self, one: Way, other: Way, before: tuple[int, int], focus: tuple[str, int] | None
+    ) -> Parting | None:
         """The last place where the sides parted before they differ; what only one of them comes to lies behind that."""
         places = [{(parting.file, parting.at) for _, parting in way.partings} for way in (one, other)]
         passed = [
             (count, place, parting.kind == "exception", parting)
             for way, limit in ((one, before[0]), (other, before[1]))
             for place, (count, parting) in enumerate(way.partings)
-            if count <= limit and (parting.file, parting.at) in places[0] & places[1]
+            if count <= limit
+            and (parting.file, parting.at) in places[0] & places[1]
+            and focus in (None, (parting.file, parting.at))
         ]
         return max(passed, key=lambda item: item[:3])[3] if passed else None
+
+    def _inserted(self, ours: list[tuple[int, Event]], theirs: list[tuple[int, Event]], after: int) -> tuple[int, int]:
+        """The side that has some calls in one place that the other leaves out, and where; (-1, 0) if the ways differ otherwise.
+
+        The place is tried where the sides part, behind so many events, and where other calls than before come first.
+        """
+        more = len(ours) - len(theirs)
+        if not more:
+            return -1, 0
+        side, longer, shorter = (0, ours, theirs) if more > 0 else (1, theirs, ours)
+        keys = [[event.operation.key for _, event in way] for way in (longer, shorter)]
+        first = next((i for i, key in enumerate(keys[1]) if key != keys[0][i]), len(shorter))
+        for start in (first, after):
+            rest = zip(longer[start + abs(more) :], shorter[start:], strict=False)
+            if start <= len(shorter) and all(self._meet(one[1], other[1]) for one, other in rest):
+                return side, start
+        return -1, 0
 
     def _is_answered(self, one: Mismatch) -> bool:
         """Whether what a function leaves open is met by what another rank does in its callers."""
@@ -235,15 +262,3 @@ class Meetings:
                 return False
             answered = True
         return answered
-
-
-def _inserted(ours: list[tuple[int, Event]], theirs: list[tuple[int, Event]]) -> tuple[int, int]:
-    """The side that has some calls in one place that the other leaves out, and where; (-1, 0) if the ways differ otherwise."""
-    mine = [event.operation.key for _, event in ours]
-    yours = [event.operation.key for _, event in theirs]
-    more = len(mine) - len(yours)
-    if not more:
-        return -1, 0
-    side, longer, shorter = (0, mine, yours) if more > 0 else (1, yours, mine)
-    start = next((i for i, key in enumerate(shorter) if key != longer[i]), len(shorter))
-    return (side, start) if longer[start + abs(more) :] == shorter[start:] else (-1, 0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from distlint.checks.divergence import DIFFERS, DivergenceView
+from distlint.checks.divergence import DIFFERS, Divergence, DivergenceView
 from distlint.checks.rank_values import MANY, UNKNOWN, binary, truth_of, unary
 from distlint.checks.ranks import FIRST, SECOND, Process
 from distlint.link.arguments import find_argument
@@ -126,7 +126,7 @@ class Tests:
             return Decision((True, False, False, True, False))
         ask = self._view.rounds if repeated else self._view.of_test
         found = ask(test, frame.file, frame.function)
-        if found.state == DIFFERS:
+        if found.state == DIFFERS and not _comes_from_afar(found, frame.file):
             return Decision(_NOTHING.values, True, found.why, found.places)
         mode = _mode(test)
         if isinstance(mode, bool):
@@ -184,6 +184,11 @@ class Tests:
             return given, frame.caller
         default = definition.parameters[position].default
         return (default, frame) if certain and type(default) is ir.Constant else None
+
+
+def _comes_from_afar(found: Divergence, file: str) -> bool:
+    """Whether the rank, which would be known here otherwise, came in through objects of other files, whole ones for parts of them."""
+    return found.why == "the rank" and any(place.file != file for place in found.places)
 
 
 def _binds(statement: ir.Stmt, name: str) -> bool:
