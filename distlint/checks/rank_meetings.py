@@ -14,6 +14,7 @@ from distlint.checks.collectives import Operation
 from distlint.checks.process_groups import Groups, covers
 from distlint.checks.rank_paths import AbandonedError, Choices, Event, Parting, Walker, Way
 from distlint.checks.rank_shapes import Shapes
+from distlint.checks.rank_summaries import Summaries
 from distlint.checks.rank_tests import PAIRS, PROCESSES, Tests
 from distlint.link.modules import FunctionRef
 from distlint.model.record import dataclass
@@ -69,6 +70,7 @@ class Meetings:
         self._groups = Groups.of_project(project)
         self._main_only = frozenset(name for one in project.specs for name in one.main_only)
         self._budget = _Budget()
+        self._summaries = Summaries(project, self._shapes, self._tests, self._plain_events)
         self._judged: dict[tuple[str, int], tuple[Mismatch, ...]] = {}
 
     def mismatches(self) -> Iterator[Mismatch]:
@@ -92,7 +94,7 @@ class Meetings:
         return self._judged[key]
 
     def _judge(self, file: str, function: int) -> Iterator[Mismatch]:
-        if self._shapes.of(file, function) is None:
+        if not self._summaries.parts(file, function):
             return
         found: dict[tuple[object, ...], Mismatch] = {}
         splits: dict[tuple[str, int], Parting] = {}
@@ -104,6 +106,26 @@ class Meetings:
             for flipped in (False, True):
                 self._go_through(file, function, PAIRS[0], place, found, {}, flipped=flipped)
         yield from found.values()
+
+    def _plain_events(self, file: str, function: int) -> tuple[Event, ...] | None:
+        """What every rank meets in a body that all pass alike, where it comes to its end."""
+        walker = Walker(
+            self._project,
+            self._shapes,
+            self._tests,
+            PAIRS[0],
+            0,
+            Choices(),
+            None,
+            False,
+            self._main_only,
+            self._summaries,
+        )
+        try:
+            way = walker.follow(file, function)
+        except AbandonedError:
+            return None
+        return tuple(way.events) if way.ended == "end" else None
 
     def _parts_otherwise(self, file: str, function: int, pair: tuple[int, int]) -> bool:
         """Whether some test of the body parts the processes of a pair, but not those of the first one."""
@@ -141,7 +163,16 @@ class Meetings:
             try:
                 ways = [
                     Walker(
-                        self._project, self._shapes, self._tests, pair, side, choices, focus, flipped, self._main_only
+                        self._project,
+                        self._shapes,
+                        self._tests,
+                        pair,
+                        side,
+                        choices,
+                        focus,
+                        flipped,
+                        self._main_only,
+                        self._summaries,
                     ).follow(file, function)
                     for side in (0, 1)
                 ]

@@ -19,6 +19,7 @@ from distlint.model import python as ir
 from distlint.model.record import dataclass
 
 if TYPE_CHECKING:
+    from distlint.checks.rank_summaries import Summaries
     from distlint.link.project import Project
 
 MAX_STEPS = 3_000
@@ -121,6 +122,7 @@ class Walker:
         focus: tuple[str, int] | None,
         flipped: bool,
         main_only: frozenset[str],
+        summaries: Summaries | None,
     ) -> None:
         self._project = project
         self._shapes = shapes
@@ -131,6 +133,7 @@ class Walker:
         self._focus = focus
         self._flipped = flipped
         self._main_only = main_only
+        self._summaries = summaries
         self._steps = 0
         self._raised = ""
         self._uneven = 0
@@ -328,6 +331,28 @@ class Walker:
             conditional = (*conditional, DOUBTFUL)
         self.way.events.append(Event(operation, chain, conditional, self._uneven > 0))
 
+    def _edge_parts(self, frame: Frame, edge: CallEdge) -> bool:
+        """Whether the arguments of a call part the ranks in a function that does not part them by itself."""
+        assert self._summaries is not None  # noqa: S101 - tested by the caller
+        return self._summaries.edge_parts(edge, frame)
+
+    def _pass(self, events: tuple[Event, ...], chain: tuple[tuple[str, ir.Call], ...]) -> str:
+        """Meets what all ranks meet in a function."""
+        depth = len(self._conditions)
+        outer = tuple(level for level, tests in enumerate(self._conditions) if tests)
+        doubts = (DOUBTFUL,) if self._doubts else ()
+        for event in events:
+            inner = tuple(level if level == DOUBTFUL else level + depth for level in event.conditional)
+            self.way.events.append(
+                Event(
+                    event.operation,
+                    (*chain, *event.chain),
+                    (*outer, *inner, *doubts),
+                    event.uneven or self._uneven > 0,
+                )
+            )
+        return "end"
+
     def _inner(self, frame: Frame, point: Point, chain: tuple[tuple[str, ir.Call], ...]) -> str:
         """A decorator's function calls what it was given."""
         assert type(point.expr) is ir.Call  # noqa: S101 - made so
@@ -341,6 +366,10 @@ class Walker:
         if self._is_active(frame, edge.target):
             return "end"
         longer = (*chain, (frame.file, edge.call))
+        if edge.how in ("call", "callback") and self._summaries is not None:
+            plain = None if self._project.function(edge.target).decorators else self._summaries.events(edge.target)
+            if plain is not None and not self._edge_parts(frame, edge):
+                return self._pass(plain, longer)
         if edge.how in ("enter", "leave"):
             return self._context(frame, point, edge, longer)
         target = edge.target

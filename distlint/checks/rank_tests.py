@@ -81,6 +81,16 @@ class Frame:
     depth: int = 0
     protected: bool = False
 
+    @property
+    def calls(self) -> tuple[int, ...]:
+        """The calls that led here, by identity, as far as arguments may come from them."""
+        found = []
+        frame: Frame | None = self
+        while frame is not None and frame.call is not None and len(found) < 8:
+            found.append(id(frame.call))
+            frame = frame.caller
+        return tuple(found)
+
 
 class Tests:
     """Decides tests, in the frame of a call where the arguments are known; answers are remembered."""
@@ -89,6 +99,7 @@ class Tests:
         self._project = project
         self._view = DivergenceView.of_project(project)
         self._plain: dict[tuple[str, int, int], Decision] = {}
+        self._inside: dict[tuple[int, tuple[int, ...]], Decision] = {}
         self._counters = {name.rpartition(".")[2] for one in project.specs for name, _ in one.rank_counters}
 
     def decide(self, test: ir.Expr | None, frame: Frame, *, is_loop: bool = False, repeated: bool = False) -> Decision:
@@ -102,11 +113,15 @@ class Tests:
         if key not in self._plain:
             self._plain[key] = self._loop(test, frame) if is_loop else self._test(test, frame, repeated)
         found = self._plain[key]
+        inner = (id(test), frame.calls)
+        if inner in self._inside:
+            return self._inside[inner]
+        self._inside[inner] = found
         asks_again = frame.call is not None and found.values[0] is None and not is_loop and not repeated
         if asks_again and any(type(part) is ir.Name and self._argument(part.id, frame) for part in below(test)):
             inside = tuple(truth_of(self._value(test, frame, process, 0)) for process in PROCESSES)
             if None not in inside[:2]:
-                return Decision(inside)
+                self._inside[inner] = found = Decision(inside)
         return found
 
     def _loop(self, iterable: ir.Expr, frame: Frame) -> Decision:
