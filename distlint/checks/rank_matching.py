@@ -2,7 +2,8 @@
 
 Parameters: ``faults`` (which of ``skipped``, ``different``, ``rounds``, ``exception`` the rule is about); ``configured`` (a label of
 collectives that are such only under a configuration; the rule is about those alone), with ``subject`` and ``when`` (the condition over the
-configurations of the object that is called; where it has none, over those of the program); ``except`` (kinds of collectives that other rules are about).
+configurations of the object that is called; where it has none, over those of the program); ``except`` (kinds of collectives that other
+rules are about).
 """
 
 from __future__ import annotations

@@ -50,8 +50,8 @@ class Tensor:
     """
 
     __slots__ = (
-        "at",
         "_numbers",
+        "at",
         "copied",
         "dtype",
         "gradient",
