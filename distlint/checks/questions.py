@@ -39,6 +39,13 @@ class Questions(Generic[A]):
         """Keeps something alive whose identity is part of a key."""
         self._alive.append(thing)
 
+    def is_spent(self) -> bool:
+        """Counts a step, and tells whether there were too many; what is worked out then is not remembered."""
+        self._steps += 1
+        if self._steps > self._most_steps:
+            self._lowest = -1
+        return self._steps > self._most_steps
+
     def guarded(self, key: Hashable, work: Callable[[], A], around: A, given_up: A) -> A:
         """The answer that ``work`` gives; ``around`` where the question is open already, ``given_up`` beyond a bound."""
         if key in self._answers:
@@ -47,8 +54,7 @@ class Questions(Generic[A]):
         if key in self._open:
             self._lowest = min(self._lowest, self._open[key])
             return around
-        self._steps += 1
-        if self._steps > self._most_steps or depth >= self._most_open:
+        if self.is_spent() or depth >= self._most_open:
             self._lowest = -1
             return given_up
         outer, self._lowest = self._lowest, self._none

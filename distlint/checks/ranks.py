@@ -127,8 +127,7 @@ class RankView:
 
     def is_spent(self) -> bool:
         """Whether the question has taken as many steps as it may; counts one more."""
-        self._steps += 1
-        return self._steps > MAX_STEPS
+        return self._questions.is_spent()
 
     def scope(self, file: str, function: int) -> Scope:
         """A function of whose call nothing is known."""
