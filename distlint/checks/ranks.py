@@ -104,6 +104,8 @@ class RankView:
         self.off = False
         self._variables = variables
         self._scopes: dict[tuple[str, int], Scope] = {}
+        self._outer: dict[tuple[int, int, int], tuple[Any, bool]] = {}
+        """Answers to whole questions, those that a bound cut short among them: asked anew they would come out the same."""
         self._questions: Questions[tuple[Any, bool]] = Questions(MAX_STEPS, MAX_DEPTH)
 
     def ask(self, expr: ir.Expr, file: str, function: int) -> Any:
@@ -112,10 +114,15 @@ class RankView:
 
     def value_in(self, expr: ir.Expr, file: str, function: int, state: Env) -> Any:
         """The same in a state of the function that is not the one before the expression."""
-        self._questions.begin()
-        self.off = False
-        found = self.value(expr, self.scope(file, function), state)
-        return UNKNOWN if found is AROUND else found
+        key = (id(expr), function, id(state))
+        if key not in self._outer:
+            self._questions.begin()
+            self.off = False
+            self.keep((expr, state))
+            found = self.value(expr, self.scope(file, function), state)
+            self._outer[key] = (UNKNOWN if found is AROUND else found, self.off)
+        found, self.off = self._outer[key]
+        return found
 
     def holds(self, expr: ir.Expr, file: str, function: int) -> bool | None:
         """Whether a test holds on this process; ``None`` where that can't be told."""
