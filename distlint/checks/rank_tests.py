@@ -84,7 +84,7 @@ class Frame:
     @property
     def calls(self) -> tuple[int, ...]:
         """The calls that led here, by identity, as far as arguments may come from them."""
-        found = []
+        found: list[int] = []
         frame: Frame | None = self
         while frame is not None and frame.call is not None and len(found) < 8:
             found.append(id(frame.call))
