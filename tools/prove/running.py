@@ -84,7 +84,9 @@ class Environment:
             "torchrun": ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"],
             "spawn": [],
             "accelerate": [
-                *("-m", "accelerate.commands.launch", "--cpu", "--num_processes", "2", "--num_machines", "1"),
+                *("-m", "accelerate.commands.launch", "--num_processes", "2", "--num_machines", "1"),
+                # a configuration of Accelerate says itself what starts the processes
+                *(() if "--config_file" in options else ("--cpu",)),
                 *("--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", str(_free_port())),
             ],
             "deepspeed": ["-m", "deepspeed.launcher.runner", "--num_gpus", "2", "--master_port", str(_free_port())],
