@@ -1,7 +1,8 @@
 """A state that was taken of a wrapped model and is loaded into one without a wrapper, or the other way round: no name in it fits.
 
-Parameters: ``wrapped`` (what made a wrapped object, as the rule names it: ``pkg.Class().prepare``), ``bare`` (what gives the model or its
-state without the wrapper), ``models`` with ``layers`` (classes of networks), ``save`` and ``load`` (functions: the position of the path).
+Parameters: ``wrapped`` (what made a wrapped object, as the rule names it: ``pkg.Class``, ``pkg.Class().prepare``), ``bare`` (what gives
+the model or its state without the wrapper), ``models`` with ``layers`` (classes of networks), ``save`` and ``load`` (functions: the
+position of the path), ``strict`` (whether loads are looked at that ask for all names, or those that do not).
 """
 
 from __future__ import annotations
@@ -10,24 +11,24 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from distlint.checks.execution import body_of, handles_errors_around
-from distlint.checks.preparing import is_module, texts_of
+from distlint.checks.model_states import ModelStates, Read, Taken, is_same_path, names_prefix
+from distlint.checks.preparing import is_module
 from distlint.checks.protocol_things import Things
 from distlint.checks.registry import CheckContext, check
-from distlint.link.abstract import Frame, Instance, options_of
+from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
-from distlint.link.flow import Env
+from distlint.link.modules import ClassRef
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import below
+from distlint.link.walking import guards_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
-from distlint.model.span import Span
 
 
-class State(NamedTuple):
-    """Whose state an expression is: that of a wrapped model or not, and where it was taken."""
+class _Saved(NamedTuple):
+    """A call that saves something, and under which path."""
 
-    wrapped: bool
-    span: Span
+    site: CallSite
+    path: str
 
 
 @check("prefixed-state")
@@ -35,68 +36,99 @@ def prefixed_state(context: CheckContext) -> Iterator[Finding]:
     """A finding for each load of a state whose names have a prefix that the model's lack, or lack one that these have."""
     project: Project = context.project
     things = Things(project, (), (), ())
-    saved: list[tuple[str, State]] | None = None
+    states = ModelStates(things, lambda one: _kind_of(context, things, one), context.parameters["load"])
+    saved: list[_Saved] | None = None
     for site in project.sites("load_state_dict"):
-        func = site.site.call.func
-        if type(func) is not ir.Attribute or not site.site.call.args or not _is_strict(site.site.call):
+        call, function = site.site.call, site.site.function
+        func = call.func
+        given, _ = find_argument(call, "state_dict", 0)
+        if type(func) is not ir.Attribute or given is None or not _is_strict(call, wanted=context.parameters["strict"]):
             continue
-        into = _kind(context, things, func.base, site.file, site.site.function)
-        if into is None or handles_errors_around(body_of(project, site.file, site.site.function), site.site.call.at):
+        frame = things.evaluator.frame(site.file, function)
+        into = states.kind_of(func.base, frame)
+        body = body_of(project, site.file, function)
+        if into is None or handles_errors_around(body, call.at):
             continue
-        frame = things.evaluator.frame(site.file, site.site.function)
-        given = site.site.call.args[0]
-        at = things.evaluator.state(frame, given.at)
-        states = list(_states(context, things, given, frame, at, 0))
-        for path in _paths(context, things, given, frame, at, 0):
-            saved = list(_saved(context, things)) if saved is None else saved
-            states += [state for text, state in saved if text == path]
-        if states and all(one.wrapped is not into for one in states):
-            yield _finding(context, site, states[0], into=into)
+        if any(names_prefix(guard.test) for guard in guards_of(body, call.at) or ()):
+            continue
+        origins = states.origins(given, frame, things.evaluator.state(frame, given.at))
+        if not origins:
+            continue
+        found: list[Taken] = []
+        for origin in origins:
+            if isinstance(origin, Taken):
+                found.append(origin)
+            else:
+                saved = list(_saved(context, states)) if saved is None else saved
+                found += _written(things, states, saved, origin)
+        if found and all(one.wrapped is (not into) for one in found):
+            yield _finding(context, site, found[0], into=into)
 
 
-def _finding(context: CheckContext, site: CallSite, state: State, *, into: bool) -> Finding:
+def _finding(context: CheckContext, site: CallSite, state: Taken, *, into: bool) -> Finding:
     message = (
         "the state of a model without its wrapper is loaded into the wrapped one: its names lack the prefix `module.`"
         if into
         else "the state of a wrapped model is loaded into one without the wrapper: all names in it begin with `module.`"
     )
+    if not context.parameters["strict"]:
+        message += ", so with `strict=False` nothing is loaded"
     return context.finding(message, site.span, related=[Related(state.span, "the state is taken here")])
 
 
-def _is_strict(call: ir.Call) -> bool:
+def _is_strict(call: ir.Call, *, wanted: bool) -> bool:
     strict, certain = find_argument(call, "strict", 1)
-    return certain if strict is None else type(strict) is ir.Constant and strict.value is True
-
-
-def _kind(context: CheckContext, things: Things, expr: ir.Expr, file: str, function: int) -> bool | None:
-    """Whether a model is a wrapped one; ``None`` where that is not known."""
-    options = options_of(things.evaluator.ask(expr, file, function))
-    kinds = {_kind_of(context, things, one) if isinstance(one, Instance) else None for one in options}
-    return kinds.pop() if len(kinds) == 1 else None
+    if strict is None:
+        return certain and wanted
+    return type(strict) is ir.Constant and strict.value is wanted
 
 
 def _kind_of(context: CheckContext, things: Things, instance: Instance) -> bool | None:
+    """Whether an object is a wrapped model, or one without a wrapper; ``None`` where that is not known."""
     one = things.peeled(instance)
     name = things.evaluator.instance_name(one)
     if any(name == f"{bare}()" for bare in context.parameters["bare"]):
         return False
     for maker in context.parameters["wrapped"]:
-        if name.startswith(f"{maker}()"):
+        if name.startswith(f"{maker}()") and not isinstance(one.callee, ClassRef):
             if name.endswith(".module"):
                 return False
             return True if _is_model_given(context, things, one) else None
     if is_module(context.project, one, context.parameters["models"], context.parameters["layers"]):
-        return False
+        return None if _has_inner(context.project, one) else False
     return None
 
 
-def _is_model_given(context: CheckContext, things: Things, wrapped: Instance) -> bool:
-    """Whether what was handed over for a prepared object is a network."""
-    position = wrapped.part[0] if wrapped.part else 0
-    arguments = wrapped.call.args
-    if type(position) is not int or len(wrapped.part) > 1 or position >= len(arguments):
+def _has_inner(project: Project, instance: Instance) -> bool:
+    """Whether a class of the project names a layer as wrappers do, or says itself what is in its state."""
+    if not isinstance(instance.callee, ClassRef):
         return False
-    options = options_of(things.evaluator.ask_in(arguments[position], wrapped.frame, wrapped.state))
+    callee = instance.callee
+    if any(project.modules.method(callee, name) is not None for name in ("load_state_dict", "state_dict")):
+        return True
+    functions = project.module(callee.file).functions
+    return any(
+        type(target) is ir.Attribute and target.name == "module"
+        for index, function in enumerate(functions)
+        if function.owner == callee.index
+        for statement in statements(body_of(project, callee.file, index))
+        if type(statement) is ir.Assign
+        for target in statement.targets
+    )
+
+
+def _is_model_given(context: CheckContext, things: Things, wrapped: Instance) -> bool:
+    """Whether what was handed over for a wrapped object is a network."""
+    position = wrapped.part[0] if wrapped.part else 0
+    if type(position) is not int or len(wrapped.part) > 1:
+        return False
+    arguments = wrapped.call.args
+    given = arguments[position] if position < len(arguments) else None
+    if given is None and not wrapped.part:
+        given, _ = find_argument(wrapped.call, "module", 0)
+    if given is None:
+        return False
+    options = options_of(things.evaluator.ask_in(given, wrapped.frame, wrapped.state))
     return all(
         isinstance(one, Instance)
         and is_module(context.project, things.peeled(one), context.parameters["models"], context.parameters["layers"])
@@ -104,69 +136,27 @@ def _is_model_given(context: CheckContext, things: Things, wrapped: Instance) ->
     )
 
 
-def _states(context: CheckContext, things: Things, expr: ir.Expr, frame: Frame, at: Env, depth: int) -> Iterator[State]:
-    """The states that an expression may be, as far as they are taken in the same program."""
-    if depth > 5:
-        return
-    if type(expr) is ir.Call:
-        func = expr.func
-        if type(func) is ir.Attribute and func.name == "state_dict" and not expr.args:
-            options = options_of(things.evaluator.ask_in(func.base, frame))
-            kinds = {_kind_of(context, things, one) if isinstance(one, Instance) else None for one in options}
-            kind = kinds.pop() if len(kinds) == 1 else None
-            if kind is not None:
-                yield State(kind, ir.unpack(expr.at, frame.file))
-        elif type(func) is ir.Attribute and func.name == "get_state_dict":
-            yield State(wrapped=False, span=ir.unpack(expr.at, frame.file))
-    elif type(expr) is ir.Name:
-        found = list(things.definitions(expr.id, frame, at))
-        for value, state, inside in found if len(found) == 1 else ():
-            yield from _states(context, things, value, inside, state, depth + 1)
-    elif type(expr) is ir.DictDisplay:
-        for value in expr.values:
-            yield from _states(context, things, value, frame, at, depth + 1)
-
-
-def _paths(context: CheckContext, things: Things, expr: ir.Expr, frame: Frame, at: Env, depth: int) -> Iterator[str]:
-    """The paths of the files that an expression is loaded from."""
-    if depth > 5:
-        return
-    if type(expr) is ir.Name:
-        found = list(things.definitions(expr.id, frame, at))
-        for value, state, inside in found if len(found) == 1 else ():
-            yield from _paths(context, things, value, inside, state, depth + 1)
-    elif type(expr) is ir.Subscript:
-        yield from _paths(context, things, expr.base, frame, at, depth + 1)
-    elif type(expr) is ir.Call:
-        position = context.parameters["load"].get(things.evaluator.modules.dotted(expr.func, frame.file))
-        if position is not None and position < len(expr.args):
-            yield from _path(things, expr.args[position], frame)
-
-
-def _path(things: Things, expr: ir.Expr, frame: Frame) -> Iterator[str]:
-    for option in options_of(things.evaluator.ask_in(expr, frame)):
-        value = getattr(option, "value", None)
-        if value is not None and value.is_known:
-            yield str(value.only)
-            return
-    text = texts_of(expr) or "+".join(texts_of(part) or str(getattr(part, "value", "")) for part in below(expr))
-    if text:
-        yield f"{frame.file}:{text}"
-
-
-def _saved(context: CheckContext, things: Things) -> Iterator[tuple[str, State]]:
-    """The states that the program saves, with the paths."""
+def _saved(context: CheckContext, states: ModelStates) -> Iterator[_Saved]:
+    """The calls that save something."""
     project: Project = context.project
     save = context.parameters["save"]
     for site in project.calls_to(set(save)):
-        arguments = site.site.call.args
-        position = save[site.name]
-        if position >= len(arguments):
+        arguments, position = site.site.call.args, save[site.name]
+        if position < len(arguments):
+            path = states.path(arguments[position], project.evaluator(None).frame(site.file, site.site.function))
+            yield _Saved(site, path)
+
+
+def _written(things: Things, states: ModelStates, saved: list[_Saved], read: Read) -> list[Taken]:
+    """The states that a program writes where it reads one; nothing where one of them is not known."""
+    found: list[Taken] = []
+    for one in saved:
+        if not one.path or not is_same_path(one.path, read.path):
             continue
-        frame = things.evaluator.frame(site.file, site.site.function)
-        states = list(
-            _states(context, things, arguments[0], frame, things.evaluator.state(frame, site.site.call.at), 0)
-        )
-        if len({one.wrapped for one in states}) == 1:
-            for path in _path(things, arguments[position], frame):
-                yield path, states[0]
+        frame = things.evaluator.frame(one.site.file, one.site.site.function)
+        call = one.site.site.call
+        origins = states.origins(call.args[0], frame, things.evaluator.state(frame, call.at), read.keys)
+        if not origins or not all(isinstance(origin, Taken) for origin in origins):
+            return []
+        found += [origin for origin in origins if isinstance(origin, Taken)]
+    return found

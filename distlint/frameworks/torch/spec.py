@@ -20,6 +20,9 @@ SPEC = FrameworkSpec(
         b"init_process_group",
         b"FullyShardedDataParallel",
         b"fully_shard",
+        # helpers that get their objects from elsewhere name no library at all
+        *(b".state_dict(", b".load_state_dict(", b".backward(", b".zero_grad(", b"parameters()", b".no_sync("),
+        *(b".barrier(", b".all_reduce(", b".set_epoch(", b".wait_for_everyone(", b".gather_for_metrics("),
         b"torch._six",
         b"LOCAL_RANK",
         b"torch.nn.parallel",
