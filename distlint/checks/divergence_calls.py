@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from distlint.checks import divergence_callers, divergence_files, divergence_names, divergence_objects, divergence_seeds
+from distlint.checks import (
+    divergence_builtins,
+    divergence_callers,
+    divergence_files,
+    divergence_objects,
+    divergence_seeds,
+)
 from distlint.checks.divergence_callers import callers, dealt_parameter, given_by
 from distlint.checks.divergence_state import DIFFERS, NONE, THE_SAME, UNKNOWN, Divergence, one_of, together
 from distlint.checks.rank_values import names_group
@@ -20,14 +26,6 @@ if TYPE_CHECKING:
     from distlint.checks.divergence_trace import Ground, Tracer
 
 _SIZES = frozenset({"size", "dim", "numel", "nelement", "element_size", "get_device", "ndimension", "__len__"})
-_FOLDING = """
-abs all any bool bytes complex dict divmod filter float format frozenset int iter list map max min pow repr reversed
-round set slice sorted str sum tuple zip enumerate ord chr bin hex
-"""
-_OF_ARGUMENTS = frozenset(_FOLDING.split())
-"""Built-in functions whose result depends on their arguments alone."""
-
-_ALIKE = frozenset({"isinstance", "issubclass", "type", "callable", "hasattr", "print", "super", "property", "object"})
 
 
 def call(tracer: Tracer, expr: ir.Call, ground: Ground, state: Env) -> Divergence:
@@ -42,7 +40,7 @@ def call(tracer: Tracer, expr: ir.Call, ground: Ground, state: Env) -> Divergenc
     if isinstance(target, ClassRef):
         return _made(tracer, target, expr, ground, state)
     if type(func) is ir.Name and not local and target is None:
-        return _built_in(tracer, func.id, expr, ground, state)
+        return divergence_builtins.built_in(tracer, func.id, expr, ground, state)
     if type(func) is ir.Attribute:
         return _method(tracer, expr, func, ground, state)
     return _called(tracer, expr, ground, state)
@@ -385,34 +383,6 @@ def _of_named(
     if dotted in tracer.sources.filled:
         return UNKNOWN
     return None
-
-
-# Built-in functions ---------------------------------------------------------------------------------------------------
-
-
-def _built_in(tracer: Tracer, name: str, expr: ir.Call, ground: Ground, state: Env) -> Divergence:
-    if name == "len" and len(expr.args) == 1:
-        return tracer.of(expr.args[0], ground, state, size=True)
-    if name == "range":
-        return divergence_names.element(tracer, expr, (), ground, state)
-    if name == "next" and expr.args:
-        if len(expr.args) > 1:
-            ends = tracer.of(expr.args[0], ground, state, size=True)
-            if ends.differs:
-                return ends._replace(control=True)
-        return tracer.of(expr.args[0], ground, state)
-    if name == "getattr" and len(expr.args) >= 2 and type(expr.args[1]) is ir.Constant:
-        wanted = ir.Attribute(expr.args[0], str(expr.args[1].value), expr.at)
-        tracer.keep(wanted)
-        return divergence_objects.attribute(tracer, wanted, ground, state)
-    if name in ("id", "hash"):
-        parts = together(arguments(tracer, expr, ground, state))
-        text = name == "id" or not all(type(one) is ir.Constant and type(one.value) is int for one in expr.args)
-        why = "a number that each process makes for itself"
-        return Divergence(DIFFERS, why, (ir.unpack(expr.at, ground.file),)) if text else parts
-    if name in _OF_ARGUMENTS:
-        return together(arguments(tracer, expr, ground, state))
-    return THE_SAME if name in _ALIKE else UNKNOWN
 
 
 __all__ = ["NONE", "call", "callers", "dealt_parameter", "given_by", "part_of_call", "returned"]
