@@ -286,6 +286,9 @@ def _finding(
     if source is not None:
         places["source"] = ir.unpack(source.call.at, source.frame.file)
     at = places.get(fault.at, event)
+    frame = program.steps[hit.step].frame
+    if program.copies.get((frame.file, frame.function), 0) > 1 and id(frame) in program.calls:
+        notes.append(Related(_span(program.steps[program.calls[id(frame)]]), "it is called from here"))
     if fault.made and "made" in places:
         notes.insert(0, Related(places["made"], fault.made))
     if at != event and fault.says:

@@ -86,6 +86,7 @@ class Walk:
         self._ways: dict[Node, list[_Way]] = {}
         self._parents: dict[Node, tuple[Node, _Way]] = {}
         self._loops: dict[int, frozenset[int]] = {}
+        self._ending: set[int] | None = None
         self.cut = False
 
     def hits(self) -> Iterator[Hit]:
@@ -308,6 +309,8 @@ class Walk:
             fails = self._steps[step].fails
             if fails >= 0 and self._steps[fails].point.kind == "handlers":
                 continue
+            if not self._may_end(step) and self._may_end(0):
+                continue  # on its way out anyhow: a branch that refuses its arguments
             hits = [
                 {fault: (node, met) for way in self._ways[node] if way.sure for fault, met in way.hits}
                 for node in nodes
@@ -316,6 +319,22 @@ class Walk:
                 if fault.ways == "always" and all(fault in one for one in hits):
                     found[(node, fault)] = met
         return found
+
+    def _may_end(self, step: int) -> bool:
+        """Whether the normal end of the program can be reached from a step."""
+        if self._ending is None:
+            before: dict[int, list[int]] = {}
+            for one in self._steps:
+                for target, _ in one.next:
+                    before.setdefault(target, []).append(one.index)
+            self._ending = {self._end}
+            stack = [self._end]
+            while stack:
+                for index in before.get(stack.pop(), ()):
+                    if index not in self._ending:
+                        self._ending.add(index)
+                        stack.append(index)
+        return step in self._ending
 
     def _after(self) -> dict[tuple[Node, Fault], Met]:
         """The faults to which every way leads on from the event that brought the bad state."""
