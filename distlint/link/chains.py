@@ -96,9 +96,22 @@ def _replaces(store: Store, names: Names) -> bool:
 
 
 def _replaced(evaluator: Evaluator, store: Store, frame: Frame, span: Span, names: Names) -> Abstract:
+    if store.action not in ("set", "delete", "unknown") and store.prev is not None:
+        # ``meter.update(loss)``: a method of the project that is only named like one of lists and mappings
+        path = tuple(str(step)[1:] for step in store.path)
+        owners = options_of(evaluator.in_chain(store.name, frame, store.prev, span, path))
+        if owners and all(_has_own(evaluator, one, store.action) for one in owners):
+            return several([attributes(evaluator, one, names[len(path) :], span) for one in owners], span)
     if store.action != "set" or ".*" in store.path:
         return Leaf(unknown("changed in a way that is not followed", span), span)
     return attribute_of(evaluator, store.expr, names[len(store.path) :], frame, store.at, span)
+
+
+def _has_own(evaluator: Evaluator, value: Abstract, method: str) -> bool:
+    """Whether something is an object of a class of the project that defines a method of the name itself."""
+    if not isinstance(value, Instance) or not isinstance(value.callee, ClassRef):
+        return False
+    return evaluator.modules.method(value.callee, method) is not None
 
 
 def _changed(

@@ -203,3 +203,20 @@ def test_every_call_of_a_body_has_its_point(make_project: MakeProject) -> None:
             flow = project.control_flow(site.file, site.site.function)
             assert all(isinstance(flow.points[one].expr, ir.Call) for one in flow.of_call(site.site.call.at))
             assert flow.of_call(site.site.call.at)
+
+
+def test_a_method_named_like_a_lists_leaves_the_object_what_it_is(make_project: MakeProject) -> None:
+    body = """
+class Meter:
+    def add(self, value): self.total = value
+    def share(self): dist.all_reduce(self.total)
+
+def main():
+    meter = Meter()
+    for step in range(3):
+        meter.add(step)
+        meter.share()
+"""
+    project = make_project({"a.py": HEAD + body})
+    (edge,) = edges_of(project, "share")
+    assert name_of(project, edge.target) == "Meter.share"
