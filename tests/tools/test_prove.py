@@ -153,3 +153,19 @@ def test_no_rule_claims_what_a_run_contradicts(records: ModuleType) -> None:
     rule = all_rules(installed=False)["PT602"]
     claimed = replace(rule, symptom="divergence")
     assert any("does not bear out" in text for text in records.complaints([claimed], {"rules": {}}))
+
+
+def test_accelerate_starts_on_the_cpu_unless_its_own_configuration_says_how(monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = load("running", monkeypatch).Environment(sys.executable)
+    plain = environment.command(["accelerate"], "train.py", ["--steps", "2"])
+    assert "--cpu" in plain
+    assert plain[-3:] == ["train.py", "--steps", "2"]
+    configured = environment.command(["accelerate", "--config_file", "acc.yaml"], "train.py", [])
+    assert "--cpu" not in configured
+    assert configured[-3:] == ["--config_file", "acc.yaml", "train.py"]
+
+
+def test_an_unknown_launcher_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = load("running", monkeypatch).Environment(sys.executable)
+    with pytest.raises(ValueError, match="unknown launcher"):
+        environment.command(["somehow"], "train.py", [])
