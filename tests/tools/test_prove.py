@@ -67,6 +67,12 @@ def test_a_rank_that_waits_in_vain_hangs_and_one_that_fails_does_not(
     assert verdicts.hangs(outcome(verdicts, code, output)) is hangs
 
 
+def test_a_process_that_a_signal_ended_is_told_by_the_signal(verdicts: ModuleType) -> None:
+    killed = outcome(verdicts, 1, LAUNCHER + "  exitcode  : -6 (pid: 12)\n")
+    seen = verdicts.judge(ProofSpec(symptom="hang"), {"good-a": killed, "good-b": outcome(verdicts, 1, LAUNCHER)})
+    assert [one.seen for one in seen.values()] == ["a process ended by signal 6", "exit code 1"]
+
+
 def test_a_hang_is_told_by_the_place_where_a_rank_waits(verdicts: ModuleType) -> None:
     seen = verdicts.judge(
         ProofSpec(symptom="hang"),

@@ -22,6 +22,7 @@ _TRACEBACK = "Traceback (most recent call last):"
 _CHAINED = ("During handling of the above", "The above exception was")
 _ERROR = re.compile(r"[A-Za-z_][\w.]*(?:: .*)?")
 _FRAME = re.compile(r'File "(?:\./)?([^"/<][^"]*)", line (\d+)')
+_SIGNALLED = re.compile(r"exitcode\s*: -(\d+)")
 _REPORTS = ("ChildFailedError", "ProcessRaisedException", "ProcessExitedException", "CalledProcessError")
 """Errors by which a launcher says that one of its processes failed."""
 
@@ -161,7 +162,11 @@ def _failure(outcome: Outcome) -> str:
     if outcome.code == 0:
         return "ends normally"
     seen = errors(outcome.output)
-    return _short(seen[0]) if seen else f"exit code {outcome.code}"
+    if seen:
+        return _short(seen[0])
+    # A process that a signal ended leaves no traceback: launchers report it by a negative code.
+    ended = _SIGNALLED.search(outcome.output)
+    return f"a process ended by signal {ended[1]}" if ended else f"exit code {outcome.code}"
 
 
 def _waiting(outcome: Outcome) -> str:
