@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from distlint.checks import divergence_calls, divergence_names, divergence_objects, divergence_sizes
 from distlint.checks.divergence_sources import Sources
 from distlint.checks.divergence_state import DIFFERS, NONE, THE_SAME, UNKNOWN, Divergence, one_of, together
-from distlint.checks.questions import Questions
+from distlint.checks.questions import MAX_ALLOWANCE, Allowance, Questions
 from distlint.checks.rank_values import UNKNOWN as NO_VALUE
 from distlint.checks.rank_values import is_complete, truth_of
 from distlint.checks.ranks import Process, RankView
@@ -73,7 +73,9 @@ class Tracer:
         self.kept: dict[ClassRef, dict[str, tuple[divergence_objects.Kept, ...]]] = {}
         self.object_names: dict[ClassRef, set[str]] = {}
         self._grounds: dict[tuple[Any, ...], Ground] = {}
-        self._questions: Questions[Divergence] = Questions(MAX_STEPS, MAX_DEPTH)
+        self._questions: Questions[Divergence] = Questions(
+            MAX_STEPS, MAX_DEPTH, project.kept.setdefault(Allowance, Allowance(MAX_ALLOWANCE))
+        )
 
     # Questions ---------------------------------------------------------------------------------------------------
 

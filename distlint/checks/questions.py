@@ -7,15 +7,31 @@ from typing import Any, Generic, TypeVar
 
 A = TypeVar("A")
 
+MAX_ALLOWANCE = 600_000
+"""Steps for a whole project: about ten seconds."""
+
+
+class Allowance:
+    """How many steps all questions about a project may take together; what comes later is given up.
+
+    A count and not a time, so that the same project has the same answers on any machine.
+    """
+
+    def __init__(self, steps: int) -> None:
+        self.left = steps
+
 
 class Questions(Generic[A]):
     """Answers by key. ``most_steps`` bounds what one outer question may lead to, ``most_open`` how many may be open.
+
+    ``allowance`` is shared with the other questions about the project.
 
     An answer is remembered unless it depends on how it was asked: it was cut short by a bound, or by a question further out that is
     still open. So what is remembered is the same in whatever order questions come.
     """
 
-    def __init__(self, most_steps: int, most_open: int) -> None:
+    def __init__(self, most_steps: int, most_open: int, allowance: Allowance | None = None) -> None:
+        self._allowance = allowance or Allowance(MAX_ALLOWANCE)
         self._most_steps = most_steps
         self._most_open = most_open
         self._answers: dict[Hashable, A] = {}
@@ -42,9 +58,11 @@ class Questions(Generic[A]):
     def is_spent(self) -> bool:
         """Counts a step, and tells whether there were too many; what is worked out then is not remembered."""
         self._steps += 1
-        if self._steps > self._most_steps:
+        self._allowance.left -= 1
+        spent = self._steps > self._most_steps or self._allowance.left < 0
+        if spent:
             self._lowest = -1
-        return self._steps > self._most_steps
+        return spent
 
     def guarded(self, key: Hashable, work: Callable[[], A], around: A, given_up: A) -> A:
         """The answer that ``work`` gives; ``around`` where the question is open already, ``given_up`` beyond a bound."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from distlint.checks import rank_calls, rank_names, rank_objects
-from distlint.checks.questions import Questions
+from distlint.checks.questions import MAX_ALLOWANCE, Allowance, Questions
 from distlint.checks.rank_scope import Closure, Scope
 from distlint.checks.rank_values import (
     AROUND,
@@ -106,7 +106,9 @@ class RankView:
         self._scopes: dict[tuple[str, int], Scope] = {}
         self._outer: dict[tuple[int, int, int], tuple[Any, bool]] = {}
         """Answers to whole questions, those that a bound cut short among them: asked anew they would come out the same."""
-        self._questions: Questions[tuple[Any, bool]] = Questions(MAX_STEPS, MAX_DEPTH)
+        self._questions: Questions[tuple[Any, bool]] = Questions(
+            MAX_STEPS, MAX_DEPTH, project.kept.setdefault(Allowance, Allowance(MAX_ALLOWANCE))
+        )
 
     def ask(self, expr: ir.Expr, file: str, function: int) -> Any:
         """The value of an expression of a function on this process, or ``UNKNOWN``."""
