@@ -74,8 +74,21 @@ class Collectives:
         return frozenset((site.file, site.site.call.at) for site in self._project.calls_to(names))
 
     def _named(self) -> Iterator[Operation]:
-        for site in self._project.calls_to({name for name in self._specs if not name.endswith(CALLED)}):
+        named = {name for name in self._specs if not name.endswith(CALLED)}
+        for site in self._project.calls_to({name for name in named if self._may_be_made(name)}):
             yield _operation(self._specs[site.name], site, f"{site.name.rpartition('.')[2]}")
+
+    def _may_be_made(self, name: str) -> bool:
+        """Whether the project names what makes the object of a method at all: receivers are costly to ask for."""
+        return "()" not in name or name.partition("()")[0].rpartition(".")[2] in self._mentioned
+
+    @cached_property
+    def _mentioned(self) -> frozenset[str]:
+        """Every name that is imported, or stands behind a dot."""
+        modules = [self._project.module(file) for file in self._project.python_files]
+        return frozenset(item.name for one in modules for item in one.imports).union(
+            *(one.attributes for one in modules)
+        )
 
     def _called(self) -> Iterator[Operation]:
         """The calls of objects that a maker made: of wrapped models."""

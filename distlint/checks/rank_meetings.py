@@ -22,14 +22,14 @@ from distlint.model.record import dataclass
 if TYPE_CHECKING:
     from distlint.link.project import Project
 
-MAX_COMBINATIONS = 48
+MAX_COMBINATIONS = 32
 """Combinations of unknown tests that are gone through for one function and one reason."""
 
-MAX_FOCUSES = 12
+MAX_FOCUSES = 8
 """Tests of one function that differ for other reasons than the rank, and are looked at."""
 
-MAX_TOTAL = 40_000
-"""Ways that are followed in one project."""
+MAX_STEPS = 25_000
+"""Points that the ways through one function pass, all together."""
 
 MAX_CALLERS = 6
 """Callers of a function that may still put right what it leaves open."""
@@ -57,7 +57,7 @@ class Mismatch(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Budget:
-    left: int = MAX_TOTAL
+    left: int = 0
 
 
 class Meetings:
@@ -96,6 +96,7 @@ class Meetings:
     def _judge(self, file: str, function: int) -> Iterator[Mismatch]:
         if not self._summaries.parts(file, function):
             return
+        self._budget = _Budget(MAX_STEPS)
         found: dict[tuple[object, ...], Mismatch] = {}
         splits: dict[tuple[str, int], Parting] = {}
         for number, pair in enumerate(PAIRS):
@@ -159,26 +160,28 @@ class Meetings:
         for _ in range(MAX_COMBINATIONS):
             if choices is None or self._budget.left <= 0:
                 return
-            self._budget.left -= 2
+            sides = [
+                Walker(
+                    self._project,
+                    self._shapes,
+                    self._tests,
+                    pair,
+                    side,
+                    choices,
+                    focus,
+                    flipped,
+                    self._main_only,
+                    self._summaries,
+                )
+                for side in (0, 1)
+            ]
             try:
-                ways = [
-                    Walker(
-                        self._project,
-                        self._shapes,
-                        self._tests,
-                        pair,
-                        side,
-                        choices,
-                        focus,
-                        flipped,
-                        self._main_only,
-                        self._summaries,
-                    ).follow(file, function)
-                    for side in (0, 1)
-                ]
+                ways = [walker.follow(file, function) for walker in sides]
             except AbandonedError:
                 choices = choices.following()
                 continue
+            finally:
+                self._budget.left -= sum(walker.steps for walker in sides)
             splits.update(ways[0].split | ways[1].split)
             if not ways[0].partings and not ways[1].partings:
                 if not choices.order:

@@ -134,7 +134,7 @@ class Walker:
         self._flipped = flipped
         self._main_only = main_only
         self._summaries = summaries
-        self._steps = 0
+        self.steps = 0
         self._raised = ""
         self._uneven = 0
         self._conditions: list[list[int]] = []
@@ -161,8 +161,8 @@ class Walker:
         try:
             index = start
             while True:
-                self._steps += 1
-                if self._steps > MAX_STEPS:
+                self.steps += 1
+                if self.steps > MAX_STEPS:
                     raise AbandonedError
                 if index == EXIT:
                     return "end", -1

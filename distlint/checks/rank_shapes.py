@@ -22,6 +22,9 @@ from distlint.model.record import dataclass
 if TYPE_CHECKING:
     from distlint.link.project import Project
 
+MAX_LEVELS = 5
+"""Calls between a function that is judged and the operations that it is judged for."""
+
 MAX_WORK = 400_000
 """Steps of one search for the tests that matter; a body that needs more is left out."""
 
@@ -61,7 +64,7 @@ class Shapes:
         self._found: dict[tuple[str, int, str], Shape | None] = {}
         self._raisers: set[tuple[str, int]] = set()
         self.cone: Cone = project.call_graph.cone(
-            CallSite(one.file, ir.Site(one.call, one.function)) for one in operations.values()
+            (CallSite(one.file, ir.Site(one.call, one.function)) for one in operations.values()), MAX_LEVELS
         )
         self._names = {project.function(ref).name for ref in self.cone.edges}
         self._names |= {project.class_(owner).name for ref in self.cone.edges for owner in _made_by(project, ref)}

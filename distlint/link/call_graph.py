@@ -319,8 +319,8 @@ class CallGraph:
             names.add(module.functions[function.parent].name)
         return names
 
-    def cone(self, sites: Iterable[CallSite]) -> Cone:
-        """The functions that may come to one of the sites, with the calls between them.
+    def cone(self, sites: Iterable[CallSite], levels: int = MAX_FUNCTIONS) -> Cone:
+        """The functions that may come to one of the sites by so many calls, with the calls between them.
 
         A module's top level is no function: what it calls is in the cone, it itself is not.
         """
@@ -329,7 +329,8 @@ class CallGraph:
         for ref in wave:
             edges[ref] = []
         cut = False
-        while wave:
+        while wave and levels > 0:
+            levels -= 1
             following = set()
             for ref in wave:
                 for edge in self.callers(ref):
