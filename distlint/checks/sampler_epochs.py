@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from distlint.checks.divergence import DivergenceView
 from distlint.checks.loaders import (
     Around,
     Loop,
@@ -25,6 +26,7 @@ from distlint.checks.loaders import (
     starts_once,
 )
 from distlint.checks.programs import family
+from distlint.checks.ranks import FIRST
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
@@ -104,7 +106,7 @@ def _used(context: CheckContext, made: dict[_Identity, CallSite]) -> list[Sample
         if not loaders or evaluates(project, place):
             continue
         outer = next(iter(loops_around(project, place.file, place.function, place.at)), None)
-        if outer is None:
+        if outer is None or _is_once(project, outer):
             continue
         for loader in loaders:
             sampler = _sampler_of(context, loader)
@@ -112,6 +114,14 @@ def _used(context: CheckContext, made: dict[_Identity, CallSite]) -> list[Sample
             if key in made:
                 found.setdefault(key, Sampler(made[key], loader, place, outer))
     return [found[key] for key in sorted(found)]
+
+
+def _is_once(project: Project, around: Around) -> bool:
+    """Whether a loop is known to make one round at most."""
+    if type(around.loop) is not ir.For:
+        return False
+    length = DivergenceView.of_project(project).view(FIRST).length(around.loop.iterable, around.file, around.function)
+    return length is not None and length <= 1
 
 
 def _sampler_of(context: CheckContext, loader: Instance) -> Instance | None:

@@ -73,7 +73,7 @@ def _finding(context: CheckContext, loader: Instance, place: Pass, wrap: CallSit
         message = "the loader is not given the distributed sampler, so each rank goes through all of the data"
     else:
         message = context.parameters.get(
-            "message", "nothing parts the data of this loader between the ranks: each of them goes through all of it"
+            "message", "no sampler parts the data of this loader between the ranks, so every rank goes through all of it"
         )
     return context.finding(message, loader.span(), related=related)
 
@@ -108,10 +108,20 @@ def _is_given(context: CheckContext, sampler: CallSite) -> bool:
         loader = Instance(External(found.name), found.site.call, frame, state)
         for name in ("sampler", "batch_sampler"):
             _, options, _ = argument_of(project, loader, name, context.parameters["signature"])
-            for one in options:
+            for one in (*options, *(inner for option in options for inner in _drawn_from(context, option))):
                 if isinstance(one, Instance) and one.call.at == sampler.site.call.at and one.frame.file == sampler.file:
                     return True
     return False
+
+
+def _drawn_from(context: CheckContext, value: object) -> tuple[object, ...]:
+    """The samplers that a batch sampler of the library makes its batches of; ``None`` for one that is not known."""
+    if not isinstance(value, Instance) or not isinstance(value.callee, External):
+        return ()
+    if value.callee.name not in context.parameters.get("batchers", ()):
+        return ()
+    _, options, known = argument_of(context.project, value, "sampler", ("sampler", "batch_size", "drop_last"))
+    return options if known and options else (None,)
 
 
 def _is_whole(context: CheckContext, loader: Instance) -> bool:
@@ -138,7 +148,9 @@ def _is_plain(context: CheckContext, value: object) -> bool:
     if not isinstance(value, Instance) or not isinstance(value.callee, External):
         return False
     name = value.callee.name
-    return name.startswith(context.parameters["plain-samplers"]) and name not in context.parameters["samplers"]
+    if not name.startswith(context.parameters["plain-samplers"]) or name in context.parameters["samplers"]:
+        return False
+    return all(_is_plain(context, one) for one in _drawn_from(context, value))
 
 
 def _is_dataset(context: CheckContext, value: object) -> bool:
