@@ -73,7 +73,8 @@ def _finding(context: CheckContext, loader: Instance, place: Pass, wrap: CallSit
         message = "the loader is not given the distributed sampler, so each rank goes through all of the data"
     else:
         message = context.parameters.get(
-            "message", "no sampler parts the data of this loader between the ranks, so every rank goes through all of it"
+            "message",
+            "no sampler parts the data of this loader between the ranks, so every rank goes through all of it",
         )
     return context.finding(message, loader.span(), related=related)
 

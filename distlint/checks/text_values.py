@@ -1,0 +1,368 @@
+"""Which expressions certainly are strings, and which go through a set of strings in the set's own order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from distlint.checks.execution import body_of
+from distlint.link.arguments import find_argument
+from distlint.link.flow import Bind, Env, Join, Store
+from distlint.link.modules import ClassRef, FunctionRef, GlobalRef
+from distlint.link.walking import statements
+from distlint.model import python as ir
+
+if TYPE_CHECKING:
+    from distlint.link.project import Project
+
+MAX_DEPTH = 12
+MAX_CALLERS = 6
+_TEXT_METHODS = frozenset(
+    {
+        "strip",
+        "lstrip",
+        "rstrip",
+        "lower",
+        "upper",
+        "title",
+        "join",
+        "format",
+        "replace",
+        "decode",
+        "read_text",
+        "as_posix",
+        "hexdigest",
+    }
+)
+_TEXT_CALLS = frozenset({"str", "repr", "chr", "basename", "dirname", "abspath", "input", "ascii"})
+_LIST_METHODS = frozenset({"split", "splitlines", "rsplit", "readlines"})
+_LIST_CALLS = frozenset({"listdir", "glob", "iglob"})
+_KEEPING = frozenset(
+    {"sorted", "list", "tuple", "set", "frozenset", "iter", "reversed", "chain", "from_iterable", "fromkeys"}
+)
+_SET_METHODS = frozenset({"union", "difference", "intersection", "symmetric_difference", "copy"})
+_ORDER_KEEPING = frozenset({"list", "tuple", "iter", "reversed"})
+
+Part = tuple["int | str", ...]
+
+
+class Texts:
+    """Follows expressions to where they come from. Every answer is shown: an expression of which nothing is known is no string."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+
+    def local(self, expr: ir.Expr, file: str, function: int) -> ir.Expr:
+        """What a local variable was last set to."""
+        from distlint.checks.followed import followed
+
+        return followed(expr, self.project.flow(file, function).before(expr.at))
+
+    def is_defined(self, name: str, file: str) -> bool:
+        """Whether a file gives a built-in name another meaning."""
+        return self.project.modules.lookup(name, file) is not None
+
+    def is_text(self, expr: ir.Expr, file: str, function: int) -> bool:
+        """Whether an expression certainly is a string, or a tuple with one."""
+        return self._is(expr, (), file, function, self.project.flow(file, function).before(expr.at), 0)
+
+    def holds_texts(self, expr: ir.Expr, file: str, function: int) -> bool:
+        """Whether the items of an expression certainly are strings, or tuples with one."""
+        return self._is(expr, ("*",), file, function, self.project.flow(file, function).before(expr.at), 0)
+
+    def _is(self, expr: ir.Expr, part: Part, file: str, function: int, state: Env, depth: int) -> bool:
+        """Whether a part of an expression is a string: ``()`` the whole, ``("*",)`` its items, ``("*", 1)`` the second of each item."""
+        if depth > MAX_DEPTH:
+            return False
+        again = depth + 1
+        if type(expr) is ir.Name:
+            return self._name(expr.id, part, file, function, state, again)
+        if type(expr) is ir.Attribute:
+            return self._attribute(expr, part, file, function, again)
+        if type(expr) is ir.Conditional:
+            return self._is(expr.body, part, file, function, state, again) and self._is(
+                expr.orelse, part, file, function, state, again
+            )
+        if type(expr) is ir.Formatted or (type(expr) is ir.Constant and type(expr.value) is str):
+            return part in ((), ("*",))
+        if type(expr) is ir.ListDisplay:
+            return self._display(expr, part, file, function, state, again)
+        if type(expr) is ir.DictDisplay:
+            keys = [one for one in expr.keys if one is not None]
+            return (
+                part[:1] == ("*",)
+                and bool(keys)
+                and all(self._is(one, part[1:], file, function, state, again) for one in keys)
+            )
+        if type(expr) is ir.Comprehension:
+            return part[:1] == ("*",) and self._element(expr, part[1:], file, function, state, again)
+        if type(expr) is ir.Operation:
+            return self._operation(expr, part, file, function, state, again)
+        if type(expr) is ir.Subscript:
+            if type(expr.index) is ir.Slice:
+                return self._is(expr.base, part, file, function, state, again)
+            index = expr.index.value if type(expr.index) is ir.Constant and type(expr.index.value) is int else "*"
+            return self._is(expr.base, (index, *part), file, function, state, again)
+        return type(expr) is ir.Call and self._call(expr, part, file, function, state, again)
+
+    def _display(self, expr: ir.ListDisplay, part: Part, file: str, function: int, state: Env, depth: int) -> bool:
+        items = [one.value if type(one) is ir.Starred else one for one in expr.items]
+        if not part:
+            return expr.kind == "tuple" and any(self._is(one, (), file, function, state, depth) for one in items)
+        if type(part[0]) is int and expr.kind == "tuple":
+            return part[0] < len(items) and self._is(items[part[0]], part[1:], file, function, state, depth)
+        return bool(items) and all(
+            self._is(one, part if type(given) is ir.Starred else part[1:], file, function, state, depth)
+            for one, given in zip(items, expr.items, strict=True)
+        )
+
+    def _operation(self, expr: ir.Operation, part: Part, file: str, function: int, state: Env, depth: int) -> bool:
+        if expr.operators[0] == "%" and not part:
+            return self._is(expr.operands[0], (), file, function, state, depth)
+        if set(expr.operators) <= {"+", "|", "-", "&", "^", "or", "/"}:
+            return any(self._is(one, part, file, function, state, depth) for one in expr.operands)
+        return False
+
+    def _element(self, expr: ir.Comprehension, part: Part, file: str, function: int, state: Env, depth: int) -> bool:
+        element = expr.element
+        if expr.kind == "dict" and type(element) is ir.ListDisplay:
+            element = element.items[0]
+        if type(element) is ir.Name:
+            for target, iterable, _ in expr.generators:
+                place = _place_of(target, element.id)
+                if place is not None:
+                    return self._iterated(iterable, (*place, *part), file, function, state, depth)
+        if type(element) is ir.Attribute or type(element) is ir.Subscript:
+            base, index = element.base, element.index if type(element) is ir.Subscript else None
+            if type(base) is ir.Name and type(index) is ir.Constant and type(index.value) is int:
+                for target, iterable, _ in expr.generators:
+                    place = _place_of(target, base.id)
+                    if place is not None:
+                        return self._iterated(iterable, (*place, index.value, *part), file, function, state, depth)
+            return False
+        return self._is(element, part, file, function, state, depth)
+
+    def _iterated(self, iterable: ir.Expr, part: Part, file: str, function: int, state: Env, depth: int) -> bool:
+        """The same for what a loop over an expression comes to."""
+        if type(iterable) is ir.Call and type(iterable.func) is ir.Name and iterable.args:
+            if iterable.func.id == "enumerate":
+                if part[:1] != (1,):
+                    return False
+                return self._is(iterable.args[0], ("*", *part[1:]), file, function, state, depth)
+            if iterable.func.id == "zip" and part and type(part[0]) is int and part[0] < len(iterable.args):
+                return self._is(iterable.args[part[0]], ("*", *part[1:]), file, function, state, depth)
+        return self._is(iterable, ("*", *part), file, function, state, depth)
+
+    def _call(self, call: ir.Call, part: Part, file: str, function: int, state: Env, depth: int) -> bool:
+        func = call.func
+        name = func.name if type(func) is ir.Attribute else func.id if type(func) is ir.Name else ""
+        edges = self.project.call_graph.targets(file, function, call)
+        if edges:
+            return len(edges) == 1 and self._returned(edges[0].target, part, depth)
+        if name in _TEXT_CALLS or (type(func) is ir.Attribute and name in _TEXT_METHODS):
+            return part in ((), ("*",))
+        if (type(func) is ir.Attribute and name in _LIST_METHODS) or (name in _LIST_CALLS):
+            return part[:1] == ("*",) or (len(part) == 1 and type(part[0]) is int)
+        if name in _KEEPING and call.args and part:
+            return self._is(call.args[0], part, file, function, state, depth)
+        if type(func) is ir.Attribute and name in _SET_METHODS and part:
+            return self._is(func.base, part, file, function, state, depth)
+        if type(func) is ir.Attribute and name == "keys" and part:
+            return self._is(func.base, part, file, function, state, depth)
+        return name == "join" and self.project.modules.dotted(func, file).endswith("path.join") and not part
+
+    def _returned(self, target: FunctionRef, part: Part, depth: int) -> bool:
+        flow = self.project.flow(target.file, target.index)
+        ways = [(one.value, at) for one, at in flow.returns if one.value is not None]
+        return bool(ways) and all(self._is(value, part, target.file, target.index, at, depth) for value, at in ways)
+
+    def _name(self, name: str, part: Part, file: str, function: int, state: Env, depth: int) -> bool:
+        place: Env | None = state
+        while place is not None:
+            if isinstance(place, Bind) and place.name == name:
+                return self._bound(place, part, file, function, depth)
+            if isinstance(place, Store) and place.name == name and part[:1] == ("*",):
+                if place.action in ("add", "append") and isinstance(place.expr, ir.Call) and place.expr.args:
+                    return self._is(place.expr.args[0], part[1:], file, function, place.at, depth)
+                if place.action in ("update", "extend") and isinstance(place.expr, ir.Call) and place.expr.args:
+                    return self._is(place.expr.args[0], part, file, function, place.at, depth)
+            if isinstance(place, Join) and name in place.touched:
+                return depth <= MAX_DEPTH and any(
+                    self._name(name, part, file, function, branch, depth + 2) for branch in place.branches
+                )
+            place = place.prev
+        return self._outside(name, part, file, function, depth)
+
+    def _bound(self, bind: Bind, part: Part, file: str, function: int, depth: int) -> bool:
+        if bind.expr is None or not isinstance(bind.expr, ir.Expr) or bind.prev is None:
+            return False
+        if not bind.part:
+            return self._is(bind.expr, part, file, function, bind.at, depth)
+        if bind.part[0] == "*":
+            return self._iterated(bind.expr, (*bind.part[1:], *part), file, function, bind.at, depth)
+        if all(type(one) is int for one in bind.part):
+            return self._is(bind.expr, (*bind.part, *part), file, function, bind.at, depth)
+        return False
+
+    def _outside(self, name: str, part: Part, file: str, function: int, depth: int) -> bool:
+        if function >= 0:
+            definition = self.project.module(file).functions[function]
+            for position, parameter in enumerate(definition.parameters):
+                if parameter.name == name:
+                    return self._parameter(FunctionRef(file, function), definition, position, part, depth)
+            for target, iterable in _comprehension_targets(body_of(self.project, file, function), name):
+                place = _place_of(target, name)
+                if place is not None:
+                    state = self.project.flow(file, function).before(iterable.at)
+                    return self._iterated(iterable, (*place, *part), file, function, state, depth)
+            flow = self.project.flow(file, definition.parent)
+            return self._name(name, part, file, definition.parent, flow.exit or flow.entry, depth)
+        for target, iterable in _comprehension_targets(body_of(self.project, file, -1), name):
+            place = _place_of(target, name)
+            if place is not None:
+                state = self.project.flow(file, -1).before(iterable.at)
+                return self._iterated(iterable, (*place, *part), file, -1, state, depth)
+        found = self.project.modules.lookup(name, file)
+        if isinstance(found, GlobalRef) and (found.file, found.name) != (file, name):
+            flow = self.project.flow(found.file, -1)
+            return self._name(found.name, part, found.file, -1, flow.exit or flow.entry, depth)
+        return False
+
+    def _parameter(self, ref: FunctionRef, definition: ir.Function, position: int, part: Part, depth: int) -> bool:
+        parameter = definition.parameters[position]
+        written = parameter.annotation
+        if type(written) is ir.Name and written.id == "str" and part in ((), ("*",)):
+            return True
+        if type(written) is ir.Subscript and type(written.index) is ir.Name and written.index.id == "str":
+            if part == ("*",):
+                return True
+        shift = 1 if definition.owner >= 0 else 0
+        callers = self.project.callers(ref)
+        if not callers or len(callers) > MAX_CALLERS:
+            return False
+        for caller in callers:
+            given, _ = find_argument(caller.site.call, parameter.name, position - shift + caller.shift)
+            if given is None:
+                return False
+            state = self.project.flow(caller.file, caller.site.function).before(given.at)
+            if not self._is(given, part, caller.file, caller.site.function, state, depth + 1):
+                return False
+        return True
+
+    def _attribute(self, expr: ir.Attribute, part: Part, file: str, function: int, depth: int) -> bool:
+        stores = self.stores(expr, file, function)
+        return bool(stores) and all(
+            value is not None
+            and not inner
+            and self._is(
+                value, part, where.file, where.index, self.project.flow(where.file, where.index).before(value.at), depth
+            )
+            for where, value, inner in stores
+        )
+
+    def stores(
+        self, expr: ir.Attribute, file: str, function: int
+    ) -> list[tuple[FunctionRef, ir.Expr | None, tuple[object, ...]]]:
+        """What an attribute of the own object, or of another of the project, is set to."""
+        from distlint.link.abstract import Instance
+
+        if type(expr.base) is ir.Name and expr.base.id in ("self", "cls") and function >= 0:
+            owner = self.project.module(file).functions[function].owner
+            return self.project.attribute_stores(ClassRef(file, owner)).get(expr.name, []) if owner >= 0 else []
+        known = self.project.evaluator(None).ask(expr.base, file, function)
+        if isinstance(known, Instance) and isinstance(known.callee, ClassRef) and not known.part:
+            return self.project.attribute_stores(known.callee).get(expr.name, [])
+        return []
+
+
+def _comprehension_targets(body: tuple[ir.Stmt, ...], name: str) -> list[tuple[ir.Expr, ir.Expr]]:
+    """The targets of comprehensions that bind a name, with what they go through."""
+    from distlint.link.walking import below, expressions_of
+
+    return [
+        (target, iterable)
+        for statement in statements(body)
+        for expr in expressions_of(statement)
+        for part in below(expr)
+        if type(part) is ir.Comprehension
+        for target, iterable, _ in part.generators
+        if _place_of(target, name) is not None
+    ]
+
+
+def _place_of(target: ir.Expr, name: str) -> Part | None:
+    """Where a name stands in the target of a loop: ``()``, ``(1,)``."""
+    if type(target) is ir.Name:
+        return () if target.id == name else None
+    if type(target) is ir.ListDisplay:
+        for position, item in enumerate(target.items):
+            inner = _place_of(item, name)
+            if inner is not None:
+                return (position, *inner)
+    return None
+
+
+def is_set_order(texts: Texts, expr: ir.Expr, file: str, function: int, depth: int = 0) -> ir.Expr | None:
+    """The set of strings in whose order an expression gives its items; ``None`` where that is not shown."""
+    if depth > MAX_DEPTH:
+        return None
+    if type(expr) is ir.Name:
+        known = texts.local(expr, file, function)
+        if known is not expr and not _is_sorted_later(texts, expr, file, function):
+            return is_set_order(texts, known, file, function, depth + 1)
+        return None
+    if type(expr) is ir.Attribute:
+        stores = texts.stores(expr, file, function)
+        if len(stores) == 1 and stores[0][1] is not None and not stores[0][2]:
+            where, value, _ = stores[0]
+            return is_set_order(texts, value, where.file, where.index, depth + 1)  # type: ignore[arg-type]
+        return None
+    if is_set(texts, expr, file, function, depth):
+        return expr if texts.holds_texts(expr, file, function) else None
+    if type(expr) is ir.Comprehension and expr.kind == "list" and len(expr.generators) == 1:
+        return is_set_order(texts, expr.generators[0][1], file, function, depth + 1)
+    if type(expr) is ir.Call and type(expr.func) is ir.Name and expr.func.id in _ORDER_KEEPING and expr.args:
+        return is_set_order(texts, expr.args[0], file, function, depth + 1)
+    if type(expr) is ir.Call:
+        edges = texts.project.call_graph.targets(file, function, expr)
+        if len(edges) == 1:
+            ref = edges[0].target
+            returned = [
+                one.value for one, _ in texts.project.flow(ref.file, ref.index).returns if one.value is not None
+            ]
+            if len(returned) == 1:
+                return is_set_order(texts, returned[0], ref.file, ref.index, depth + 1)
+    return None
+
+
+def is_set(texts: Texts, expr: ir.Expr, file: str, function: int, depth: int = 0) -> bool:
+    """Whether an expression certainly is a set."""
+    if depth > MAX_DEPTH:
+        return False
+    if type(expr) is ir.Name:
+        known = texts.local(expr, file, function)
+        return known is not expr and is_set(texts, known, file, function, depth + 1)
+    if type(expr) is ir.ListDisplay or type(expr) is ir.Comprehension:
+        return expr.kind == "set"
+    if type(expr) is ir.Operation and set(expr.operators) <= {"|", "&", "-", "^"} and len(expr.operands) > 1:
+        return any(is_set(texts, one, file, function, depth + 1) for one in expr.operands)
+    if type(expr) is not ir.Call:
+        return False
+    func = expr.func
+    if type(func) is ir.Name:
+        return func.id in ("set", "frozenset") and not texts.is_defined(func.id, file)
+    return (
+        type(func) is ir.Attribute
+        and func.name in _SET_METHODS
+        and (is_set(texts, func.base, file, function, depth + 1))
+    )
+
+
+def _is_sorted_later(texts: Texts, name: ir.Name, file: str, function: int) -> bool:
+    """Whether a list is put in order where it stands."""
+    for statement in statements(body_of(texts.project, file, function)):
+        if type(statement) is ir.Evaluate and type(statement.value) is ir.Call:
+            func = statement.value.func
+            if type(func) is ir.Attribute and func.name == "sort" and type(func.base) is ir.Name:
+                if func.base.id == name.id:
+                    return True
+    return False
