@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING
 
 from distlint.checks.execution import body_of
 from distlint.checks.programs import family
-from distlint.checks.rank_splits import seeds_in
 from distlint.checks.registry import CheckContext, check
+from distlint.checks.seeds import seeds_before
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
+from distlint.link.project import CallSite
 from distlint.link.walking import below, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 
 if TYPE_CHECKING:
-    from distlint.link.project import CallSite, Project
+    from distlint.link.project import Project
 
 
 @check("different-starts")
@@ -32,12 +33,13 @@ def different_starts(context: CheckContext) -> Iterator[Finding]:
         model = _model_of_gradient(project, site)
         if model is None or model.identity in reported or _is_aligned(context, site.file):
             continue
-        seeds = seeds_in(project, site.file, context.parameters["seeds"])
+        made = CallSite(model.frame.file, ir.Site(model.call, model.frame.function))
+        seeds = seeds_before(project, made, context.parameters["seeds"])
         if any(not by_rank for _, by_rank in seeds):
             continue
         reported.add(model.identity)
         related = [Related(site.span, "only the gradients are brought together, not the weights")]
-        related += [Related(one.span, "the seed differs from rank to rank") for one, _ in seeds[:1]]
+        related += [Related(one, "the seed differs from rank to rank") for one, _ in seeds[:1]]
         why = "from a seed of its own" if seeds else "without a common seed"
         yield context.finding(
             f"every rank draws the first weights of this model {why}, and nothing makes them equal",

@@ -19,7 +19,8 @@ from distlint.checks.rank_values import UNKNOWN
 from distlint.checks.rank_ways import only_rank_0_goes, ways_to
 from distlint.checks.ranks import FIRST, SECOND
 from distlint.checks.registry import CheckContext, check
-from distlint.checks.spread_names import Region, bound_names, calls_of, joins, mentions, regions
+from distlint.checks.seeds import seeds_before
+from distlint.checks.spread_names import Region, bound_names, called_name, calls_of, joins, mentions, regions
 from distlint.link.arguments import find_argument
 from distlint.link.walking import below, expressions_of, statements
 from distlint.model import python as ir
@@ -87,35 +88,36 @@ def _order(context: CheckContext, starts: list[CallSite]) -> Iterator[Finding]:
         if not any(one.file in files for one in starts):
             continue
         given, certain = find_argument(call, generator, None) if generator else (None, True)
-        if given is not None or not certain:
+        if given is not None:
+            differing = DivergenceView.of_project(project).of(given, site.file, site.site.function)
+            seeded = [(span, True) for span in differing.places[:1]] if differing.differs else [(site.span, False)]
+        elif certain:
+            seeded = seeds_before(project, site, context.parameters["seeds"][kind])
+        else:
             continue
-        seeded = seeds_in(project, site.file, context.parameters["seeds"][kind])
         if any(not by_rank for _, by_rank in seeded):
             continue
         taken = next(_taken(context, site), None)
-        if taken is None:
+        if taken is None and not (seeded and _is_split(context, site)):
             continue
-        related = [Related(taken, "each rank takes its part by its rank here")]
-        related += [Related(one.span, "the seed differs from rank to rank") for one, _ in seeded[:1]]
-        why = "from a seed of its own" if seeded else "unseeded"
-        yield context.finding(
-            f"every rank draws this order for itself, {why}: the parts that they take of it overlap",
-            site.span,
-            related=related,
-        )
+        related = [Related(taken, "each rank takes its part by its rank here")] if taken is not None else []
+        related += [Related(one, "the seed differs from rank to rank") for one, _ in seeded[:1]]
+        if site.name in context.parameters["splits"]:
+            why = "seeded by its rank" if seeded else "unseeded"
+            message = f"every rank draws this split for itself, {why}: what one trains on another may evaluate on"
+        else:
+            why = "from a seed of its own" if seeded else "unseeded"
+            message = f"every rank draws this order for itself, {why}: the parts that they take of it overlap"
+        yield context.finding(message, site.span, related=related)
 
 
-def seeds_in(project: Project, file: str, names: list[str]) -> list[tuple[CallSite, bool]]:
-    """The calls in a program that seed random numbers, each with whether its seed has to do with the rank."""
-    files = family(project, file)
-    found = []
-    for site in project.calls_to(set(names)):
-        if site.file in files:
-            call = site.site.call
-            given = call.args[0] if call.args else call.keywords[0].value if call.keywords else None
-            by_rank = given is not None and derivation(project, given, site.file, site.site.function).mentions_rank()
-            found.append((site, by_rank))
-    return found
+def _is_split(context: CheckContext, site: CallSite) -> bool:
+    """Whether a call splits data that all ranks have."""
+    given = site.site.call.args[:1]
+    if site.name not in context.parameters["splits"] or not given:
+        return False
+    made = derivation(context.project, given[0], site.file, site.site.function)
+    return made.whole and not made.mentions_rank()
 
 
 def _taken(context: CheckContext, site: CallSite) -> Iterator[Span]:
@@ -133,10 +135,15 @@ def _taken(context: CheckContext, site: CallSite) -> Iterator[Span]:
     if not names and call.args and type(call.args[0]) is ir.Name:
         names = {call.args[0].id}
     found = list(regions(project, site.file, site.site.function, names))
-    if any(joins(one, region.names) for region in found for one in calls_of(region.body(project))):
+    if any(_sends(one, region.names) for region in found for one in calls_of(region.body(project))):
         return
     for region in found:
         yield from _parts(context, region)
+
+
+def _sends(call: ir.Call, names: frozenset[str]) -> bool:
+    """Whether a call may give all ranks what one of them has drawn."""
+    return "reduce" not in called_name(call) and joins(call, names)
 
 
 def _parts(context: CheckContext, region: Region) -> Iterator[Span]:

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from distlint.checks.divergence import DivergenceView
 from distlint.checks.execution import body_of
+from distlint.checks.followed import followed
 from distlint.checks.loaders import (
     Pass,
     argument_of,
@@ -25,6 +26,8 @@ from distlint.checks.loaders import (
     passes,
     trains,
 )
+from distlint.checks.own_figures import followed_figures
+from distlint.checks.own_parts import own_items, takes_own
 from distlint.checks.preparing import Preparations
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
@@ -42,11 +45,13 @@ from distlint.checks.spread_names import (
     regions,
     scales_by_world,
 )
+from distlint.checks.tally_parts import Tally, bare, local_count, quotients, related_of, words_of
 from distlint.link.abstract import Instance, options_of
 from distlint.link.modules import External
-from distlint.link.walking import below, expressions_of, guards_of, statements
+from distlint.link.walking import below, guards_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
+from distlint.model.span import Span
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
@@ -54,39 +59,64 @@ if TYPE_CHECKING:
 _OWN = re.compile(r"rank|local|shard|worker|proc|this|gpu|device|part|own", re.IGNORECASE)
 
 
-class Tally(NamedTuple):
-    """A loop over a loader that hands each rank its part, and the variables that it adds up."""
-
-    place: Pass
-    loader: Instance
-    sampler: Instance
-    names: frozenset[str]
-
-
 @check("tallies")
 def tallies(context: CheckContext) -> Iterator[Finding]:
     """A finding for each such figure."""
     project: Project = context.project
+    reported: set[tuple[str, int]] = set()
+    if context.parameters["fault"] == "followed":
+        for finding in followed_figures(context):
+            reported.add((finding.span.file, finding.span.line))
+            yield finding
     samplers = list(project.calls_to(set(context.parameters["samplers"])))
-    parting = [*samplers, *project.calls_to(set(context.parameters.get("prepare", ())))]
+    parting = [
+        *samplers,
+        *project.calls_to({*context.parameters.get("prepare", ()), *context.parameters.get("starts", ())}),
+    ]
     if not parting:
         return
     files = frozenset().union(*(family(project, one.file) for one in parting))
     names = loader_classes(project, context.parameters["loaders"])
-    reported: set[tuple[str, int]] = set()
     for place in passes(project, files):
         if not place.body:
             continue
         loaders = loaders_in(project, place.iterable, place.file, place.function, names)
-        pairs = [(loader, _parting(context, loader)) for loader in loaders]
-        for loader, sampler in (*pairs, *_prepared(context, place, names)):
-            added = frozenset(_added(place.body)) | _of_batches(context, place)
-            if sampler is not None and added:
-                for finding in _FAULTS[context.parameters["fault"]](context, Tally(place, loader, sampler, added)):
+        found: list[tuple[Instance | None, Instance | None, Span | None]] = []
+        for loader in loaders:
+            sampler = _parting(context, loader)
+            found.append((loader, sampler, sampler.span() if sampler is not None else _own_data(context, loader)))
+        found += [(loader, sampler, sampler.span()) for loader, sampler in _prepared(context, place, names)]
+        if not loaders and context.parameters["fault"] == "shown":
+            found.append((None, None, own_items(project, place.iterable, place.file, place.function)))
+        added = frozenset(_added(place.body)) | _of_batches(context, place) if found else frozenset()
+        for one, other, part in found:
+            if part is not None and added:
+                tally = Tally(place, one, other, added, part)
+                for finding in _FAULTS[context.parameters["fault"]](context, tally):
                     key = (finding.span.file, finding.span.line)
                     if key not in reported:
                         reported.add(key)
                         yield finding
+
+
+def _own_data(context: CheckContext, loader: Instance) -> Span | None:
+    """Where a loader without a sampler is given the data of one rank."""
+    if context.parameters["fault"] not in ("shown", "half"):
+        return None
+    project: Project = context.project
+    for name in ("sampler", "batch_sampler"):
+        _, options, known = argument_of(project, loader, name, context.parameters["signature"])
+        if not known or not all(is_none(one) for one in options):
+            return None
+    expr, options, _ = argument_of(project, loader, "dataset", context.parameters["signature"])
+    if expr is None:
+        return None
+    for one in options:
+        if isinstance(one, Instance) and isinstance(one.callee, External):
+            if one.callee.name in context.parameters.get("subsets", ()) and len(one.call.args) > 1:
+                indices = followed(one.call.args[1], one.state)
+                return one.span() if takes_own(indices) else None
+    return own_items(project, expr, loader.frame.file, loader.frame.function)
 
 
 def _prepared(context: CheckContext, place: Pass, names: frozenset[str]) -> Iterator[tuple[Instance, Instance]]:
@@ -147,13 +177,6 @@ def _of_batches(context: CheckContext, place: Pass) -> frozenset[str]:
     return frozenset()
 
 
-def _related(tally: Tally) -> list[Related]:
-    return [
-        Related(tally.sampler.span(), "this hands each rank its own part of the data"),
-        Related(ir.unpack(tally.place.iterable.at, tally.place.file), "each rank goes through its part here"),
-    ]
-
-
 # Divided by the length of all the data --------------------------------------------------------------------------------
 
 
@@ -163,30 +186,19 @@ def _whole(context: CheckContext, tally: Tally) -> Iterator[Finding]:
     if any(is_joined(project, region) for region in found):
         return
     for region in found:
-        for part in _quotients(region, project):
+        for part in quotients(region, project):
             if mentions(part.operands[0], region.names) and not names_world(part):
                 if _is_length_of_all(context, part.operands[1], region, tally):
                     yield context.finding(
                         "this divides what one rank has added up by the length of the whole dataset",
                         ir.unpack(part.at, region.file),
-                        related=_related(tally),
+                        related=related_of(tally),
                     )
-
-
-def _quotients(region: Region, project: Project) -> Iterator[ir.Operation]:
-    """The divisions of a function; ``x /= y`` counts as ``x / y``."""
-    for statement in statements(region.body(project)):
-        if type(statement) is ir.AugAssign and statement.operator == "/":
-            yield ir.Operation(("/",), (statement.target, statement.value), statement.at)
-        for expr in expressions_of(statement):
-            for part in below(expr):
-                if type(part) is ir.Operation and part.operators == ("/",) and len(part.operands) == 2:
-                    yield part
 
 
 def _is_length_of_all(context: CheckContext, expr: ir.Expr, region: Region, tally: Tally) -> bool:
     """Whether an expression is the length of the dataset that the loader parts."""
-    expr = _bare(expr)
+    expr = bare(expr)
     project: Project = context.project
     if type(expr) is ir.Name:
         bound = [
@@ -203,8 +215,10 @@ def _is_length_of_all(context: CheckContext, expr: ir.Expr, region: Region, tall
     evaluator = project.evaluator(None)
     if type(counted) is ir.Attribute and counted.name == "dataset":
         options = options_of(evaluator.ask(counted.base, region.file, region.function))
-        wanted = {tally.loader.identity, tally.sampler.identity}
+        wanted = tally.identities()
         return any(isinstance(one, Instance) and one.identity in wanted for one in options)
+    if tally.loader is None:
+        return False
     _, whole, _ = argument_of(project, tally.loader, "dataset", context.parameters["signature"])
     identities = {one.identity for one in whole if isinstance(one, Instance)}
     options = options_of(evaluator.ask(counted, region.file, region.function))
@@ -233,7 +247,7 @@ def _shown(context: CheckContext, tally: Tally) -> Iterator[Finding]:
                 yield context.finding(
                     "rank 0 shows what it has worked out over its own part of the data as the figure of all",
                     ir.unpack(call.at, region.file),
-                    related=[*_related(tally), Related(ir.unpack(test.at, region.file), "only rank 0 comes here")],
+                    related=[*related_of(tally), Related(ir.unpack(test.at, region.file), "only rank 0 comes here")],
                 )
 
 
@@ -263,7 +277,7 @@ def _half(context: CheckContext, tally: Tally) -> Iterator[Finding]:
     for region in regions(project, tally.place.file, tally.place.function, tally.names):
         body = region.body(project)
         joined = [call for call in calls_of(body) if joins(call, region.names)]
-        if not joined or any("AVG" in _words(call) for call in joined) or scales_by_world(body, region.names):
+        if not joined or any("AVG" in words_of(call) for call in joined) or scales_by_world(body, region.names):
             continue
         given = {
             part.id
@@ -273,11 +287,11 @@ def _half(context: CheckContext, tally: Tally) -> Iterator[Finding]:
             if type(part) is ir.Name
         }
         together = forward(body, given & region.names)
-        for part in _quotients(region, project):
+        for part in quotients(region, project):
             above, beneath = part.operands[0], part.operands[1]
             if not mentions(above, together) or mentions(beneath, together):
                 continue
-            local = _local_count(context, beneath, tally, region)
+            local = local_count(context, beneath, tally, region)
             if local:
                 call = joined[0]
                 yield context.finding(
@@ -285,7 +299,7 @@ def _half(context: CheckContext, tally: Tally) -> Iterator[Finding]:
                     ir.unpack(part.at, region.file),
                     related=[
                         Related(ir.unpack(call.at, region.file), "this adds up the upper part of the quotient only"),
-                        *_related(tally),
+                        *related_of(tally),
                     ],
                 )
 
@@ -307,7 +321,7 @@ def _added_means(context: CheckContext, tally: Tally) -> Iterator[Finding]:
                 type(part) is ir.Operation
                 and part.operators == ("/",)
                 and mentions(part.operands[0], tally.names)
-                and _local_count(context, part.operands[1], tally, region)
+                and local_count(context, part.operands[1], tally, region)
                 for part in below(statement.value)
             )
             for target in statement.targets
@@ -317,47 +331,16 @@ def _added_means(context: CheckContext, tally: Tally) -> Iterator[Finding]:
             given = call.args[0] if call.args else None
             if called_name(call) != "all_reduce" or type(given) is not ir.Name or given.id not in means:
                 continue
-            if {"AVG", "MAX", "MIN"} & _words(call):
+            if {"AVG", "MAX", "MIN"} & words_of(call):
                 continue
             after = forward(body, (given.id,))
-            later = [part for part in _quotients(region, project) if part.at >> 44 > call.at >> 44]
+            later = [part for part in quotients(region, project) if part.at >> 44 > call.at >> 44]
             if not any(mentions(part.operands[0], after) for part in later):
                 yield context.finding(
                     "the means of all ranks are added up here and never divided by the number of ranks",
                     ir.unpack(call.at, region.file),
-                    related=_related(tally),
+                    related=related_of(tally),
                 )
-
-
-def _words(call: ir.Call) -> set[str]:
-    return {part.name for part in below(call) if type(part) is ir.Attribute} | {
-        part.id for part in below(call) if type(part) is ir.Name
-    }
-
-
-def _local_count(context: CheckContext, expr: ir.Expr, tally: Tally, region: Region) -> str:
-    """What a denominator counts, if it is something of one rank alone."""
-    expr = _bare(expr)
-    if type(expr) is ir.Name and expr.id in tally.names:
-        return f"`{expr.id}`, which counts the part of one rank"
-    if type(expr) is ir.Call and type(expr.func) is ir.Name and expr.func.id == "len" and len(expr.args) == 1:
-        for option in options_of(context.project.evaluator(None).ask(expr.args[0], region.file, region.function)):
-            if isinstance(option, Instance) and option.identity in (tally.loader.identity, tally.sampler.identity):
-                what = "batches" if option.identity == tally.loader.identity else "samples"
-                return f"the number of {what} of one rank"
-    return ""
-
-
-def _bare(expr: ir.Expr) -> ir.Expr:
-    """An expression without ``max(..., 1)``, ``float`` and ``.item()`` around it."""
-    while type(expr) is ir.Call:
-        if type(expr.func) is ir.Name and expr.func.id in ("max", "float", "int") and expr.args:
-            expr = next((one for one in expr.args if type(one) is not ir.Constant), expr.args[0])
-        elif type(expr.func) is ir.Attribute and expr.func.name in ("item", "float") and not expr.args:
-            expr = expr.func.base
-        else:
-            break
-    return expr
 
 
 # A schedule that follows it --------------------------------------------------------------------------------------------
@@ -385,7 +368,7 @@ def _followed(context: CheckContext, tally: Tally) -> Iterator[Finding]:
                 yield context.finding(
                     "each rank's learning rate follows a figure of its own part of the data",
                     ir.unpack(call.at, region.file),
-                    related=[*_related(tally), Related(made[0].span(), "the schedule is made here")],
+                    related=[*related_of(tally), Related(made[0].span(), "the schedule is made here")],
                 )
 
 

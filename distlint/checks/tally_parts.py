@@ -1,0 +1,86 @@
+"""What the checks of figures share: a loop over a rank's own part of the data, quotients, and what their denominators count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from distlint.checks.loaders import Pass
+from distlint.checks.spread_names import Region
+from distlint.link.abstract import Instance, options_of
+from distlint.link.walking import below, expressions_of, statements
+from distlint.model import python as ir
+from distlint.model.finding import Related
+from distlint.model.span import Span
+
+if TYPE_CHECKING:
+    from distlint.checks.registry import CheckContext
+    from distlint.link.project import Project
+
+
+class Tally(NamedTuple):
+    """A loop over a rank's part of the data, and the variables that it adds up.
+
+    ``part`` is where the part is taken; ``loader`` and ``sampler`` are the objects that hand it out, where there are such.
+    """
+
+    place: Pass
+    loader: Instance | None
+    sampler: Instance | None
+    names: frozenset[str]
+    part: Span
+
+    def identities(self) -> set[object]:
+        """What tells the objects that hand out the part."""
+        return {one.identity for one in (self.loader, self.sampler) if one is not None}
+
+
+def related_of(tally: Tally) -> list[Related]:
+    """The places that show that a rank sees its own part only."""
+    return [
+        Related(tally.part, "this hands each rank its own part of the data"),
+        Related(ir.unpack(tally.place.iterable.at, tally.place.file), "each rank goes through its part here"),
+    ]
+
+
+def quotients(region: Region, project: Project) -> Iterator[ir.Operation]:
+    """The divisions of a function; ``x /= y`` counts as ``x / y``."""
+    for statement in statements(region.body(project)):
+        if type(statement) is ir.AugAssign and statement.operator == "/":
+            yield ir.Operation(("/",), (statement.target, statement.value), statement.at)
+        for expr in expressions_of(statement):
+            for part in below(expr):
+                if type(part) is ir.Operation and part.operators == ("/",) and len(part.operands) == 2:
+                    yield part
+
+
+def words_of(call: ir.Call) -> set[str]:
+    """The names that stand in a call."""
+    return {part.name for part in below(call) if type(part) is ir.Attribute} | {
+        part.id for part in below(call) if type(part) is ir.Name
+    }
+
+
+def local_count(context: CheckContext, expr: ir.Expr, tally: Tally, region: Region) -> str:
+    """What a denominator counts, if it is something of one rank alone."""
+    expr = bare(expr)
+    if type(expr) is ir.Name and expr.id in tally.names:
+        return f"`{expr.id}`, which counts the part of one rank"
+    if type(expr) is ir.Call and type(expr.func) is ir.Name and expr.func.id == "len" and len(expr.args) == 1:
+        for option in options_of(context.project.evaluator(None).ask(expr.args[0], region.file, region.function)):
+            if isinstance(option, Instance) and option.identity in tally.identities():
+                what = "samples" if tally.sampler and option.identity == tally.sampler.identity else "batches"
+                return f"the number of {what} of one rank"
+    return ""
+
+
+def bare(expr: ir.Expr) -> ir.Expr:
+    """An expression without ``max(..., 1)``, ``float`` and ``.item()`` around it."""
+    while type(expr) is ir.Call:
+        if type(expr.func) is ir.Name and expr.func.id in ("max", "float", "int") and expr.args:
+            expr = next((one for one in expr.args if type(one) is not ir.Constant), expr.args[0])
+        elif type(expr.func) is ir.Attribute and expr.func.name in ("item", "float") and not expr.args:
+            expr = expr.func.base
+        else:
+            break
+    return expr
