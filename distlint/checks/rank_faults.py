@@ -117,6 +117,8 @@ def _sides(found: Mismatch, side: int) -> _Sides:
     """What a message calls the ranks on the side that comes to the collective, and those on the other."""
     parting = found.parting
     decision = parting.decision
+    if _kind(found) == EXCEPTION and type(parting.test) is ir.Call:
+        return _Sides("a rank that meets none", "the rank that meets it", False, False)
     if decision.is_split and _kind(found) == ROUNDS:
         return _Sides("a rank with more rounds", "a rank with fewer of them", False, False)
     if decision.is_split:
@@ -158,6 +160,11 @@ def _why(parting: Parting) -> list[Related]:
     span = ir.unpack(parting.at, parting.file)
     if parting.test is not None:
         span = ir.unpack(parting.test.at, parting.file)
+    if parting.kind == "exception" and type(parting.test) is ir.Call:
+        places = [
+            Related(place, "this differs from rank to rank") for place in parting.decision.places[:2] if place != span
+        ]
+        return [Related(span, "this may fail on one rank and not on another"), *places]
     if parting.kind == "decorator":
         return [Related(span, "this decorator lets the function run on the main process only")]
     if parting.decision.is_split:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.checks.collectives import Operation
 from distlint.checks.process_groups import Groups, covers
+from distlint.checks.rank_failures import failing_calls
 from distlint.checks.rank_paths import AbandonedError, Choices, Event, Parting, Walker, Way
 from distlint.checks.rank_shapes import Shapes
 from distlint.checks.rank_summaries import Summaries
-from distlint.checks.rank_tests import PAIRS, PROCESSES, Tests
+from distlint.checks.rank_tests import PAIRS, PROCESSES, Decision, Tests
 from distlint.link.modules import FunctionRef
 from distlint.model.record import dataclass
 
@@ -94,7 +95,7 @@ class Meetings:
         return self._judged[key]
 
     def _judge(self, file: str, function: int) -> Iterator[Mismatch]:
-        if not self._summaries.parts(file, function):
+        if not self._summaries.parts(file, function) and not self._may_fail(file, function):
             return
         self._budget = _Budget(MAX_STEPS)
         found: dict[tuple[object, ...], Mismatch] = {}
@@ -106,7 +107,16 @@ class Meetings:
         for place in list(splits)[:MAX_FOCUSES]:
             for flipped in (False, True):
                 self._go_through(file, function, PAIRS[0], place, found, {}, flipped=flipped)
+        shape = self._shapes.of(file, function)
+        for at, decision in failing_calls(self._project, shape, file, function) if shape is not None else ():
+            for flipped in (False, True):
+                self._go_through(file, function, PAIRS[0], (file, at), found, {}, flipped=flipped, failing=decision)
         yield from found.values()
+
+    def _may_fail(self, file: str, function: int) -> bool:
+        """Whether a body handles a call that may fail on some ranks only."""
+        shape = self._shapes.of(file, function)
+        return shape is not None and any(True for _ in failing_calls(self._project, shape, file, function))
 
     def _plain_events(self, file: str, function: int) -> tuple[Event, ...] | None:
         """What every rank meets in a body that all pass alike, where it comes to its end."""
@@ -154,6 +164,7 @@ class Meetings:
         splits: dict[tuple[str, int], Parting],
         *,
         flipped: bool = False,
+        failing: Decision | None = None,
     ) -> None:
         """Compares both sides for one combination of what is not known after the other."""
         choices: Choices | None = Choices()
@@ -172,6 +183,7 @@ class Meetings:
                     flipped,
                     self._main_only,
                     self._summaries,
+                    failing,
                 )
                 for side in (0, 1)
             ]

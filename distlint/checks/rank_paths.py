@@ -32,6 +32,9 @@ MAX_ROUNDS = 3
 """How often one point is passed in one call; a way that needs more is given up."""
 
 
+ANYTHING = "*"
+"""Stands for the class of an exception of which only is known that reading or converting something raised it."""
+
 DOUBTFUL = 1_000
 """Stands among the conditions of an event that may only be met where there is one process."""
 
@@ -123,6 +126,7 @@ class Walker:
         flipped: bool,
         main_only: frozenset[str],
         summaries: Summaries | None,
+        failing: Decision | None = None,
     ) -> None:
         self._project = project
         self._shapes = shapes
@@ -134,6 +138,7 @@ class Walker:
         self._flipped = flipped
         self._main_only = main_only
         self._summaries = summaries
+        self._failing = failing
         self.steps = 0
         self._raised = ""
         self._uneven = 0
@@ -179,6 +184,9 @@ class Walker:
                     raise AbandonedError
                 if to_yield and point.kind == "yield" and index != start:
                     return "yield", index
+                if self._failing is not None and self._fails_here(frame, point, visits[index]):
+                    index = point.fails
+                    continue
                 if index in shape.steps:
                     how = self._perform_all(frame, point, shape.steps[index], chain)
                     if how == "failure":
@@ -192,6 +200,17 @@ class Walker:
         finally:
             self._doubts = [one for one in self._doubts if one[0] < len(self._conditions)]
             self._conditions.pop()
+
+    def _fails_here(self, frame: Frame, point: Point, visit: int) -> bool:
+        """Whether the call that is looked at fails on this side: it does on one of the two, the first time."""
+        if point.kind != "call" or visit > 1 or (frame.file, point.at) != self._focus or self._failing is None:
+            return False
+        fails = (self._side == 0) is not self._flipped
+        parting = self._parting(frame, point, self._failing)._replace(holds=fails, kind="exception")
+        self.way.partings.append((len(self.way.events), parting))
+        if fails:
+            self._raised = ANYTHING
+        return fails
 
     def _after(self, frame: Frame, shape: Shape, point: Point, visit: int) -> int:
         """The point that follows; -2 where the process ends."""
@@ -505,6 +524,8 @@ def catches(handler: ir.Expr | None, raised: str) -> bool:
     if type(handler) is ir.ListDisplay:
         return any(catches(item, raised) for item in handler.items)
     name = _last(handler)
+    if raised == ANYTHING:
+        return name not in ("KeyboardInterrupt", "StopIteration", "ImportError", "ModuleNotFoundError")
     if name in (raised, "Exception", "BaseException"):
         return True
     one, other = getattr(builtins, raised, None), getattr(builtins, name, None)

@@ -109,7 +109,7 @@ class Shapes:
                 found = self._context_steps(file, function, point, edges)
             else:
                 continue
-            if not found and point.kind == "call" and (is_raiser or _is_handled(flow, point.fails)):
+            if not found and point.kind == "call" and (is_raiser or is_handled(flow, point.fails)):
                 found = self._raising_step(file, function, point)
             if found:
                 steps[point.index] = found
@@ -122,7 +122,7 @@ class Shapes:
         ends = [
             point.index
             for point in flow.points
-            if (point.kind == "call" and not point.next) or (point.kind == "raise" and _is_handled(flow, point.fails))
+            if (point.kind == "call" and not point.next) or (point.kind == "raise" and is_handled(flow, point.fails))
         ]
         relevant = _deciding(control, [*steps, *ends])
         raising = _deciding(control, raises)
@@ -243,7 +243,7 @@ def _deciding(controlled: dict[int, list[int]], seeds: list[int]) -> frozenset[i
     return frozenset(found)
 
 
-def _is_handled(flow: ControlFlow, index: int) -> bool:
+def is_handled(flow: ControlFlow, index: int) -> bool:
     """Whether an exception that comes to a point is handled in the function."""
     seen = 0
     while index > FAILURE and seen < 100:

@@ -12,6 +12,7 @@ from distlint.checks.divergence import DIFFERS, Divergence, DivergenceView
 from distlint.checks.rank_values import MANY, UNKNOWN, binary, truth_of, unary
 from distlint.checks.ranks import FIRST, SECOND, Process
 from distlint.link.arguments import find_argument
+from distlint.link.flow import Bind, Env, Join
 from distlint.link.modules import FunctionRef
 from distlint.link.walking import asks_for_main, below
 from distlint.model import python as ir
@@ -141,7 +142,7 @@ class Tests:
             return Decision((True, False, False, True, False))
         ask = self._view.rounds if repeated else self._view.of_test
         found = ask(test, frame.file, frame.function)
-        if found.state == DIFFERS and not _comes_from_afar(found, frame.file):
+        if found.state == DIFFERS and not _comes_from_afar(found, frame.file) and not self._asks_for_kind(test, frame):
             return Decision(_NOTHING.values, True, found.why, found.places)
         mode = _mode(test)
         if isinstance(mode, bool):
@@ -160,6 +161,37 @@ class Tests:
         if None in sized:
             return _NOTHING.values
         return (None, None, None, *self._view.outcomes(test, frame.file, frame.function, PROCESSES[3:]))
+
+    def _asks_for_kind(self, test: ir.Expr, frame: Frame) -> bool:
+        """Whether a test asks what a sample holds at all, which is the same for all samples of a data set.
+
+        What is there until an iterator is at its end is another matter: ``next(batches, None) is not None``.
+        """
+        for _ in range(3):
+            if type(test) is ir.Operation and len(test.operands) == 1:
+                test = test.operands[0]
+            elif type(test) is ir.Operation and test.operators[0] in ("in", "not in"):
+                return type(test.operands[0]) is ir.Constant and isinstance(test.operands[0].value, str)
+            elif type(test) is ir.Operation and test.operators[0] in ("is", "is not"):
+                bound = self._bound_to(test.operands[0], frame)
+                return not (type(bound) is ir.Call and type(bound.func) is ir.Name)
+            else:
+                bound = self._bound_to(test, frame)
+                if bound is None:
+                    return False
+                test = bound
+        return False
+
+    def _bound_to(self, expr: ir.Expr, frame: Frame) -> ir.Expr | None:
+        """The expression that a variable was set to last, if there is one place only."""
+        place: Env | None = self._project.flow(frame.file, frame.function).before(expr.at)
+        while type(expr) is ir.Name and place is not None:
+            if isinstance(place, Bind) and place.name == expr.id:
+                return None if place.part or isinstance(place.expr, ir.Stmt) else place.expr
+            if isinstance(place, Join) and expr.id in place.touched:
+                return None
+            place = place.prev
+        return None
 
     def _counts(self, test: ir.Expr) -> bool:
         """Whether a test names a counter that some ranks switch off."""
