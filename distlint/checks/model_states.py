@@ -129,7 +129,7 @@ class ModelStates:
             if function.owner != owner.index or not function.parameters:
                 continue
             for statement in statements(function.body):
-                if type(statement) is not ir.Assign or type(statement.value) is ir.Constant:
+                if type(statement) is not ir.Assign or statement.value is None or type(statement.value) is ir.Constant:
                     continue
                 for target in statement.targets:
                     if type(target) is ir.Attribute and target.name == expr.name:

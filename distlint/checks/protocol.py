@@ -11,6 +11,7 @@ from typing import Any
 
 from distlint.checks.protocol_events import Events, choices_of, fits_any
 from distlint.checks.protocol_model import Protocol, protocol_of
+from distlint.checks.protocol_parts import names_storing
 from distlint.checks.protocol_tests import Tests
 from distlint.checks.protocol_things import Thing, Things, Use
 from distlint.checks.protocol_walk import Hit, Walk
@@ -93,6 +94,22 @@ def _makers(project: Project, declared: Protocol) -> list[CallSite]:
     return found
 
 
+def _made_names(project: Project, declared: Protocol) -> set[str]:
+    """The last names of the calls that make what a protocol declares as all classes of a package (``pkg.*``)."""
+    called = {name for every in declared.events.values() for one in every for name in one.calls}
+    wanted = {*declared.makers, *called}
+    prefixes = {name.rstrip("*").split(".")[0] for name in wanted if name.endswith("*")}
+    found: set[str] = set()
+    for file in project.python_files if prefixes else ():
+        module = project.module(file)
+        if any(item.module.split(".")[0] in prefixes for item in module.imports):
+            for name, sites in module.calls.items():
+                if name[:1].isupper() and name not in found:
+                    if any(fits_any(project.modules.dotted(site.call.func, file), wanted) for site in sites):
+                        found.add(name)
+    return found
+
+
 def _tracked(declared: Protocol, program: Program, things: Things) -> Iterator[Instance | None]:
     """The objects that are followed in a program: one for each call that makes one, if that makes no second beside it."""
     if declared.program:
@@ -154,7 +171,19 @@ def _makes(declared: Protocol, things: Things, call: ir.Call, frame: Frame) -> b
             names = _method_names(things, call, frame) if any("()" in name for name in declared.makers) else set()
     if not any(name and fits_any(name, declared.makers) for name in names):
         return False
-    return not any(word.name is None or word.name in declared.except_given for word in call.keywords)
+    return not any(_is_excepted(declared, word) for word in call.keywords)
+
+
+def _is_excepted(declared: Protocol, word: ir.Keyword) -> bool:
+    """Whether an object that is made with this argument is left alone; ``name=value`` leaves it alone for one value only."""
+    if word.name is None or word.name in declared.except_given:
+        return True
+    values = {one.partition("=")[2] for one in declared.except_given if one.partition("=")[0] == word.name}
+    if not values:
+        return False
+    if isinstance(word.value, ir.Attribute):
+        return word.value.name in values
+    return not isinstance(word.value, ir.Constant) or str(word.value.value) in values
 
 
 def _method_names(things: Things, call: ir.Call, frame: Frame) -> set[str]:
@@ -174,10 +203,16 @@ class _Programs:
     def __init__(self, context: CheckContext) -> None:
         self._project: Project = context.project
         names: set[str] = set()
+        attributes: set[str] = set()
+        stored: set[str] = set()
         for rule in context.rules:
             if rule.check.python == "protocol":
-                names |= protocol_of(rule.check.parameters).names()
-        self._entered = names_leading_to(self._project, names)
+                declared = protocol_of(rule.check.parameters)
+                names |= declared.names() | _made_names(self._project, declared)
+                attributes |= declared.stored()[0]
+                stored |= declared.stored()[1]
+        storing = names_storing(self._project, attributes, stored)
+        self._entered = names_leading_to(self._project, names | storing) | storing
         self._programs: dict[FunctionRef, Program] = {}
         self._things: dict[tuple[object, ...], Things] = {}
         self._tests: dict[FunctionRef, Tests] = {}

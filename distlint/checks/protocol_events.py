@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.checks.protocol_model import Pattern, Protocol, Role
+from distlint.checks.protocol_parts import ANY_OBJECT, Parts
 from distlint.checks.protocol_things import Mention, Thing, Things, Use
 from distlint.link.abstract import Frame, Instance, options_of
 from distlint.link.arguments import find_argument
@@ -41,6 +42,8 @@ class Met(NamedTuple):
     certain: bool
     source: Use | None = None
     guard: tuple[ir.Expr, Frame, bool] | None = None
+    own: bool = True
+    """Whether it can only happen to the object once that is made."""
 
 
 class Events:
@@ -59,6 +62,7 @@ class Events:
         patterns = [one for every in protocol.events.values() for one in every]
         self._asks_for_objects = any(one.object or any(name.endswith("*") for name in one.calls) for one in patterns)
         self._lasts = self._methods | {name.rpartition(".")[2] for one in patterns for name in one.calls}
+        self._parts = Parts(things, program, self._is_role)
         self._stores = {name for every in protocol.events.values() for one in every for name in one.stores}
 
     def at(self, step: Step) -> list[Met]:
@@ -83,9 +87,9 @@ class Events:
             return list(self._of_block(point.expr, step.frame, point.kind))
         if point.kind == "bind" and self._stores:
             if isinstance(point.statement, ir.Assign):
-                return list(self._of_store(point.statement.targets, step.frame))
+                return list(self._of_store(point.statement.targets, step.frame, point.statement.value))
             if isinstance(point.statement, ir.Jump):
-                return list(self._of_store(point.statement.values, step.frame))
+                return list(self._of_store(point.statement.values, step.frame, None))
         return []
 
     def _is_maker(self, call: ir.Call, frame: Frame) -> bool:
@@ -103,15 +107,15 @@ class Events:
 
     def _of_call(self, call: ir.Call, frame: Frame, state: Env | None, block: str) -> Iterator[Met]:
         for event, patterns in self._protocol.events.items():
-            best, use = NO, None
+            best, use, own = NO, None, False
             for pattern in patterns:
                 if pattern.block != block or pattern.stores:
                     continue
                 result, source = self._match(pattern, call, frame, state)
                 if result > best:
-                    best, use = result, source
+                    best, use, own = result, source, _is_own(pattern)
             if best:
-                yield Met(event, best == YES, use)
+                yield Met(event, best == YES, use, own=own)
                 if self._protocol.first_only and best == YES:
                     return
 
@@ -125,12 +129,16 @@ class Events:
             result = min(result, self._passes(call, name, position, frame, state))
         if pattern.without and any(word.name is None or word.name in pattern.without for word in call.keywords):
             return NO, None
+        if pattern.some_ranks and not self._parts.is_on_some_ranks(call, frame):
+            return NO, None
         if not pattern.given[0] <= len(call.args) + len(call.keywords) <= pattern.given[1]:
             return NO, None
         if pattern.takes:
             result = min(result, self._takes(pattern.takes, call, frame, state))
         if pattern.takes_parameters:
             result = min(result, self._takes_parameters(pattern.takes_parameters, call, frame, state))
+        if result and pattern.takes_made_by:
+            result = min(result, self._takes_made_by(pattern, call, frame, state))
         source = None
         if result and _asks_for_source(pattern):
             came, source = self._came_from(pattern, call, frame, state)
@@ -148,6 +156,8 @@ class Events:
             return NO
         if pattern.of == "any":
             return NO if self._things.evaluator.modules.dotted(func, frame.file) else YES
+        if pattern.reach:
+            return self._parts.reached(pattern.reach, pattern.of, func.base, frame, state)
         mention = self._things.mention(func.base, frame, state)
         if pattern.makers:
             made = [one for one in mention.options if self._is_made_by(pattern, one)]
@@ -214,6 +224,19 @@ class Events:
                 best = max(best, self._is_role(role, self._things.mention(part, frame, state)))
         return best
 
+    def _takes_made_by(self, pattern: Pattern, call: ir.Call, frame: Frame, state: Env | None) -> int:
+        for part in _arguments(call):
+            options = options_of(self._things.evaluator.ask_in(part, frame, state))
+            made = [
+                isinstance(one, Instance)
+                and not one.part
+                and fits_any(self._things.made_by(one), pattern.takes_made_by)
+                for one in options
+            ]
+            if any(made):
+                return YES if all(made) else MAYBE
+        return NO
+
     def _takes_parameters(self, role: str, call: ir.Call, frame: Frame, state: Env | None) -> int:
         best = NO
         for part in _arguments(call):
@@ -273,7 +296,8 @@ class Events:
         if self._things.holds(instance, known, 3):
             return True
         mine = {self._key(instance, family=True)}
-        return self._things.is_inner(instance) or any(self._things.holds(one, mine, 3) for one in wanted)
+        inner = any(self._things.is_inner(one) for one in (instance, *wanted))
+        return inner or any(self._things.holds(one, mine, 3) for one in wanted)
 
     # Tests -----------------------------------------------------------------------------------------------------------
 
@@ -351,22 +375,54 @@ class Events:
                 # whoever leaves a block has entered it, so that the state says whether it was this one
                 yield met._replace(certain=certain or kind == "leave" or guard is not None, guard=guard)
 
-    def _of_store(self, targets: tuple[ir.Expr, ...], frame: Frame) -> Iterator[Met]:
+    def _of_store(self, targets: tuple[ir.Expr, ...], frame: Frame, value: ir.Expr | None) -> Iterator[Met]:
         for target in targets:
-            if not isinstance(target, ir.Attribute) or target.name not in self._stores:
+            if not isinstance(target, ir.Attribute | ir.Subscript):
+                continue
+            name = target.name if isinstance(target, ir.Attribute) else ""
+            if name not in self._stores and "*" not in self._stores:
                 continue
             for event, patterns in self._protocol.events.items():
+                best, own = NO, False
                 for pattern in patterns:
-                    if target.name not in pattern.stores:
-                        continue
-                    result = (
-                        YES
-                        if pattern.of == "any"
-                        else self._is_role(pattern.of, self._things.mention(target.base, frame))
-                    )
-                    if result:
-                        yield Met(event, result == YES)
+                    if name in pattern.stores or "*" in pattern.stores:
+                        result = min(self._is_stored_to(pattern, target, frame), self._is_stored(pattern, value, frame))
+                        if result > best:
+                            best, own = result, _is_own(pattern)
+                if best:
+                    yield Met(event, best == YES, own=own)
+                    if self._protocol.first_only and best == YES:
                         break
+
+    def _is_stored_to(self, pattern: Pattern, target: ir.Attribute | ir.Subscript, frame: Frame) -> int:
+        if pattern.of == "any":
+            return YES
+        if pattern.reach:
+            return self._parts.reached(pattern.reach, pattern.of, target.base, frame, None)
+        return self._is_role(pattern.of, self._things.mention(target.base, frame))
+
+    def _is_stored(self, pattern: Pattern, value: ir.Expr | None, frame: Frame) -> int:
+        """Whether what is assigned is what the pattern asks for."""
+        if pattern.value is not None:
+            if value is None:
+                return NO
+            found = self._things.evaluator.ask_in(value, frame)
+            if isinstance(found, Leaf) and found.value.is_known:
+                return YES if found.value.only == pattern.value else NO
+            return MAYBE
+        if ANY_OBJECT in pattern.value_made_by:
+            given = self._things.evaluator.ask_in(value, frame) if value is not None else None
+            return NO if isinstance(given, Leaf) and given.value.is_known else YES
+        if pattern.value_made_by:
+            options = options_of(self._things.evaluator.ask_in(value, frame)) if value is not None else ()
+            made = [
+                isinstance(one, Instance)
+                and not one.part
+                and fits_any(self._things.made_by(one), pattern.value_made_by)
+                for one in options
+            ]
+            return (YES if all(made) else MAYBE) if any(made) else NO
+        return YES
 
     @property
     def is_known(self) -> bool:
@@ -395,6 +451,11 @@ class Events:
                 if any(one.identity == self._thing for one in mention.options):
                     return True
         return False
+
+
+def _is_own(pattern: Pattern) -> bool:
+    """Whether a pattern is one of the object itself, which has to be there first."""
+    return pattern.of == "self" if pattern.methods or pattern.stores else pattern.object == "self"
 
 
 def _asks_for_source(pattern: Pattern) -> bool:

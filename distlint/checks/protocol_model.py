@@ -48,6 +48,11 @@ class Pattern(NamedTuple):
     source_calls: frozenset[str]
     not_source_calls: frozenset[str]
     source_made_by: tuple[str, ...]
+    reach: str
+    value: Any
+    value_made_by: tuple[str, ...]
+    some_ranks: bool
+    takes_made_by: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,6 +118,12 @@ class Protocol(NamedTuple):
                 found |= one.methods
                 found |= {name.rpartition(".")[2] for name in one.calls}
         return found | {name.rpartition(".")[2] for name in self.makers}
+
+    def stored(self) -> tuple[set[str], set[str]]:
+        """The attributes whose assignment is an event, and the last names of what is assigned where any attribute will do."""
+        patterns = [one for every in self.events.values() for one in every]
+        names = {name for one in patterns for name in one.stores if one.value is not None}
+        return names, {made for one in patterns if "*" in one.stores for made in one.value_made_by}
 
 
 def protocol_of(parameters: Mapping[str, Any]) -> Protocol:
@@ -211,6 +222,11 @@ def _pattern(given: Mapping[str, Any]) -> Pattern:
         source_calls=frozenset(_listed(given.get("from-call", ()))),
         not_source_calls=frozenset(_listed(given.get("not-from-call", ()))),
         source_made_by=tuple(_listed(given.get("from-made-by", ()))),
+        reach=given.get("reach", ""),
+        value=given.get("value"),
+        value_made_by=tuple(_listed(given.get("value-made-by", ()))),
+        some_ranks=given.get("ranks", "") == "some",
+        takes_made_by=tuple(_listed(given.get("takes-made-by", ()))),
     )
 
 

@@ -75,7 +75,9 @@ class Things:
         found = self._mentions.get(key) if state is None else None
         if found is None:
             at = state if state is not None else self.evaluator.state(frame, expr.at)
-            found = self._of(options_of(self.evaluator.ask_in(expr, frame, at)))
+            options = options_of(self.evaluator.ask_in(expr, frame, at))
+            # what a call is given is not what it makes, though that may be stored in the same place (net.head = Wrap(net.head))
+            found = self._of(tuple(one for one in options if not _is_given(expr, frame, one)))
             if state is None:
                 self._mentions[key] = found
                 self._alive.append((expr, frame))
@@ -258,6 +260,14 @@ class Use(NamedTuple):
     call: ir.Call
     frame: Frame
     instance: Instance
+
+
+def _is_given(expr: ir.Expr, frame: Frame, made: Abstract) -> bool:
+    """Whether an expression stands inside the call that made an object."""
+    if not isinstance(made, Instance) or made.part or made.call.at == expr.at:
+        return False
+    same = (made.frame.file, made.frame.function) == (frame.file, frame.function)
+    return same and ir.encloses(made.call.at, expr.at)
 
 
 def _own(statement: ir.Stmt) -> Iterator[ir.Expr]:

@@ -240,7 +240,7 @@ class Walk:
             return (GONE if state != UNBORN else state), (), ()
         if state == UNBORN:
             # it has not been made on this way, so the program would fail here if it came along it
-            return (state, (), ()) if met.event == "end" else None
+            return (state, (), ()) if met.event == "end" or not met.own else None
         if state == GONE:
             return state, (), ()
         faults = tuple(
