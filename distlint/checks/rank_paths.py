@@ -232,7 +232,9 @@ class Walker:
             return point.next[0][0]
         meets = shape.meets[point.index]
         if point.index in shape.raising and meets >= 0 and not frame.protected:
-            return meets
+            # an exception that nobody handles ends the job; only that some ranks go no further matters
+            if not self._tests.decide(point.expr, frame).parts(self._pair):
+                return meets
         if point.index not in shape.relevant and point.index not in shape.raising and meets >= 0:
             return meets
         holds = self._branch(frame, shape, point, visit)
