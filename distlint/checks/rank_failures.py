@@ -45,8 +45,7 @@ def failing_calls(project: Project, shape: Shape, file: str, function: int) -> I
         if (
             point.kind != "call"
             or type(call) is not ir.Call
-            or (point.index in shape.steps
-            and _is_operation(shape, point.index))
+            or (point.index in shape.steps and _is_operation(shape, point.index))
         ):
             continue
         if not is_handled(shape.flow, point.fails) or not _may_fail(project, call, file, function):
