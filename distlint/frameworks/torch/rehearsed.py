@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from distlint.frameworks.torch import rehearsed_communication as communication
+from distlint.frameworks.torch import rehearsed_making as making
 from distlint.frameworks.torch import rehearsed_tensors as tensors
 from distlint.model import python as ir
 from distlint.model.span import Span
@@ -60,11 +61,11 @@ class Models:
         return self._plain(player, name, last, given, span) if name.count(".") == 1 else NotImplemented
 
     def _plain(self, player: Any, name: str, last: str, given: Given, span: Span) -> Any:
-        made = tensors.created(player, last, given, span)
+        made = making.created(player, last, given, span)
         if made is not NotImplemented:
             return made
         if last in ("cat", "concat", "stack"):
-            return tensors.joined(player, last, given, span)
+            return making.joined(player, last, given, span)
         first = given.get("input", 0, None)
         if isinstance(first, Tensor):
             for value in given.values():
@@ -81,7 +82,7 @@ class Models:
         for value in given.values():
             player.stage.use(value, span)
         first = given.get("input", 0, None)
-        if last in tensors._LOSSES:
+        if last in tensors.LOSSES:
             made = Tensor(() if "reduction" not in given.keywords else None, "", span)
             made.copied = False
             return made

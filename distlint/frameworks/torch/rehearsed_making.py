@@ -1,0 +1,183 @@
+"""What PyTorch's functions that make tensors give in the rehearsal of a program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from distlint.frameworks.torch.rehearsed_shapes import dtype_of, fresh, sizes_of
+from distlint.model.span import Span
+from distlint.rehearsal.values import (
+    UNKNOWN,
+    Given,
+    Items,
+    Made,
+    MethodOf,
+    Opaque,
+    Source,
+    Tensor,
+    combined,
+    derived,
+    source_of,
+)
+
+_FILLED = {"zeros": 0, "ones": 1, "empty": None, "rand": None, "randn": None}
+_RANDOM = ("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "normal", "bernoulli")
+_LIKE = ("zeros_like", "ones_like", "empty_like", "rand_like", "randn_like", "full_like", "randint_like")
+MAX_DATA = 64
+
+
+MAX_NUMBERS = 64
+"""Rows of integers of at most this length are followed number by number."""
+
+
+def created(player: Any, name: str, given: Given, span: Span) -> Any:
+    """What a function that makes a tensor gives; ``NotImplemented`` for other functions."""
+    keyword = given.get("dtype", None)
+    dtype = dtype_of(keyword)
+    shape: tuple[Any, ...] | None
+    if name in _FILLED:
+        sizes = [given.keywords["size"]] if "size" in given.keywords else given.positional
+        shape = None if given.open else sizes_of(sizes)
+        dtype = "float32" if dtype is None else dtype
+        return _content(player, name, shape, dtype, given, span)
+    if name == "full":
+        shape = sizes_of([given.get("size", 0)])
+        fill = given.get("fill_value", 1, UNKNOWN)
+        return _content(player, name, shape, _of_number(fill) if dtype is None else dtype, given, span)
+    if name in ("tensor", "as_tensor", "asarray"):
+        return _from_data(given.get("data", 0, UNKNOWN), dtype, span)
+    if name == "arange":
+        return _counted(player, given, dtype, span)
+    if name == "linspace":
+        return _content(player, name, (given.get("steps", 2, UNKNOWN),), dtype or "float32", given, span)
+    if name == "eye":
+        rows = given.get("n", 0, UNKNOWN)
+        return _content(
+            player, name, (rows, given.get("m", 1, rows)), "float32" if dtype is None else dtype, given, span
+        )
+    if name == "randint":
+        sizes = given.get("size", 2 if len(given.positional) > 2 else 1, UNKNOWN)
+        return _content(player, name, sizes_of([sizes]), "int64" if dtype is None else dtype, given, span)
+    if name == "randperm":
+        return _content(player, name, (given.get("n", 0, UNKNOWN),), "int64", given, span)
+    if name in _LIKE:
+        like = given.get("input", 0, UNKNOWN)
+        if not isinstance(like, Tensor):
+            return _content(player, name, None, dtype or "", given, span)
+        return _content(
+            player, name.removesuffix("_like"), like.shape, like.dtype if dtype is None else dtype, given, span
+        )
+    return NotImplemented
+
+
+def _counted(player: Any, given: Given, dtype: str | None, span: Span) -> Tensor:
+    """``arange``: its numbers are known where it is short and its bounds are."""
+    integers = _integers(given)
+    if dtype is None:
+        numeric = all(isinstance(one, int | float) for one in given.positional)
+        dtype = "int64" if integers else "float32" if numeric else ""
+    made = _content(player, "arange", (_arange(given),), dtype, given, span)
+    if integers and made.shape is not None and isinstance(made.shape[0], int) and made.shape[0] <= MAX_NUMBERS:
+        made.holds(tuple(range(*[int(one) for one in given.positional])))
+    return made
+
+
+def _content(player: Any, name: str, shape: Any, dtype: str, given: Given, span: Span) -> Tensor:
+    if shape is not None and any(isinstance(size, int) and size < 0 for size in shape):
+        shape = None
+    source: Source | None = source_of(given.values())
+    if name in _RANDOM and given.get("generator", None) is not None:
+        sign: Any = None
+    elif name in _RANDOM:
+        drawn, reason = player.stage.drawn(span)
+        sign, source = (None if drawn is None else combined(name, [shape, *given.values()])), source or reason
+        sign = None if sign is None else hash((sign, drawn))
+    else:
+        sign = combined(name, given.values())
+    made = Tensor(shape, dtype, span, sign, source)
+    made.gradient = given.get("requires_grad", None, False) is True
+    made.copied = True
+    return made
+
+
+def _of_number(value: Any) -> str:
+    return (
+        "bool"
+        if isinstance(value, bool)
+        else "int64"
+        if isinstance(value, int)
+        else "float32"
+        if isinstance(value, float)
+        else ""
+    )
+
+
+def _integers(given: Given) -> bool:
+    return all(isinstance(value, (int, Opaque)) for value in given.positional)
+
+
+def _arange(given: Given) -> Any:
+    values = given.positional
+    numbers = [
+        int(value) for value in values if isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    ]
+    if given.open or len(numbers) != len(values) or not values:
+        return derived("arange", values) if len(values) == 1 else UNKNOWN
+    try:
+        return len(range(*numbers))
+    except (TypeError, ValueError):
+        return UNKNOWN
+
+
+def _from_data(data: Any, dtype: str | None, span: Span) -> Tensor:
+    """``torch.tensor(data)``."""
+    shape, kind = _shape_of_data(data, 0)
+    made = Tensor(shape, kind if dtype is None else dtype, span, combined("tensor", [data]), source_of([data]))
+    made.gradient = False
+    made.copied = True
+    return made
+
+
+def _shape_of_data(data: Any, depth: int) -> tuple[tuple[Any, ...] | None, str]:
+    if isinstance(data, bool | int | float):
+        return (), _of_number(data)
+    if isinstance(data, Items) or type(data) is tuple:
+        items = data.items if isinstance(data, Items) else data
+        if items is None:
+            return None, ""
+        if not items or depth > 3 or len(items) > MAX_DATA:
+            return ((len(items),) if items and all(isinstance(item, int | float) for item in items) else None), ""
+        inner = [_shape_of_data(item, depth + 1) for item in items]
+        shapes = {shape if shape is None else tuple(map(repr, shape)) for shape, _ in inner}
+        kinds = {kind for _, kind in inner}
+        kind = next(iter(kinds)) if len(kinds) == 1 else "float32" if kinds == {"int64", "float32"} else ""
+        first = inner[0][0]
+        return ((len(items), *first) if len(shapes) == 1 and first is not None else None), kind
+    if isinstance(data, Tensor):
+        return data.shape, data.dtype
+    if isinstance(data, Opaque | Made | MethodOf):
+        return None, ""
+    return None, ""
+
+
+def joined(player: Any, name: str, given: Given, span: Span) -> Tensor:
+    """``torch.cat`` and ``torch.stack``."""
+    items = player.items_of(given.get("tensors", 0, UNKNOWN))
+    where = given.get("dim", 1, 0)
+    if not items or not all(isinstance(item, Tensor) for item in items):
+        return Tensor(None, "", span)
+    for item in items:
+        player.stage.use(item, span)
+    first = items[0]
+    kind = first.dtype if len({item.dtype for item in items}) == 1 else ""
+    shapes = [item.shape for item in items]
+    shape: Any = None
+    if None not in shapes and isinstance(where, int):
+        if name == "stack" and where == 0:
+            shape = (len(items), *first.shape)
+        elif name in ("cat", "concat") and first.shape and -len(first.shape) <= where < len(first.shape):
+            where %= len(first.shape)
+            sizes = [item.shape[where] for item in items if item.shape and len(item.shape) == len(first.shape)]
+            total = sum(sizes) if all(isinstance(size, int) for size in sizes) else derived("+", sizes)
+            shape = (*first.shape[:where], total, *first.shape[where + 1 :])
+    return fresh(name, shape, kind, items, span)

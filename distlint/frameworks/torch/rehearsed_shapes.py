@@ -1,0 +1,252 @@
+"""Shapes and types of tensors in the rehearsal of a program: those of torch 2.13."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from distlint.model.span import Span
+from distlint.rehearsal.values import (
+    UNKNOWN,
+    Given,
+    Items,
+    Library,
+    Opaque,
+    Tensor,
+    alike,
+    combined,
+    derived,
+    source_of,
+)
+
+DTYPES = {
+    "float": "float32",
+    "float32": "float32",
+    "double": "float64",
+    "float64": "float64",
+    "half": "float16",
+    "float16": "float16",
+    "bfloat16": "bfloat16",
+    "int": "int32",
+    "int32": "int32",
+    "long": "int64",
+    "int64": "int64",
+    "short": "int16",
+    "int16": "int16",
+    "int8": "int8",
+    "uint8": "uint8",
+    "bool": "bool",
+    "complex64": "complex64",
+    "cfloat": "complex64",
+    "complex128": "complex128",
+    "cdouble": "complex128",
+}
+INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
+_ORDER = ("bool", *INTEGERS, "float16", "float32", "float64", "complex64", "complex128")
+TESTS = ("isnan", "isinf", "isfinite", "logical_not", "eq", "ne", "lt", "le", "gt", "ge")
+
+
+def dtype_of(value: Any) -> str | None:
+    """The type that an argument names; ``""`` where it is not known, ``None`` where none is given."""
+    if value is None:
+        return None
+    if isinstance(value, Library):
+        if value.name.startswith("torch."):
+            return DTYPES.get(value.name[len("torch.") :], "")
+        return {"builtins.float": "float32", "builtins.int": "int64", "builtins.bool": "bool"}.get(value.name, "")
+    if isinstance(value, Tensor):
+        return value.dtype
+    return ""
+
+
+def product(shape: tuple[Any, ...]) -> Any:
+    """The number of elements."""
+    return math.prod(shape) if all(isinstance(size, int) for size in shape) else derived("numel", shape)
+
+
+def sizes_of(values: list[Any]) -> tuple[Any, ...] | None:
+    """A shape given as one sequence or as several numbers."""
+    if len(values) == 1:
+        first = values[0]
+        if isinstance(first, Items):
+            if first.items is None:
+                return None
+            values = first.items
+        elif type(first) is tuple:
+            values = list(first)
+        elif not isinstance(first, int | Opaque):
+            return None
+    return tuple(
+        value if isinstance(value, int) else value if isinstance(value, Opaque) else UNKNOWN for value in values
+    )
+
+
+def view(tensor: Tensor, shape: Any, *, packed: bool | None = True) -> Tensor:
+    """A tensor that shares the memory of another."""
+    made = Tensor(shape, tensor.dtype, tensor.at, combined("view", [tensor]), tensor.source)
+    made.whole = tensor.whole
+    made.packed = packed if tensor.packed else tensor.packed if packed else packed
+    made.gradient = tensor.gradient
+    made.partial = tensor.partial
+    return made
+
+
+def fresh(name: str, shape: Any, dtype: str, inputs: list[Any], span: Span | None) -> Tensor:
+    """A new tensor computed from others."""
+    made = Tensor(shape, dtype, span, combined(name, inputs), source_of(inputs))
+    gradients = [one.gradient for one in inputs if isinstance(one, Tensor)]
+    made.gradient = True if True in gradients else None if None in gradients else False
+    made.copied = True
+    return made
+
+
+def elementwise(player: Any, symbol: str, values: list[Any]) -> Any:
+    """The result of an operation on each element, shapes broadcast."""
+    shape: Any = ()
+    for value in values:
+        other = value.shape if isinstance(value, Tensor) else () if isinstance(value, int | float) else None
+        shape = broadcast_shapes(shape, other)
+    if symbol in ("==", "!=", "<", "<=", ">", ">=") or symbol in TESTS:
+        dtype = "bool"
+    else:
+        dtype = _joined_dtype(symbol, values)
+    at = next((value.at for value in values if isinstance(value, Tensor)), None)
+    if symbol == "@":
+        shape = None
+    return fresh(symbol, shape, dtype, values, at)
+
+
+def _joined_dtype(symbol: str, values: list[Any]) -> str:
+    kinds = [value.dtype for value in values if isinstance(value, Tensor)]
+    if "" in kinds:
+        return ""
+    best = max(kinds, key=lambda kind: _ORDER.index(kind) if kind in _ORDER else 0)
+    whole = best in INTEGERS or best == "bool"
+    if symbol in ("/", "div", "true_divide") and whole:
+        return "float32"
+    if whole and any(isinstance(value, float) for value in values):
+        return "float32"
+    if any(not isinstance(value, Tensor | int | float) for value in values) and whole:
+        return ""
+    return best if len(set(kinds)) == 1 or "bfloat16" not in kinds else ""
+
+
+def broadcast_shapes(one: Any, two: Any) -> Any:
+    """The shape of an operation on each element of two shapes; ``None`` where one is not known."""
+    if one is None or two is None:
+        return None
+    length = max(len(one), len(two))
+    first = (1,) * (length - len(one)) + one
+    second = (1,) * (length - len(two)) + two
+    shape = []
+    for left, right in zip(first, second, strict=True):
+        if isinstance(left, int) and left == 1:
+            shape.append(right)
+        elif (isinstance(right, int) and right == 1) or alike(left, right):
+            shape.append(left)
+        else:
+            shape.append(left if isinstance(left, int) else right)
+    return tuple(shape)
+
+
+def turned(base: Tensor) -> bool | None:
+    """Whether a transposed tensor is contiguous; only where no size is 1 do we know that it is not."""
+    if base.shape is None or not all(isinstance(size, int) for size in base.shape):
+        return None
+    return not (len(base.shape) >= 2 and sum(size > 1 for size in base.shape) >= 2)
+
+
+def reshaped(name: str, base: Tensor, values: list[Any], given: Given, first: int) -> Tensor:
+    """``view`` and its kin: the same memory in another shape."""
+    shape = base.shape
+    found: Any = None
+    if name in ("view", "reshape"):
+        if values and isinstance(values[0], Library):
+            return view(base, None)
+        sizes = sizes_of([given.get("shape", None)] if "shape" in given.keywords else values)
+        found = _with_rest(sizes, shape)
+    elif name == "flatten" and shape is not None and not values and not given.keywords:
+        found = (product(shape),)
+    elif name == "unsqueeze" and shape is not None:
+        where = given.get("dim", first)
+        if isinstance(where, int) and -len(shape) - 1 <= where <= len(shape):
+            where = where if where >= 0 else where + len(shape) + 1
+            found = (*shape[:where], 1, *shape[where:])
+    elif name == "squeeze" and shape is not None and all(isinstance(size, int) for size in shape):
+        where = given.get("dim", first)
+        if where is None:
+            found = tuple(size for size in shape if size != 1)
+        elif isinstance(where, int) and -len(shape) <= where < len(shape):
+            where %= len(shape)
+            found = tuple(size for position, size in enumerate(shape) if position != where or size != 1)
+    elif name in ("view_as", "reshape_as") and values and isinstance(values[0], Tensor):
+        found = values[0].shape
+    return view(base, found, packed=None if name in ("expand", "narrow") else True)
+
+
+def _with_rest(sizes: Any, shape: Any) -> Any:
+    """A shape in which ``-1`` stands for what is left."""
+    if sizes is None:
+        return None
+    rest = [position for position, size in enumerate(sizes) if isinstance(size, int) and size == -1]
+    if not rest:
+        return sizes
+    others = [size for size in sizes if not (isinstance(size, int) and size == -1)]
+    whole = product(shape) if shape is not None else UNKNOWN
+    if isinstance(whole, int) and all(isinstance(size, int) for size in others):
+        left = whole // math.prod(others) if math.prod(others) else 0
+    else:
+        left = whole if not others else derived("//", [whole, *others])
+    return tuple(left if position in rest else size for position, size in enumerate(sizes))
+
+
+def transposed(name: str, base: Tensor, values: list[Any]) -> Tensor:
+    """A tensor whose dimensions stand in another order."""
+    shape = base.shape
+    if shape is None:
+        return view(base, None, packed=None)
+    order = list(range(len(shape)))
+    if name == "t":
+        order.reverse()
+    elif name in ("transpose", "swapaxes") and len(values) == 2 and all(isinstance(value, int) for value in values):
+        one, two = values
+        if not all(-len(shape) <= value < len(shape) for value in values):
+            return view(base, None, packed=None)
+        order[one], order[two] = order[two], order[one]
+    else:
+        return view(base, None, packed=None)
+    packed = True if order == sorted(order) else turned(base)
+    return view(base, tuple(shape[position] for position in order), packed=packed)
+
+
+def parts_of(name: str, base: Tensor, values: list[Any], given: Given) -> Any:
+    """``chunk`` and its kin: the parts of a tensor."""
+    shape = base.shape
+    if not shape or not isinstance(shape[0], int) or given.keywords or len(values) > 1:
+        return UNKNOWN
+    size = shape[0]
+    count = values[0] if values else None
+    if name == "unbind" and size <= 16:
+        return tuple(view(base, shape[1:]) for _ in range(size))
+    if not isinstance(count, int) or count <= 0 or size > 4096:
+        return UNKNOWN
+    if name == "tensor_split":
+        sizes = [size // count + (1 if position < size % count else 0) for position in range(min(count, 64))]
+    else:
+        step = count if name == "split" else -(-size // count)
+        sizes = [min(step, size - start) for start in range(0, size, step)] if step else []
+    if len(sizes) > 64:
+        return UNKNOWN
+    return tuple(view(base, (one, *shape[1:])) for one in sizes)
+
+
+def repeated(shape: Any, values: list[Any]) -> Any:
+    """The shape that ``repeat`` gives."""
+    counts = sizes_of(values)
+    if shape is None or counts is None or len(counts) < len(shape):
+        return None
+    sizes = (1,) * (len(counts) - len(shape)) + shape
+    return tuple(
+        size * count if isinstance(size, int) and isinstance(count, int) else derived("*", [size, count])
+        for size, count in zip(sizes, counts, strict=True)
+    )
