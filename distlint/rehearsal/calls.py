@@ -130,6 +130,11 @@ class Calls(Expressions):
                 method = self.stage.project.modules.method(callee.cls, name)
                 if method is not None:
                     return self.call_function(FunctionValue(method, None, callee), given, call, scope)
+        if isinstance(callee, Made):
+            self.models.meets(self, callee, "", given, call, scope)
+            found = callee.called(self, given, call, scope)
+            if found is not NotImplemented:
+                return found
         self._handed(given, call, scope)
         return self.models.called_object(self, callee, given, call, scope)
 
@@ -307,7 +312,14 @@ class Calls(Expressions):
             if name == "setdefault" and isinstance(given.get("key", 0), str):
                 self.stage.environment.setdefault(given.get("key", 0), given.get("value", 1, UNKNOWN))
             return UNKNOWN
-        found = self.models.method(self, receiver, name, given, call, scope)
+        found = NotImplemented
+        if isinstance(receiver, Made):
+            context = self.models.meets(self, receiver, name, given, call, scope)
+            if context is not None:
+                return context
+            found = receiver.method(self, name, given, call, scope)
+        if found is NotImplemented:
+            found = self.models.method(self, receiver, name, given, call, scope)
         if found is not NotImplemented:
             return found
         if isinstance(receiver, Items | Table | str | tuple):
@@ -345,10 +357,16 @@ class Calls(Expressions):
 
     def entered(self, manager: Any, span: Span) -> Any:
         """What a context manager gives."""
+        if isinstance(manager, Made):
+            found = manager.entered(self, span)
+            if found is not NotImplemented:
+                return found
         return self.models.entered(self, manager, span)
 
     def left(self, manager: Any, span: Span) -> None:
         """A context manager is left."""
+        if isinstance(manager, Made):
+            manager.left(self, span)
         self.models.left(self, manager, span)
 
 

@@ -221,7 +221,7 @@ class Expressions:
             return list(value)
         if isinstance(value, Tensor) and value.shape and isinstance(value.shape[0], int) and value.shape[0] <= 16:
             return [self.models.indexed(self, value, index) for index in range(value.shape[0])]
-        return None
+        return value.items(self) if isinstance(value, Made) else None
 
     def item_of(self, value: Any) -> Any:
         """Some item of something whose items are not known."""
@@ -229,6 +229,9 @@ class Expressions:
             return self.models.indexed(self, value, UNKNOWN)
         if isinstance(value, range):
             return UNKNOWN
+        if isinstance(value, Made):
+            found = value.item(self)
+            return found if found is not NotImplemented else derived("item", [value])
         if isinstance(value, Items) and value.items:
             return merged(value.items[0], value.items[-1]) if len(value.items) > 1 else value.items[0]
         return derived("item", [value]) if isinstance(value, Opaque) else UNKNOWN
@@ -243,6 +246,9 @@ class Expressions:
             return len(value)
         if isinstance(value, Table) and not value.open:
             return len(value.items)
+        if isinstance(value, Made):
+            found = value.length(self)
+            return found if found is not NotImplemented else derived("len", [value])
         return derived("len", [value]) if isinstance(value, Opaque) else UNKNOWN
 
     # Parts -------------------------------------------------------------------------------------------------------
@@ -271,7 +277,8 @@ class Expressions:
             kind = stage.sources.get(stage.project.modules.canonical(f"{base.name}.{name}"))
             if kind is not None:
                 return stage.source(kind)
-            return self.part_of_made(base, name, expr, scope)
+            found = base.attribute(self, name, expr, scope)
+            return self.part_of_made(base, name, expr, scope) if found is NotImplemented else found
         if isinstance(base, Nothing):
             return UNKNOWN
         return MethodOf(base, name)
@@ -301,6 +308,9 @@ class Expressions:
         for where, value, part in stores:
             if where.index < 0 and value is not None and not part:
                 return self.value(value, self.module_scope(where.file))
+        inherited = self.models.inherited(self, base, name)
+        if inherited is not NotImplemented:
+            return inherited
         return self.stage.by_name(name) if self.stage.alone else UNKNOWN
 
     def call_function(self, function: FunctionValue, given: Given, call: ir.Call | None, scope: Scope) -> Any:
@@ -315,6 +325,9 @@ class Expressions:
             return self.models.indexed(self, base, index)
         if isinstance(base, Made) and base.name == "os.environ":
             return self.stage.variable(index)
+        if isinstance(base, Made):
+            part = base.part(self, index, self.span(expr, scope))
+            return derived("part", [base, index]) if part is NotImplemented else part
         if isinstance(base, Items) and isinstance(index, slice):
             cut = _cut(base.items, index) if base.items is not None else None
             return Items(cut, at=base.at)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.link.modules import FunctionRef
 from distlint.rehearsal.calls import start
+from distlint.rehearsal.libraries import Libraries
 from distlint.rehearsal.player import Player
-from distlint.rehearsal.stage import MAX_STEPS, Enough, Stage
+from distlint.rehearsal.stage import MAX_STEPS, Enough, Shared, Stage
 from distlint.rehearsal.values import Work
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Rehearsal:
         self._found: list[Performance] | None = None
         self._again: dict[tuple[str, int, int], Performance | None] = {}
         names = [spec.rehearsed for spec in project.specs if spec.rehearsed]
-        self.models = importlib.import_module(names[0]).MODELS if names else None
+        self.models = Libraries(project, [importlib.import_module(name).MODELS for name in names]) if names else None
         self.words = tuple(word for spec in project.specs for word in spec.rehearsed_calls)
 
     @classmethod
@@ -140,6 +141,16 @@ class Rehearsal:
     def _one(
         self, file: str, function: int, visited: set[FunctionRef], world: int, *, told: bool
     ) -> Performance | None:
+        shared = Shared()
+        found = self._all(file, function, visited, world, shared, told=told)
+        differing = shared.found()
+        if differing and found is not None:
+            found = self._all(file, function, visited, world, Shared(differing), told=told)
+        return found
+
+    def _all(
+        self, file: str, function: int, visited: set[FunctionRef], world: int, shared: Shared, *, told: bool
+    ) -> Performance | None:
         ranks = range(world) if world <= MAX_WORLD else (0, 1, world - 1)
         stages: list[Stage] = []
         complete = True
@@ -150,6 +161,7 @@ class Rehearsal:
                 break
             stage = Stage(self.project, file, rank, world)
             stage.alone = function >= 0
+            stage.shared = shared
             player = Player(stage, self.models)
             complete = _run(player, file, function) and complete
             self.steps += stage.steps

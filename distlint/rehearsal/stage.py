@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from distlint.link.modules import ClassRef, External, FunctionRef, GlobalRef, ModuleFile, Target
@@ -100,6 +101,35 @@ class Scope:
         self.doubt = 0
 
 
+class Shared:
+    """What the processes of a rehearsal learn of each other: which values, known to each of them, differ between them.
+
+    A process that is followed cannot know what the others have at the same place. What may be of interest is noted;
+    where the notes of the processes turn out to differ, they are all followed once more, and then it is known.
+    """
+
+    def __init__(self, differing: frozenset[Hashable] = frozenset()) -> None:
+        self.differing = differing
+        self._noted: dict[Hashable, dict[int, list[Hashable]]] = {}
+
+    def note(self, rank: int, place: Hashable, sign: Hashable) -> bool:
+        """Notes what a process has at a place, and says whether others are known to have something else there."""
+        self._noted.setdefault(place, {}).setdefault(rank, []).append(sign)
+        return place in self.differing
+
+    def found(self) -> frozenset[Hashable]:
+        """The places at which processes have different things."""
+        return frozenset(
+            place
+            for place, rows in self._noted.items()
+            if any(
+                one != other
+                for row in rows.values()
+                for one, other in zip(row, next(iter(rows.values())), strict=False)
+            )
+        )
+
+
 class Stage:
     """One process of a rehearsal: its rank, how many there are, and everything that it did so far."""
 
@@ -127,6 +157,9 @@ class Stage:
         self.visited: set[FunctionRef] = set()
         self.touched: list[Any] | None = None
         self.started = 0
+        self.kept: dict[str, Any] = {}
+        """What the frameworks' models remember of the process."""
+        self.shared: Shared = Shared()
         self.alone = False
         """Whether a function is looked at by itself, of whose callers nothing is known."""
 
@@ -178,6 +211,13 @@ class Stage:
         event.chain = self.chain
         event.index = len(self.events)
         self.events.append(event)
+
+    def differs(self, call: ir.Call, file: str, value: Any) -> bool:
+        """Whether what a known value is at a call is another on other processes."""
+        from distlint.rehearsal.values import signature
+
+        sign = signature(value)
+        return sign is not None and self.shared.note(self.rank, (file, call.at, self.chain), sign)
 
     def wait(self, work: Any, span: Span) -> None:
         """An operation under way is waited for."""

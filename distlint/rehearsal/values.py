@@ -143,14 +143,55 @@ class Thing:
 
 
 class Made:
-    """What a library function or class gave: its name (``pkg.Class()``), and what it was given."""
+    """What a library function or class gave: its name (``pkg.Class()``), and what it was given.
 
-    __slots__ = ("arguments", "call", "name")
+    A framework's own objects are classes derived from this one: they say what their attributes, methods and calls give
+    (``NotImplemented``: not known), and what iterating over them does. ``sign`` and ``source`` are as those of ``Opaque``.
+    """
+
+    __slots__ = ("arguments", "call", "name", "sign", "source")
 
     def __init__(self, name: str, call: ir.Call | None = None, arguments: Given | None = None) -> None:
         self.name = name
         self.call = call
         self.arguments = arguments
+        self.sign: Hashable = None
+        self.source: Source | None = None
+
+    def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
+        """``made.name``, where it is no method."""
+        return NotImplemented
+
+    def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+        """``made.name(...)``."""
+        return NotImplemented
+
+    def called(self, player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
+        """``made(...)``."""
+        return NotImplemented
+
+    def part(self, player: Any, index: Any, span: Span) -> Any:
+        """``made[index]``."""
+        return NotImplemented
+
+    def items(self, player: Any) -> list[Any] | None:
+        """What iterating over it gives, where that is known."""
+        return None
+
+    def item(self, player: Any) -> Any:
+        """Some item of it."""
+        return NotImplemented
+
+    def length(self, player: Any) -> Any:
+        """``len(made)``."""
+        return NotImplemented
+
+    def entered(self, player: Any, span: Span) -> Any:
+        """What it gives when it is entered as a context."""
+        return NotImplemented
+
+    def left(self, player: Any, span: Span) -> None:
+        """The context that it made is left."""
 
 
 class Library(NamedTuple):
@@ -281,7 +322,7 @@ def signature(value: Any, depth: int = 0) -> Hashable:
     """What tells a value's content: equal for equal values; ``None`` where nothing can be told."""
     if value is None or isinstance(value, bool | int | float | str | bytes):
         return (type(value).__name__, value)
-    if isinstance(value, Opaque | Tensor):
+    if isinstance(value, Opaque | Tensor | Made):
         return value.sign
     if depth > 3:
         return None
@@ -302,7 +343,7 @@ def combined(name: str, values: Iterable[Any], depth: int = 0) -> Hashable:
 def source_of(values: Iterable[Any], depth: int = 0) -> Source | None:
     """The first reason among values for which they differ between processes."""
     for value in values:
-        if isinstance(value, Opaque | Tensor):
+        if isinstance(value, Opaque | Tensor | Made):
             if value.source is not None:
                 return value.source
         elif depth < 3 and (isinstance(value, Items) or type(value) is tuple):

@@ -9,7 +9,8 @@ from distlint.frameworks.torch import rehearsed_making as making
 from distlint.frameworks.torch import rehearsed_tensors as tensors
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal.values import UNKNOWN, Given, Items, Library, Made, Nothing, Opaque, Tensor, Work, escape
+from distlint.rehearsal.libraries import seeded
+from distlint.rehearsal.values import UNKNOWN, Given, Items, Library, Made, Nothing, Opaque, Tensor, Work
 
 _SPAWN = ("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn", "torch.multiprocessing.start_processes")
 _PROCESS = ("torch.multiprocessing.Process", "multiprocessing.Process")
@@ -23,6 +24,18 @@ class Models:
     elementwise = staticmethod(tensors.elementwise)
     indexed = staticmethod(tensors.indexed)
     tensor_attribute = staticmethod(tensors.tensor_attribute)
+
+    def owns(self, name: str) -> bool:
+        """Whether a function is followed here with all that it does, though descriptions name it as well."""
+        return bool(communication.operation_of(name)) or name in _SEEDS
+
+    def inherited(self, player: Any, thing: Any, name: str) -> Any:
+        """What an object of a class of the project has from a library's class."""
+        return NotImplemented
+
+    def holds_buffers(self, made: Made) -> bool:
+        """Whether the module that an object wraps certainly holds buffers."""
+        return False
 
     def changed(self, player: Any, tensor: Tensor, how: str, others: list[Any]) -> None:
         """A tensor was changed in place."""
@@ -53,7 +66,7 @@ class Models:
         if name in _PROCESS:
             return communication.process_made(player, given, call, scope)
         if name in _SEEDS:
-            player.stage.seed = given.get("seed", 0, UNKNOWN)
+            player.stage.seed = seeded(player, given.get("seed", 0, UNKNOWN), call, scope)
             player.stage.random = 0
             return UNKNOWN
         if name.startswith("torch.nn.functional."):
@@ -108,12 +121,10 @@ class Models:
         """What calling an object gives: that of a module of layers is a tensor."""
         if isinstance(callee, Made) and callee.name.startswith("torch.nn."):
             return Tensor(None, "", ir.unpack(call.at, scope.file))
-        return UNKNOWN
+        return NotImplemented
 
-    def entered(self, player: Any, manager: Any, span: Span) -> Any:
-        """What a context manager gives when it is entered."""
-        escape(manager)
-        return manager if isinstance(manager, Made) else UNKNOWN
+    def entered(self, player: Any, manager: Any, span: Span) -> None:
+        """A context manager is entered."""
 
     def left(self, player: Any, manager: Any, span: Span) -> None:
         """A context manager is left."""

@@ -1,0 +1,309 @@
+"""What libraries do in a rehearsal: the frameworks' own models, and what their descriptions say.
+
+A description (``FrameworkSpec``) names the operations that processes make together, what is the same everywhere behind a
+call, what is random, and what each process has for itself. That is enough for most of what programs use; where a framework
+has more to say (``FrameworkSpec.rehearsed``), its models are asked first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+from distlint.model import python as ir
+from distlint.model.framework import CollectiveSpec
+from distlint.model.span import Span
+from distlint.rehearsal.stage import Event
+from distlint.rehearsal.values import (
+    UNKNOWN,
+    Given,
+    Items,
+    Made,
+    Opaque,
+    Source,
+    Table,
+    Tensor,
+    derived,
+    escape,
+    is_known,
+)
+
+if TYPE_CHECKING:
+    from distlint.link.project import Project
+
+_ROLES = ("collective", "first", "local-first")
+
+
+class Arguments(dict[str, Any]):
+    """The arguments of an operation by parameter; those that its description does not name are not known."""
+
+    def __missing__(self, name: str) -> Any:
+        return UNKNOWN
+
+
+class First(Made):
+    """A context that the main process passes first, while the others wait for it in front."""
+
+    __slots__ = ("event", "main")
+
+    def __init__(self, name: str, event: Event, *, main: bool) -> None:
+        super().__init__(name)
+        self.event = event
+        self.main = main
+
+    def entered(self, player: Any, span: Span) -> Any:
+        """The others wait."""
+        if not self.main:
+            player.stage.record(self.event)
+        return UNKNOWN
+
+    def left(self, player: Any, span: Span) -> None:
+        """The main process comes to them."""
+        if self.main:
+            player.stage.record(self.event)
+
+
+class Around(Made):
+    """What hands on the items of something else (a progress bar)."""
+
+    __slots__ = ("inner",)
+
+    def __init__(self, name: str, call: ir.Call, given: Given, inner: Any) -> None:
+        super().__init__(name, call, given)
+        self.inner = inner
+
+    def items(self, player: Any) -> list[Any] | None:
+        """Those of the other."""
+        found: list[Any] | None = player.items_of(self.inner)
+        return found
+
+    def item(self, player: Any) -> Any:
+        """One of the other."""
+        return player.item_of(self.inner)
+
+    def length(self, player: Any) -> Any:
+        """That of the other."""
+        return player.length(self.inner)
+
+    def entered(self, player: Any, span: Span) -> Any:
+        """Itself."""
+        return self
+
+
+class Libraries:
+    """What library functions and objects do, of all frameworks together."""
+
+    def __init__(self, project: Project, parts: list[Any]) -> None:
+        self._parts = parts
+        first = parts[0]
+        self.elementwise = first.elementwise
+        self.indexed = first.indexed
+        self.tensor_attribute = first.tensor_attribute
+        self._canonical = project.modules.canonical
+        specs = project.specs
+        self._collectives = {one.name: one for spec in specs for one in spec.collectives if one.role in _ROLES}
+        self._evened = {name: given for spec in specs for name, given in spec.evened}
+        self._varying = {name: why for spec in specs for name, why in spec.varying}
+        self._plain = tuple(name for spec in specs for name in spec.plain)
+        self._around = {name for spec in specs for name, kind in spec.lengths if kind == "like:0"}
+        generators = [one for spec in specs for one in spec.generators]
+        self._draws = {name: one.name for one in generators for name in one.draws}
+        self._prefixes = tuple((prefix, one.name) for one in generators for prefix in one.prefixes)
+        self._seeds: dict[str, list[str]] = {}
+        for one in generators:
+            for name in one.seeds:
+                self._seeds.setdefault(name, []).append(one.name)
+        self._main = generators[0].name if generators else ""
+
+    # What the rehearsal asks -------------------------------------------------------------------------------------
+
+    def call(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+        """What a library function gives; ``NotImplemented`` where that is not known."""
+        for part in self._parts:
+            if part.owns(name):
+                return part.call(player, name, given, call, scope)
+        context = self._met(player, name, None, given, call, scope)
+        if context is not None:
+            return context
+        for part in self._parts:
+            found = part.call(player, name, given, call, scope)
+            if found is not NotImplemented:
+                return found
+        return self._described(player, name, given, call, scope)
+
+    def method(self, player: Any, receiver: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+        """What a method of an object gives that does not know it itself; ``NotImplemented`` where that is not known."""
+        for part in self._parts:
+            found = part.method(player, receiver, name, given, call, scope)
+            if found is not NotImplemented:
+                return found
+        if isinstance(receiver, Made):
+            dotted = self._canonical(f"{receiver.name}.{name}")
+            found = self._described(player, dotted, given, call, scope)
+            if found is not NotImplemented:
+                return found
+        return NotImplemented
+
+    def called_object(self, player: Any, callee: Any, given: Given, call: ir.Call, scope: Any) -> Any:
+        """What calling an object gives."""
+        for part in self._parts:
+            found = part.called_object(player, callee, given, call, scope)
+            if found is not NotImplemented:
+                return found
+        return derived("call", [callee, *given.values()]) if isinstance(callee, Opaque) else UNKNOWN
+
+    def meets(self, player: Any, made: Made, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+        """Notes the operation that a method of an object is (``""``: its call); a context manager where it is one."""
+        dotted = f"{made.name}.{name}" if name else f"{made.name}()"
+        return self._met(player, self._canonical(dotted), made, given, call, scope)
+
+    def inherited(self, player: Any, thing: Any, name: str) -> Any:
+        """What an object of a class of the project has from a library's class; ``NotImplemented`` where that is not known."""
+        for part in self._parts:
+            found = part.inherited(player, thing, name)
+            if found is not NotImplemented:
+                return found
+        return NotImplemented
+
+    def changed(self, player: Any, tensor: Tensor, how: str, others: list[Any]) -> None:
+        """A tensor was changed in place."""
+        for part in self._parts:
+            part.changed(player, tensor, how, others)
+
+    def entered(self, player: Any, manager: Any, span: Span) -> Any:
+        """What a context manager gives when it is entered."""
+        for part in self._parts:
+            part.entered(player, manager, span)
+        escape(manager)
+        return manager if isinstance(manager, Made) else UNKNOWN
+
+    def left(self, player: Any, manager: Any, span: Span) -> None:
+        """A context manager is left."""
+        for part in self._parts:
+            part.left(player, manager, span)
+
+    # What descriptions say ---------------------------------------------------------------------------------------
+
+    def _met(self, player: Any, name: str, made: Made | None, given: Given, call: ir.Call, scope: Any) -> Any:
+        """Notes an operation that a description names; gives the context manager that some of them are."""
+        spec = self._collectives.get(name)
+        if spec is None or spec.configured or _alone(spec, made, given):
+            return None
+        event = Event(spec.kind, call, scope.file, scope.function, _arguments(spec, given))
+        event.group = player.stage.group_of(event.values.get(spec.group[0]) if spec.group[0] else None)
+        event.seen["what"] = name.rpartition(".")[2]
+        if spec.role != "collective":
+            return First(name, event, main=player.stage.rank == 0)
+        if spec.buffers and not (made is not None and player.models.holds_buffers(made)):
+            return None
+        player.stage.record(event)
+        return None
+
+    def holds_buffers(self, made: Made) -> bool:
+        """Whether the module that an object wraps certainly holds buffers."""
+        return any(part.holds_buffers(made) for part in self._parts)
+
+    def _described(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+        span = ir.unpack(call.at, scope.file)
+        if name in self._seeds:
+            self._seed(player, self._seeds[name], given, call, scope)
+            return UNKNOWN
+        if name in self._draws or name.startswith(self._drawing()):
+            return self._drawn(player, name, given, span)
+        if name in self._evened:
+            return self._same_again(player, self._evened[name], given, call, scope)
+        if name in self._varying:
+            source = Source(self._varying[name], span)
+            return Opaque(("own", player.stage.rank, name, player.stage.steps), source)
+        if name in self._around and given.positional:
+            return Around(f"{name}()", call, given, given.positional[0])
+        if name.startswith(self._plain) and not given.open and not _has_unplain(given):
+            return derived(name, given.values())
+        return NotImplemented
+
+    def _drawing(self) -> tuple[str, ...]:
+        return tuple(prefix for prefix, _ in self._prefixes)
+
+    def _seed(self, player: Any, generators: list[str], given: Given, call: ir.Call, scope: Any) -> None:
+        stage = player.stage
+        seed = seeded(player, given.get("seed", 0, UNKNOWN), call, scope)
+        for name in generators:
+            if name == self._main:
+                stage.seed, stage.random = seed, 0
+            else:
+                stage.kept[f"seed of {name}"] = [seed, 0]
+
+    def _drawn(self, player: Any, name: str, given: Given, span: Span) -> Any:
+        stage = player.stage
+        generator = self._draws.get(name) or next(one for prefix, one in self._prefixes if name.startswith(prefix))
+        if generator == self._main:
+            sign, source = stage.drawn(span)
+        else:
+            kept = stage.kept.setdefault(f"seed of {generator}", [None, 0])
+            sign, source = drawn(player, kept, span)
+        found = derived(name, [Opaque(sign, source), *given.values()])
+        if sign is not None and found.sign is None and source is not None:
+            found.sign = hash((name, sign))
+        return found
+
+    def _same_again(self, player: Any, given_for: str, given: Given, call: ir.Call, scope: Any) -> Any:
+        sign = together(player, call, scope)
+        if not given_for:
+            return Opaque(sign)
+        name, _, position = given_for.partition(":")
+        value = given.get(name, int(position), UNKNOWN)
+        if isinstance(value, Items) and value.items is not None:
+            value.items = [Opaque(hash((sign, index))) for index in range(len(value.items))]
+        elif isinstance(value, Tensor):
+            value.whole.sign, value.whole.source = sign, None
+            value.sign, value.source = sign, None
+        return Opaque(sign)
+
+
+def together(player: Any, call: ir.Call, scope: Any) -> Hashable:
+    """The signature of what a call gives that has the same result on all processes."""
+    stage = player.stage
+    count = stage.kept.setdefault("together", {})
+    place = (scope.file, call.at, stage.chain)
+    count[place] = count.get(place, 0) + 1
+    return None if stage.unsure else hash(("together", place, count[place]))
+
+
+def seeded(player: Any, seed: Any, call: ir.Call, scope: Any) -> Any:
+    """A seed, with the reason why it is another on other processes, where they are known to have another."""
+    if player.stage.differs(call, scope.file, seed):
+        return Opaque(("seed", seed), Source("each rank's own seed", ir.unpack(call.at, scope.file)))
+    return seed
+
+
+def drawn(player: Any, kept: list[Any], span: Span) -> tuple[Any, Source | None]:
+    """What tells a number drawn from a generator (its seed and a counter), and why it differs between processes."""
+    from distlint.rehearsal.values import signature
+
+    kept[1] += 1
+    if kept[0] is None:
+        return ("drawn", player.stage.rank, kept[1]), Source("random numbers without a seed", span)
+    sign = signature(kept[0])
+    source = kept[0].source if isinstance(kept[0], Opaque) else None
+    return (None if sign is None else ("drawn", sign, kept[1])), source
+
+
+def _arguments(spec: CollectiveSpec, given: Given) -> Arguments:
+    pairs = (spec.tensor, spec.output, spec.group, spec.root, spec.group_root, spec.async_flag)
+    return Arguments({name: given.get(name, position, None) for name, position in pairs if name})
+
+
+def _alone(spec: CollectiveSpec, made: Made | None, given: Given) -> bool:
+    """Whether an argument makes the call no collective, or may."""
+    name, value = spec.lone_argument
+    if not name:
+        return False
+    source = made.arguments if made is not None and name not in given.keywords else given
+    found = source.get(name, None, None) if source is not None else UNKNOWN
+    return found is not None and (not is_known(found) or found == value)
+
+
+def _has_unplain(given: Given) -> bool:
+    return any(
+        not (is_known(value) or isinstance(value, Opaque | Tensor | Items | Table | tuple)) for value in given.values()
+    )
