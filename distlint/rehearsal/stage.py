@@ -24,7 +24,7 @@ from distlint.rehearsal.values import (
 if TYPE_CHECKING:
     from distlint.link.project import Project
 
-MAX_STEPS = 30_000
+MAX_STEPS = 60_000
 """Expressions that one process of a rehearsal works out."""
 
 MAX_CALLS = 12
@@ -87,9 +87,9 @@ class Fault:
 
 
 class Scope:
-    """The variables of a function that is being followed, or of a module."""
+    """The variables of a function that is being followed, of a class, or of a module."""
 
-    __slots__ = ("doubt", "file", "function", "outer", "outside", "results", "variables")
+    __slots__ = ("doubt", "file", "function", "members", "outer", "outside", "played", "results", "variables")
 
     def __init__(self, file: str, function: int, outer: Scope | None = None) -> None:
         self.file = file
@@ -99,6 +99,8 @@ class Scope:
         self.outside: set[str] = set()
         self.results: list[Any] = []
         self.doubt = 0
+        self.played = False
+        self.members: dict[str, Any] = {}
 
 
 class Shared:
@@ -154,6 +156,9 @@ class Stage:
         self.repeating = 0
         self.chain: tuple[Span, ...] = ()
         self.modules: dict[str, Scope] = {}
+        self.classes: dict[Any, Scope] = {}
+        self.options: dict[Any, Any] = {}
+        self.yielding: dict[int, bool] = {}
         self.visited: set[FunctionRef] = set()
         self.touched: list[Any] | None = None
         self.started = 0

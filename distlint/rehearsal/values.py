@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distlint.model.span import Span
@@ -99,15 +99,25 @@ class Tensor:
 
 
 class Items:
-    """A list. ``items`` is ``None`` where they are not known; ``size`` its length then (``Opaque``: not known)."""
+    """A list or set. ``items`` is ``None`` where they are not known; ``size`` its length then (``Opaque``: not known).
 
-    __slots__ = ("at", "items", "repeated", "size")
+    Of a list whose items are not known, ``sample`` is what one of them is like, and ``whole`` what tells its content and
+    why that differs between processes (an ``Opaque``).
+    """
+
+    __slots__ = ("at", "distinct", "items", "most", "repeated", "sample", "size", "whole")
 
     def __init__(self, items: list[Any] | None, size: Any = UNKNOWN, at: Span | None = None) -> None:
         self.items = items
         self.size = len(items) if items is not None else size
         self.repeated = False
         self.at = at
+        self.sample: Any = None
+        self.whole: Opaque = UNKNOWN
+        self.distinct = False
+        """Whether it is a set."""
+        self.most: int | None = None
+        """How many items it keeps (``deque(maxlen=...)``)."""
 
     def open(self) -> None:
         """Forgets what is in it."""
@@ -115,6 +125,8 @@ class Items:
             escape(item)
         self.items = None
         self.size = UNKNOWN
+        self.sample = None
+        self.whole = UNKNOWN
 
     def length(self) -> Any:
         """How many items it has."""
@@ -122,13 +134,14 @@ class Items:
 
 
 class Table:
-    """A dictionary with plain keys; ``open`` if there may be others."""
+    """A dictionary with plain keys; ``open`` if there may be others, ``missing`` what makes the value of a new key."""
 
-    __slots__ = ("items", "open")
+    __slots__ = ("items", "missing", "open")
 
     def __init__(self, items: dict[Any, Any] | None = None, *, is_open: bool = False) -> None:
         self.items = items if items is not None else {}
         self.open = is_open
+        self.missing: Any = None
 
 
 class Thing:
@@ -147,9 +160,10 @@ class Made:
 
     A framework's own objects are classes derived from this one: they say what their attributes, methods and calls give
     (``NotImplemented``: not known), and what iterating over them does. ``sign`` and ``source`` are as those of ``Opaque``.
+    ``file`` and ``function`` say where the call stands, ``stored`` holds the attributes that the program sets.
     """
 
-    __slots__ = ("arguments", "call", "name", "sign", "source")
+    __slots__ = ("arguments", "call", "file", "function", "name", "sign", "source", "stored")
 
     def __init__(self, name: str, call: ir.Call | None = None, arguments: Given | None = None) -> None:
         self.name = name
@@ -157,6 +171,9 @@ class Made:
         self.arguments = arguments
         self.sign: Hashable = None
         self.source: Source | None = None
+        self.stored: dict[str, Any] = {}
+        self.file = ""
+        self.function = -1
 
     def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
         """``made.name``, where it is no method."""
@@ -194,6 +211,22 @@ class Made:
         """The context that it made is left."""
 
 
+class Generated:
+    """An iterator. ``run`` gives its items as they are asked for; ``partly`` once not all of them are known.
+
+    ``sample`` is what one of them is like.
+    """
+
+    __slots__ = ("partly", "run", "sample", "watched")
+
+    def __init__(self, run: Iterator[Any] | None, sample: Any = None, *, watched: bool = False) -> None:
+        self.run = run
+        self.sample = sample
+        self.partly = run is None
+        self.watched = watched
+        """Whether code of the project is executed for each item."""
+
+
 class Library(NamedTuple):
     """Something of a library, by its dotted name."""
 
@@ -210,6 +243,13 @@ class ClassValue(NamedTuple):
     """A class of the project."""
 
     ref: ClassRef
+
+
+class Special(NamedTuple):
+    """A function under a decorator of Python's own: ``static``, ``class``, ``property`` or ``manager``."""
+
+    kind: str
+    callee: Any
 
 
 class FunctionValue(NamedTuple):
@@ -324,13 +364,30 @@ def signature(value: Any, depth: int = 0) -> Hashable:
         return (type(value).__name__, value)
     if isinstance(value, Opaque | Tensor | Made):
         return value.sign
-    if depth > 3:
-        return None
-    items = value.items if isinstance(value, Items) else value if type(value) is tuple else None
-    if items is not None and len(items) <= (MAX_INNER if depth else MAX_ITEMS):
-        return combined("items", items, depth + 1)
     if isinstance(value, Library):
         return value.name
+    if isinstance(value, ClassValue):
+        return value
+    if isinstance(value, MethodOf):
+        return combined(f".{value.name}", [value.receiver], depth)
+    if depth > 3:
+        return None
+    return _signature_of_parts(value, depth)
+
+
+def _signature_of_parts(value: Any, depth: int) -> Hashable:
+    most = MAX_INNER if depth else MAX_ITEMS
+    if isinstance(value, Items) and value.items is None:
+        return value.whole.sign
+    items = value.items if isinstance(value, Items) else value if type(value) is tuple else None
+    if items is not None:
+        return combined("items", items, depth + 1) if len(items) <= most else None
+    if isinstance(value, Table) and not value.open and len(value.items) <= most:
+        return combined("table", [*value.items, *value.items.values()], depth + 1)
+    if isinstance(value, Thing) and not value.open and depth < 2 and len(value.attributes) <= MAX_INNER:
+        return combined("thing", [ClassValue(value.cls), *value.attributes, *value.attributes.values()], depth + 1)
+    if isinstance(value, range):
+        return ("range", value.start, value.stop, value.step)
     return None
 
 
@@ -346,12 +403,24 @@ def source_of(values: Iterable[Any], depth: int = 0) -> Source | None:
         if isinstance(value, Opaque | Tensor | Made):
             if value.source is not None:
                 return value.source
-        elif depth < 3 and (isinstance(value, Items) or type(value) is tuple):
-            items = (value.items or ()) if isinstance(value, Items) else value
-            found = source_of(items[:MAX_INNER], depth + 1)
+        elif depth < 3:
+            found = source_of(_parts(value), depth + 1)
             if found is not None:
                 return found
     return None
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    """What a value is made of, as far as one looks."""
+    if isinstance(value, Items):
+        return value.items[:MAX_INNER] if value.items is not None else (value.whole,)
+    if type(value) is tuple:
+        return value[:MAX_INNER]
+    if isinstance(value, Table):
+        return list(value.items.values())[:MAX_INNER]
+    if isinstance(value, MethodOf):
+        return (value.receiver,)
+    return ()
 
 
 def is_known(value: Any) -> bool:
@@ -391,3 +460,4 @@ def merged(one: Any, other: Any) -> Any:
     escape(one)
     escape(other)
     return UNKNOWN
+

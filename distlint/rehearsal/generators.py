@@ -1,0 +1,192 @@
+"""Generators of the project on one process of a rehearsal: their bodies are followed from one ``yield`` to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import Any
+
+from distlint.link.walking import below, expressions_of
+from distlint.model import python as ir
+from distlint.rehearsal.expressions import Expressions
+from distlint.rehearsal.stage import MAX_CALLS, Scope
+from distlint.rehearsal.values import UNKNOWN, Generated
+
+MAX_ROUNDS = 64
+"""Turns of an endless loop in a generator."""
+
+_Run = Generator[Any, None, str]
+
+
+class Generators(Expressions):
+    """Follows the bodies of generators.
+
+    Only the statements around a ``yield`` are followed here; all others as anywhere.
+    """
+
+    def follow(self, statement: ir.Stmt, scope: Scope) -> str:
+        """Follows one statement."""
+        raise NotImplementedError
+
+    def entered(self, manager: Any, span: Any) -> Any:
+        """What a context manager gives."""
+        raise NotImplementedError
+
+    def left(self, manager: Any, span: Any) -> None:
+        """A context manager is left."""
+        raise NotImplementedError
+
+    def generator(self, body: tuple[ir.Stmt, ...], scope: Scope, chain: tuple[Any, ...]) -> Generated:
+        """What calling a generator function gives: nothing of it is executed yet."""
+        made = Generated(None, None, watched=True)
+        made.partly = False
+        made.run = self._resumed(self._steps(body, scope, made), made, chain)
+        return made
+
+    def _resumed(self, run: _Run, made: Generated, chain: tuple[Any, ...]) -> Iterator[Any]:
+        """Goes on from one ``yield`` to the next, as the call that made the generator."""
+        stage = self.stage
+        doubt = 0
+        while stage.depth < MAX_CALLS:
+            outer = stage.chain, stage.unsure, stage.repeating
+            stage.chain = chain
+            stage.unsure += doubt
+            stage.depth += 1
+            try:
+                item = next(run)
+            except StopIteration:
+                return
+            finally:
+                doubt = max(0, stage.unsure - outer[1])
+                stage.depth -= 1
+                stage.chain, stage.unsure, stage.repeating = outer
+            yield item
+        made.partly = True
+
+    def has_yield(self, statement: ir.Stmt) -> bool:
+        """Whether a statement, or one inside it, yields."""
+        found = self.stage.yielding.get(id(statement))
+        if found is None:
+            inside = any(self.has_yield(one) for body in _bodies(statement) for one in body)
+            found = inside or any(_is_yield(one) for expr in expressions_of(statement) for one in below(expr))
+            self.stage.yielding[id(statement)] = found
+        return found
+
+    def _steps(self, body: tuple[ir.Stmt, ...], scope: Scope, made: Generated) -> _Run:
+        for statement in body:
+            self.stage.step()
+            if self.has_yield(statement):
+                ended = yield from self._around(statement, scope, made)
+            else:
+                ended = self.follow(statement, scope)
+            if ended:
+                return ended
+        return ""
+
+    def _around(self, statement: ir.Stmt, scope: Scope, made: Generated) -> _Run:
+        if isinstance(statement, ir.Evaluate | ir.Assign | ir.Return) and statement.value is not None:
+            if _is_yield(statement.value):
+                return (yield from self._yielded(statement, scope, made))
+        elif isinstance(statement, ir.If):
+            return (yield from self._branch(statement, scope, made))
+        elif isinstance(statement, ir.For):
+            return (yield from self._loop(statement, scope, made))
+        elif isinstance(statement, ir.While):
+            return (yield from self._rounds(statement, scope, made))
+        elif isinstance(statement, ir.With):
+            return (yield from self._managed(statement, scope, made))
+        elif isinstance(statement, ir.Try):
+            ended = yield from self._steps(statement.body, scope, made)
+            if not ended:
+                ended = yield from self._steps(statement.orelse, scope, made)
+            last = yield from self._steps(statement.final, scope, made)
+            return last or ("" if ended == "raise" and statement.handlers else ended)
+        made.partly = True
+        return self.follow(statement, scope)
+
+    def _yielded(self, statement: ir.Evaluate | ir.Assign | ir.Return, scope: Scope, made: Generated) -> _Run:
+        wrapped = statement.value
+        assert isinstance(wrapped, ir.Wrapped)  # noqa: S101 - tested by the caller
+        value = self.value(wrapped.value, scope) if wrapped.value is not None else None
+        if wrapped.kind == "yield from":
+            items = self.steps_of(value)
+            if items is None:
+                made.partly = True
+                yield self.item_of(value)
+            else:
+                yield from items
+        else:
+            yield value
+        if isinstance(statement, ir.Assign):
+            for target in statement.targets:
+                self.bind(target, UNKNOWN, scope)
+        return "return" if isinstance(statement, ir.Return) else ""
+
+    def _branch(self, statement: ir.If, scope: Scope, made: Generated) -> _Run:
+        decided = self.truth(self.value(statement.test, scope))
+        if decided is None:
+            # followed as far as it shows what comes of it
+            made.partly = True
+            decided = any(self.has_yield(one) for one in statement.body)
+            self.stage.unsure += 1
+            ended = yield from self._steps(statement.body if decided else statement.orelse, scope, made)
+            return "" if ended in ("return", "raise") else ended
+        return (yield from self._steps(statement.body if decided else statement.orelse, scope, made))
+
+    def _loop(self, statement: ir.For, scope: Scope, made: Generated) -> _Run:
+        iterable = self.value(statement.iterable, scope)
+        items = self.steps_of(iterable)
+        if items is None:
+            made.partly = True
+            items = iter([self.item_of(iterable)])
+        for item in items:
+            self.bind(statement.target, item, scope)
+            ended = yield from self._steps(statement.body, scope, made)
+            if ended in ("return", "raise"):
+                return ended
+            if ended == "break":
+                return ""
+        return (yield from self._steps(statement.orelse, scope, made))
+
+    def _rounds(self, statement: ir.While, scope: Scope, made: Generated) -> _Run:
+        for _ in range(MAX_ROUNDS):
+            decided = self.truth(self.value(statement.test, scope))
+            if decided is False:
+                return (yield from self._steps(statement.orelse, scope, made))
+            made.partly = made.partly or decided is None
+            ended = yield from self._steps(statement.body, scope, made)
+            if ended in ("return", "raise"):
+                return ended
+            if ended == "break" or decided is None:
+                return ""
+        made.partly = True
+        return ""
+
+    def _managed(self, statement: ir.With, scope: Scope, made: Generated) -> _Run:
+        managers = []
+        for context, target in statement.items:
+            manager = self.value(context, scope)
+            given = self.entered(manager, self.span(context, scope))
+            managers.append((manager, context))
+            if target is not None:
+                self.bind(target, given, scope)
+        ended = yield from self._steps(statement.body, scope, made)
+        for manager, context in reversed(managers):
+            self.left(manager, self.span(context, scope))
+        return ended
+
+
+def _is_yield(expr: ir.Expr) -> bool:
+    return type(expr) is ir.Wrapped and expr.kind.startswith("yield")
+
+
+def _bodies(statement: ir.Stmt) -> list[tuple[ir.Stmt, ...]]:
+    """The bodies inside a statement."""
+    if isinstance(statement, ir.Match):
+        return [body for _, _, body in statement.cases]
+    if isinstance(statement, ir.With):
+        return [statement.body]
+    if isinstance(statement, ir.If | ir.For | ir.While):
+        return [statement.body, statement.orelse]
+    if isinstance(statement, ir.Try):
+        return [statement.body, *(body for _, _, body in statement.handlers), statement.orelse, statement.final]
+    return []

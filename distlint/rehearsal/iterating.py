@@ -1,0 +1,322 @@
+"""What is iterated over on one process of a rehearsal: items, lengths, iterators, comprehensions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from distlint.model import python as ir
+from distlint.model.span import Span
+from distlint.rehearsal.stage import Scope, Stage
+from distlint.rehearsal.values import (
+    MAX_ITEMS,
+    UNKNOWN,
+    FunctionValue,
+    Generated,
+    Given,
+    Items,
+    Made,
+    MethodOf,
+    Opaque,
+    Table,
+    Tensor,
+    Thing,
+    derived,
+    is_known,
+    merged,
+)
+
+MAX_FOLLOWED = 64
+"""Turns of a comprehension, and items of an iterator, that are followed one by one."""
+
+MAX_WATCHED = 9
+"""Items of a generator of the project that are asked for where processes meet on the way."""
+
+
+class Iterating:
+    """Says what iteration gives."""
+
+    def __init__(self, stage: Stage, models: Any) -> None:
+        self.stage = stage
+        self.models = models
+
+    def value(self, expr: ir.Expr, scope: Scope) -> Any:
+        """The value of an expression."""
+        raise NotImplementedError
+
+    def module_scope(self, file: str) -> Scope:
+        """The variables of a module, whose top level is executed when something in it is first asked for."""
+        raise NotImplementedError
+
+    def truth(self, value: Any) -> bool | None:
+        """Whether a value counts as true; ``None`` where that is not known."""
+        raise NotImplementedError
+
+    def bind(self, target: ir.Expr, value: Any, scope: Scope) -> None:
+        """Assigns a value to a target."""
+        raise NotImplementedError
+
+    def call_function(self, function: FunctionValue, given: Given, call: ir.Call | None, scope: Scope) -> Any:
+        """What a function of the project returns."""
+        raise NotImplementedError
+
+    def apply(self, callee: Any, given: Given, call: ir.Call, scope: Scope) -> Any:
+        """Calls a value."""
+        raise NotImplementedError
+
+    def span(self, expr: ir.Expr, scope: Scope) -> Span:
+        """Where an expression stands."""
+        return ir.unpack(expr.at, scope.file)
+
+    # Items -------------------------------------------------------------------------------------------------------
+
+    def some(self, whole: Opaque, size: Any = UNKNOWN, *, span: Span | None = None) -> Items:
+        """A list whose items are not known, but what tells it is."""
+        made = Items(None, size, at=span)
+        made.whole = whole
+        return made
+
+    def steps_of(self, value: Any) -> Iterator[Any] | None:
+        """The items of something that is iterated over, one by one; ``None`` where they are not known."""
+        if isinstance(value, Generated):
+            return None if value.partly or value.run is None else self._drawn_from(value)
+        items = self.items_of(value)
+        return iter(items) if items is not None else None
+
+    def _drawn_from(self, value: Generated) -> Iterator[Any]:
+        while True:
+            found, item = self.advance(value)
+            if not found:
+                return
+            yield item
+
+    def advance(self, value: Generated) -> tuple[bool, Any]:
+        """The next item of an iterator, and whether there is one."""
+        if value.run is None:
+            return True, self.item_of(value)
+        self.stage.step()
+        for item in value.run:
+            value.sample = item
+            return True, item
+        value.run = iter(())
+        return False, None
+
+    def items_of(self, value: Any) -> list[Any] | None:
+        """The items of something that is iterated over; ``None`` where they are not known."""
+        if isinstance(value, Items):
+            return list(value.items) if value.items is not None else None
+        if type(value) is tuple:
+            return list(value)
+        if isinstance(value, range):
+            return list(value) if len(value) <= MAX_ITEMS else None
+        if isinstance(value, Table) and not value.open:
+            return list(value.items)
+        if isinstance(value, str | bytes) and len(value) <= MAX_ITEMS:
+            return list(value)
+        if isinstance(value, Tensor) and value.shape and isinstance(value.shape[0], int) and value.shape[0] <= 16:
+            return [self.models.indexed(self, value, index) for index in range(value.shape[0])]
+        if isinstance(value, Generated):
+            return self._pulled(value)
+        if isinstance(value, Thing):
+            return self._items_of_thing(value)
+        return value.items(self) if isinstance(value, Made) else None
+
+    def _pulled(self, value: Generated) -> list[Any] | None:
+        """All items of an iterator, if they are few enough."""
+        if value.partly or value.run is None:
+            return None
+        before = len(self.stage.events)
+        found: list[Any] = []
+        while True:
+            more, item = self.advance(value)
+            if not more:
+                return None if value.partly else found
+            found.append(item)
+            met = value.watched and len(self.stage.events) > before
+            if value.partly or len(found) > (MAX_WATCHED if met else MAX_FOLLOWED):
+                value.partly, value.run, value.sample = True, None, found[0]
+                return None
+
+    def iterator_of(self, thing: Thing) -> Any:
+        """What ``iter`` gives for an object of the project; ``None`` where its class does not say."""
+        modules = self.stage.project.modules
+        method = modules.method(thing.cls, "__iter__")
+        anywhere = self.module_scope(self.stage.entry)
+        if method is not None:
+            found = self.call_function(FunctionValue(method, None, thing), Given([], {}), None, anywhere)
+            if isinstance(found, Thing):
+                advance = modules.method(found.cls, "__next__")
+                return None if advance is None else Generated(None, UNKNOWN)
+            return found
+        if modules.method(thing.cls, "__getitem__") is None:
+            return None
+        size = self.length(thing)
+        if isinstance(size, int) and not isinstance(size, bool):
+            return Generated((self.item_at(thing, index) for index in range(size)), watched=True)
+        return Generated(None, self.item_at(thing, derived("index", [size])))
+
+    def item_at(self, thing: Thing, index: Any) -> Any:
+        """``thing[index]`` of an object of the project."""
+        method = self.stage.project.modules.method(thing.cls, "__getitem__")
+        if method is None:
+            return UNKNOWN
+        anywhere = self.module_scope(self.stage.entry)
+        return self.call_function(FunctionValue(method, None, thing), Given([index], {}), None, anywhere)
+
+    def _items_of_thing(self, thing: Thing) -> list[Any] | None:
+        found = self.iterator_of(thing)
+        if found is None or isinstance(found, Thing):
+            return None
+        items = self.items_of(found)
+        if items is None:
+            thing.attributes.setdefault("__sample__", self.item_of(found))
+        return items
+
+    def item_of(self, value: Any) -> Any:
+        """Some item of something whose items are not known."""
+        if isinstance(value, Tensor):
+            return self.models.indexed(self, value, UNKNOWN)
+        if isinstance(value, range):
+            return derived("item", [value])
+        if isinstance(value, Made):
+            found = value.item(self)
+            return found if found is not NotImplemented else derived("item", [value])
+        if isinstance(value, Items | Generated) and value.sample is not None:
+            return fresh(value.sample)
+        if isinstance(value, Items) and value.items:
+            return merged(value.items[0], value.items[-1]) if len(value.items) > 1 else value.items[0]
+        if isinstance(value, Items):
+            return derived("item", [value.whole])
+        if isinstance(value, Thing):
+            return fresh(value.attributes.get("__sample__", UNKNOWN))
+        return derived("item", [value]) if isinstance(value, Opaque | MethodOf) else UNKNOWN
+
+    def length(self, value: Any) -> Any:
+        """``len(value)``."""
+        if isinstance(value, Items):
+            size = value.length()
+            return derived("len", [value.whole]) if size is UNKNOWN else size
+        if isinstance(value, Tensor):
+            return value.shape[0] if value.shape else UNKNOWN
+        if isinstance(value, str | bytes | range) or type(value) is tuple:
+            return len(value)
+        if isinstance(value, Table) and not value.open:
+            return len(value.items)
+        if isinstance(value, Made):
+            found = value.length(self)
+            return found if found is not NotImplemented else derived("len", [value])
+        if isinstance(value, Thing):
+            method = self.stage.project.modules.method(value.cls, "__len__")
+            if method is not None:
+                anywhere = self.module_scope(self.stage.entry)
+                return self.call_function(FunctionValue(method, None, value), Given([], {}), None, anywhere)
+        return derived("len", [value]) if isinstance(value, Opaque | MethodOf) else UNKNOWN
+
+    # Comprehensions ----------------------------------------------------------------------------------------------
+
+    def _of_Comprehension(self, expr: ir.Comprehension, scope: Scope) -> Any:  # noqa: N802
+        inner = Scope(scope.file, scope.function, scope)
+        found: list[Any] = []
+        first = self.value(expr.generators[0][1], scope)
+        known = self._turns_of(expr, 0, first, inner, found)
+        span = self.span(expr, scope)
+        if expr.kind == "dict":
+            return _table_of(found, known=known)
+        for item in found:
+            if isinstance(item, Tensor):
+                item.copied = False
+        if known:
+            if expr.kind == "set":
+                return distinct(found, span)
+            return Items(found, at=span)
+        tests = len(expr.generators) > 1 or bool(expr.generators[0][2]) or expr.kind == "set"
+        whole = derived("comprehension", [first, *found[:1]])
+        made = self.some(whole, UNKNOWN if tests else self.length(first), span=span)
+        if found:
+            if isinstance(found[0], Tensor) and found[0].pending is not None:
+                return UNKNOWN
+            made.sample = found[0]
+        return made
+
+    def _turns_of(self, expr: ir.Comprehension, level: int, source: Any, inner: Scope, found: list[Any]) -> bool:
+        """Follows the turns of one ``for`` of a comprehension; whether all are known."""
+        target, _, tests = expr.generators[level]
+        items = self._few(source)
+        if items is None:
+            self.bind(target, self.item_of(source), inner)
+            for test in tests:
+                self.value(test, inner)
+            self.stage.repeating += 1
+            try:
+                self._turn_of(expr, level, inner, found)
+            finally:
+                self.stage.repeating -= 1
+            return False
+        known = True
+        for one in items:
+            self.bind(target, one, inner)
+            decided: bool | None = True
+            for test in tests:
+                decided = self.truth(self.value(test, inner))
+                if not decided:
+                    break
+            if decided is None:
+                known = False
+            if decided is not False:
+                known = self._turn_of(expr, level, inner, found) and known
+            if len(found) > MAX_ITEMS:
+                return False
+        return known
+
+    def _few(self, source: Any) -> list[Any] | None:
+        items = self.items_of(source)
+        return items if items is not None and len(items) <= MAX_FOLLOWED else None
+
+    def _turn_of(self, expr: ir.Comprehension, level: int, inner: Scope, found: list[Any]) -> bool:
+        if level + 1 < len(expr.generators):
+            following = self.value(expr.generators[level + 1][1], inner)
+            return self._turns_of(expr, level + 1, following, inner, found)
+        found.append(self.value(expr.element, inner))
+        return True
+
+
+def fresh(sample: Any) -> Any:
+    """One more like a sample: tensors are not shared between the items that stand for all."""
+    if isinstance(sample, Tensor):
+        made = Tensor(sample.shape, sample.dtype, sample.at, sample.sign, sample.source)
+        made.gradient = sample.gradient
+        made.copied = False
+        return made
+    if type(sample) is tuple:
+        return tuple(fresh(item) for item in sample)
+    return sample
+
+
+def distinct(items: list[Any], span: Span | None) -> Items:
+    """A set."""
+    if all(map(is_known, items)):
+        items = list(dict.fromkeys(items))
+        made = Items(items, at=span)
+    else:
+        made = Items(None, at=span)
+        made.whole = derived("set", items)
+        made.sample = items[0] if items else None
+    made.distinct = True
+    return made
+
+
+def _table_of(pairs: list[Any], *, known: bool) -> Table:
+    table = Table(is_open=not known)
+    for pair in pairs:
+        key, value = pair if type(pair) is tuple and len(pair) == 2 else (UNKNOWN, UNKNOWN)
+        if is_key(key):
+            table.items[key] = value
+        else:
+            table.open = True
+    return table
+
+
+def is_key(value: Any) -> bool:
+    """Whether a value can be told apart as the key of a dictionary."""
+    return is_known(value) or (type(value) is tuple and all(is_key(item) for item in value))

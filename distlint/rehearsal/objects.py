@@ -1,0 +1,280 @@
+"""Objects and classes of the project on one process of a rehearsal: attributes, fields, members of enumerations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from distlint.link.modules import ClassRef, FunctionRef
+from distlint.model import python as ir
+from distlint.rehearsal.operations import Operations
+from distlint.rehearsal.stage import Scope
+from distlint.rehearsal.values import (
+    UNKNOWN,
+    ClassValue,
+    FunctionValue,
+    Given,
+    Library,
+    Made,
+    MethodOf,
+    ModuleValue,
+    Special,
+    Table,
+    Thing,
+    escape,
+    merged,
+)
+
+_ENUMS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag"})
+_RECORDS = frozenset({"typing.NamedTuple", "collections.namedtuple"})
+
+
+class Objects(Operations):
+    """Says what attributes of objects, classes and modules are."""
+
+    def play(self, body: tuple[ir.Stmt, ...], scope: Scope) -> str:
+        """Follows a body."""
+        raise NotImplementedError
+
+    def module_variable(self, module: Scope, name: str) -> Any:
+        """A variable of a module."""
+        raise NotImplementedError
+
+    # Classes -----------------------------------------------------------------------------------------------------
+
+    def class_scope(self, ref: ClassRef) -> Scope:
+        """What the body of a class sets, which is followed when somebody asks."""
+        stage = self.stage
+        found = stage.classes.get(ref)
+        if found is None:
+            found = stage.classes[ref] = Scope(ref.file, -1, self.module_scope(ref.file))
+        if not found.played:
+            found.played = True
+            unsure, stage.unsure = stage.unsure, 0
+            try:
+                self.play(stage.project.class_(ref).body, found)
+            finally:
+                stage.unsure = unsure
+        return found
+
+    def class_attribute(self, ref: ClassRef, name: str) -> Any:
+        """What a class or one of its bases has under a name, as it stands there; ``NotImplemented`` if none does."""
+        for one in self.stage.project.modules.ancestry(ref):
+            variables = self.class_scope(one).variables
+            if name in variables:
+                return variables[name]
+        return NotImplemented
+
+    def scope_of_method(self, method: FunctionRef) -> Scope | None:
+        """The scope around the class of a method, where a function holds it."""
+        definition = self.stage.project.function(method)
+        around = self.stage.classes.get(ClassRef(method.file, definition.owner))
+        return around.outer if around is not None else None
+
+    def bound(self, found: Any, thing: Any) -> Any:
+        """A class attribute as it is asked for on an object or on the class itself."""
+        if isinstance(found, Special):
+            if found.kind == "static":
+                return found.callee
+            if found.kind == "class":
+                return _to_object(found.callee, ClassValue(thing.cls) if isinstance(thing, Thing) else thing)
+            if found.kind == "property" and isinstance(thing, Thing):
+                anywhere = self.module_scope(self.stage.entry)
+                call = ir.Call(ir.Constant(None, 0), (), (), 0)
+                return self.apply(_to_object(found.callee, thing), Given([], {}), call, anywhere)
+            return _to_object(found, thing) if isinstance(thing, Thing) and found.kind != "property" else found
+        return _to_object(found, thing) if isinstance(thing, Thing) else found
+
+    def is_enumeration(self, ref: ClassRef) -> bool:
+        """Whether the objects of a class are the members that its body lists."""
+        return bool(self.stage.project.modules.external_bases(ref) & _ENUMS)
+
+    def member(self, ref: ClassRef, name: str) -> Any:
+        """A member of an enumeration; ``NotImplemented`` where there is none of that name."""
+        scope = self.class_scope(ref)
+        if name not in scope.variables or isinstance(scope.variables[name], FunctionValue | Special):
+            return NotImplemented
+        members = scope.members
+        if name not in members:
+            thing = members[name] = Thing(ref)
+            value = scope.variables[name]
+            if isinstance(value, Made) and value.name == "enum.auto()":
+                value = list(self.members(ref)).index(name) + 1
+            thing.attributes.update({"name": name, "value": value, "_name_": name, "_value_": value})
+        return members[name]
+
+    def members(self, ref: ClassRef) -> list[str]:
+        """The names of an enumeration's members."""
+        body = self.stage.project.class_(ref).body
+        names = [one.targets[0] for one in body if type(one) is ir.Assign and one.value is not None]
+        return [name.id for name in names if type(name) is ir.Name and not name.id.startswith("_")]
+
+    def member_value(self, value: Any) -> Any:
+        """What stands for a member of an enumeration; unknown for everything else."""
+        if isinstance(value, Thing) and "_name_" in value.attributes:
+            if self.stage.project.modules.derives_from_builtin(value.cls):
+                return value.attributes["value"]
+            return (value.cls, value.attributes["_name_"])
+        return UNKNOWN
+
+    # Attributes --------------------------------------------------------------------------------------------------
+
+    def of_object(self, base: Any, name: str, scope: Scope) -> Any:
+        """An attribute of something of the project, or of a function; ``NotImplemented`` for other values."""
+        if isinstance(base, Thing):
+            return self._of_thing(base, name)
+        if isinstance(base, ClassValue):
+            return self._of_class(base, name)
+        if isinstance(base, FunctionValue) and name in ("__name__", "__qualname__"):
+            return self.stage.project.function(base.ref).name
+        if isinstance(base, FunctionValue) and name == "__wrapped__":
+            return base
+        return NotImplemented
+
+    def _of_thing(self, base: Thing, name: str) -> Any:
+        if name in base.attributes:
+            return base.attributes[name]
+        if name == "__class__":
+            return ClassValue(base.cls)
+        if name == "__dict__":
+            return Table({key: value for key, value in base.attributes.items() if not key.startswith("__")})
+        found = self.class_attribute(base.cls, name)
+        if found is not NotImplemented:
+            return self.bound(found, base)
+        modules = self.stage.project.modules
+        other = modules.method(base.cls, "__getattr__")
+        if other is not None and not name.startswith("__"):
+            anywhere = self.module_scope(self.stage.entry)
+            return self.call_function(FunctionValue(other, None, base), Given([name], {}), None, anywhere)
+        inherited = self.models.inherited(self, base, name)
+        if inherited is not NotImplemented:
+            return inherited
+        if self.stage.alone:
+            return self.stage.by_name(name)
+        foreign = modules.external_bases(base.cls) or modules.has_unknown_base(base.cls)
+        return MethodOf(base, name) if foreign else UNKNOWN
+
+    def _of_class(self, base: ClassValue, name: str) -> Any:
+        if name in ("__name__", "__qualname__"):
+            return self.stage.project.class_(base.ref).name
+        if self.is_enumeration(base.ref):
+            found = self.member(base.ref, name)
+            if found is not NotImplemented:
+                return found
+            if name == "__members__":
+                return Table({key: self.member(base.ref, key) for key in self.members(base.ref)})
+        found = self.class_attribute(base.ref, name)
+        return MethodOf(base, name) if found is NotImplemented else self.bound(found, base)
+
+    def item_of_thing(self, base: Thing, index: Any) -> Any:
+        """``base[index]`` of an object of the project."""
+        if self.stage.project.modules.method(base.cls, "__getitem__") is not None:
+            return self.item_at(base, index)
+        fields = base.attributes.get("__fields__")
+        if type(fields) is tuple and isinstance(index, int) and -len(fields) <= index < len(fields):
+            return base.attributes.get(fields[index], UNKNOWN)
+        return UNKNOWN
+
+    def set_attribute(self, base: Any, name: str, value: Any) -> bool:
+        """Stores an attribute of something of the project; false for anything else."""
+        if isinstance(base, Thing):
+            setter = self.class_attribute(base.cls, f"{name}=") if name not in base.attributes else NotImplemented
+            if isinstance(setter, FunctionValue):
+                anywhere = self.module_scope(self.stage.entry)
+                self.call_function(_to_object(setter, base), Given([value], {}), None, anywhere)
+                return True
+            self.put(base.attributes, name, value)
+            if self.stage.touched is not None:
+                self.stage.touched.append((base, name))
+            return True
+        if isinstance(base, ClassValue):
+            self.put(self.class_scope(base.ref).variables, name, value)
+            return True
+        if isinstance(base, ModuleValue):
+            self.put(self.module_scope(base.file).variables, name, value)
+            return True
+        if isinstance(base, Made):
+            escape(value)
+            self.put(base.stored, name, value)
+            return True
+        return False
+
+    def put(self, variables: dict[str, Any], name: str, value: Any) -> None:
+        """Sets a variable that others see as well: perhaps, where it is not sure that we come here."""
+        if self.stage.unsure:
+            value = merged(variables.get(name, UNKNOWN), value)
+        variables[name] = value
+
+    # Fields ------------------------------------------------------------------------------------------------------
+
+    def is_record(self, ref: ClassRef) -> bool:
+        """Whether the constructor of a class takes its fields (dataclasses, named tuples)."""
+        modules = self.stage.project.modules
+        for one in modules.ancestry(ref):
+            definition = self.stage.project.class_(one)
+            for decorator in definition.decorators:
+                named = decorator.func if type(decorator) is ir.Call else decorator
+                last = named.name if type(named) is ir.Attribute else named.id if type(named) is ir.Name else ""
+                if last in ("dataclass", "define", "frozen", "s", "attrs"):
+                    return True
+        return bool(modules.external_bases(ref) & _RECORDS) or self._is_model(ref)
+
+    def _is_model(self, ref: ClassRef) -> bool:
+        bases = self.stage.project.modules.external_bases(ref)
+        return any(name.rpartition(".")[2] in ("BaseModel", "BaseSettings", "Struct") for name in bases)
+
+    def fields_of(self, ref: ClassRef) -> dict[str, ir.Expr | None]:
+        """The fields of a record with their defaults, those of its bases first."""
+        found: dict[str, ir.Expr | None] = {}
+        for one in reversed(self.stage.project.modules.ancestry(ref)):
+            for statement in self.stage.project.class_(one).body:
+                target = statement.targets[0] if type(statement) is ir.Assign and statement.annotation else None
+                if type(target) is ir.Name and not _of_the_class(statement.annotation):  # type: ignore[union-attr]
+                    found[target.id] = statement.value  # type: ignore[union-attr]
+        return found
+
+    def fill_record(self, thing: Thing, given: Given) -> None:
+        """Sets the fields of a record to what its constructor is given, and calls what comes after it."""
+        names = self.fields_of(thing.cls)
+        thing.attributes["__fields__"] = tuple(names)
+        for position, (name, default) in enumerate(names.items()):
+            if name in given.keywords or position < len(given.positional):
+                thing.attributes[name] = given.get(name, position)
+            elif given.open:
+                thing.attributes[name] = UNKNOWN
+            elif default is not None:
+                thing.attributes[name] = self._default(default, self.class_scope(thing.cls))
+        thing.open = given.open
+        after = self.stage.project.modules.method(thing.cls, "__post_init__")
+        if after is not None:
+            anywhere = self.module_scope(self.stage.entry)
+            self.call_function(FunctionValue(after, None, thing), Given([], {}), None, anywhere)
+
+    def _default(self, default: ir.Expr, scope: Scope) -> Any:
+        if type(default) is ir.Call:
+            callee = self.value(default.func, scope)
+            if isinstance(callee, Library) and callee.name.rpartition(".")[2] in ("field", "Field", "ib"):
+                for keyword in default.keywords:
+                    if keyword.name in ("default_factory", "factory"):
+                        maker = self.value(keyword.value, scope)
+                        return self.apply(maker, Given([], {}), default, scope)
+                    if keyword.name == "default":
+                        return self.value(keyword.value, scope)
+                return self.value(default.args[0], scope) if default.args else UNKNOWN
+        return self.value(default, scope)
+
+
+def _of_the_class(annotation: ir.Expr | None) -> bool:
+    """Whether an annotation says that the variable is no field (``ClassVar[int]``)."""
+    while type(annotation) is ir.Subscript:
+        annotation = annotation.base
+    last = annotation.name if type(annotation) is ir.Attribute else annotation.id if type(annotation) is ir.Name else ""
+    return last in ("ClassVar", "InitVar")
+
+
+def _to_object(function: Any, receiver: Any) -> Any:
+    """A function bound to the object or class that it is asked for on."""
+    if isinstance(function, FunctionValue) and function.receiver is None:
+        return FunctionValue(function.ref, function.scope, receiver)
+    if isinstance(function, Special):
+        return Special(function.kind, _to_object(function.callee, receiver))
+    return function

@@ -1,0 +1,343 @@
+"""What operators give on one process of a rehearsal: arithmetic, comparisons, logic, membership."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from distlint.model import python as ir
+from distlint.model.span import Span
+from distlint.rehearsal.iterating import Iterating
+from distlint.rehearsal.stage import Fault, Scope
+from distlint.rehearsal.values import (
+    MAX_ITEMS,
+    UNKNOWN,
+    ClassValue,
+    FunctionValue,
+    Given,
+    Items,
+    Library,
+    Made,
+    Nothing,
+    Opaque,
+    Table,
+    Tensor,
+    Thing,
+    alike,
+    derived,
+    is_known,
+    merged,
+)
+
+_BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+}
+_METHODS = {
+    "+": "add",
+    "-": "sub",
+    "*": "mul",
+    "/": "truediv",
+    "//": "floordiv",
+    "%": "mod",
+    "==": "eq",
+    "!=": "ne",
+    "<": "lt",
+    "<=": "le",
+    ">": "gt",
+    ">=": "ge",
+    "&": "and",
+    "|": "or",
+    "^": "xor",
+    "@": "matmul",
+}
+_OPPOSITE = {"==": "!=", "!=": "=="}
+
+MAX_TEXT = 2_000
+_BIG = 1 << 60
+
+
+class Operations(Iterating):
+    """Works out what operators give."""
+
+    def chained(self, expr: ir.Operation, values: list[Any], scope: Scope) -> Any:
+        """``a < b < c``."""
+        pairs = zip(expr.operators, values, values[1:], strict=False)
+        found = [self.operate(symbol, one, two, expr.at, scope) for symbol, one, two in pairs]
+        decided = [self.truth(one) for one in found]
+        return False if False in decided else derived("and", found) if None in decided else True
+
+    def operate(self, symbol: str, one: Any, two: Any, at: ir.Position, scope: Scope) -> Any:
+        """The result of a binary operation or comparison."""
+        if symbol in ("is", "is not"):
+            return self._identity(symbol, one, two)
+        if isinstance(one, Nothing) or isinstance(two, Nothing):
+            self.misused(one if isinstance(one, Nothing) else two, ir.unpack(at, scope.file))
+            return UNKNOWN
+        if isinstance(one, Tensor) or isinstance(two, Tensor):
+            if symbol in ("in", "not in"):
+                numbers = two.numbers if isinstance(two, Tensor) else None
+                if numbers is not None and is_known(one):
+                    return (one in numbers) is (symbol == "in")
+                return derived(symbol, [one, two])
+            return self.models.elementwise(self, symbol, [one, two])
+        if symbol in ("in", "not in"):
+            return self._membership(symbol, one, two, scope)
+        if isinstance(one, Thing) or isinstance(two, Thing):
+            return self._on_things(symbol, one, two, scope)
+        if isinstance(one, Items) or isinstance(two, Items):
+            return self._on_lists(symbol, one, two, ir.unpack(at, scope.file))
+        if isinstance(one, Table) and isinstance(two, Table) and symbol == "|":
+            made = Table({**one.items, **two.items}, is_open=one.open or two.open)
+            return made
+        if is_known(one) and is_known(two):
+            return _computed(symbol, one, two)
+        if type(one) is tuple and type(two) is tuple:
+            return _on_tuples(symbol, one, two)
+        if type(one) is tuple and symbol == "*" and isinstance(two, int) and len(one) * two <= MAX_ITEMS:
+            return one * two
+        if symbol == "%" and isinstance(one, str):
+            return _formatted(one, two)
+        if symbol == "/" and isinstance(one, Opaque) and is_known(two):
+            return derived(symbol, [one, two])
+        named = (Library, ClassValue, FunctionValue)
+        if symbol in _OPPOSITE and isinstance(one, named) and isinstance(two, named):
+            return (one == two) is (symbol == "==")
+        if symbol in _OPPOSITE and (one is None or two is None) and isinstance(one or two, (*named, Made)):
+            return symbol == "!="
+        return derived(symbol, [one, two])
+
+    def _on_things(self, symbol: str, one: Any, two: Any, scope: Scope) -> Any:
+        """An operator between objects of the project: their own method for it, or whether they are the same one."""
+        for thing, other, prefix in ((one, two, ""), (two, one, "r")):
+            if not isinstance(thing, Thing) or (prefix and symbol in _OPPOSITE):
+                continue
+            name = f"__{prefix}{_METHODS.get(symbol, '?')}__"
+            method = self.stage.project.modules.method(thing.cls, name)
+            if method is not None:
+                return self.call_function(FunctionValue(method, None, thing), Given([other], {}), None, scope)
+        if symbol in _OPPOSITE:
+            members = [self.member_value(item) for item in (one, two)]
+            if all(member is not UNKNOWN for member in members):
+                return (one is two or members[0] == members[1]) is (symbol == "==")
+            if one is two:
+                return symbol == "=="
+            inner = [self.member_value(item) if isinstance(item, Thing) else item for item in (one, two)]
+            if UNKNOWN not in inner and all(is_known(item) for item in inner):
+                return _computed(symbol, *inner)
+        return derived(symbol, [one, two])
+
+    def member_value(self, value: Any) -> Any:
+        """What stands for a member of an enumeration; unknown for everything else."""
+        raise NotImplementedError
+
+    def misused(self, result: Nothing, span: Span) -> None:
+        """The ``None`` that an operation gave back is used as if it were something."""
+        if not self.stage.unsure:
+            self.stage.faults.append(Fault("none", span, result.event, {}))
+
+    def _identity(self, symbol: str, one: Any, two: Any) -> Any:
+        if isinstance(one, Nothing) or isinstance(two, Nothing):
+            return (isinstance(one, Nothing) and two is None) is (symbol == "is") if two is None else UNKNOWN
+        if is_known(one) and is_known(two):
+            return (one is two or (type(one) is type(two) and one == two)) is (symbol == "is")
+        solid = (Tensor, Items, Table, Thing, Made, FunctionValue, ClassValue, tuple, range)
+        if two is None and isinstance(one, solid):
+            return symbol == "is not"
+        if isinstance(one, Thing) and isinstance(two, Thing):
+            return (one is two) is (symbol == "is")
+        named = (Library, ClassValue)
+        if isinstance(one, named) and isinstance(two, named):
+            return (one == two) is (symbol == "is")
+        if isinstance(one, Opaque) or isinstance(two, Opaque):
+            return derived(symbol, [one, two])
+        return UNKNOWN
+
+    def _membership(self, symbol: str, one: Any, two: Any, scope: Scope) -> Any:
+        if isinstance(two, Made) and two.name == "os.environ" and isinstance(one, str):
+            known = f"${one}" in self.stage.sources or one in self.stage.environment
+            return (symbol == "in") if known else Opaque(("environment", one, "set"))
+        if isinstance(two, Thing):
+            method = self.stage.project.modules.method(two.cls, "__contains__")
+            if method is not None:
+                found = self.call_function(FunctionValue(method, None, two), Given([one], {}), None, scope)
+                return found if symbol == "in" else self._negated(found)
+        if isinstance(two, str):
+            return (one in two) is (symbol == "in") if isinstance(one, str) else derived(symbol, [one, two])
+        if isinstance(two, range) and isinstance(one, int):
+            return (one in two) is (symbol == "in")
+        items = list(two.items) if isinstance(two, Table) else self.items_of(two)
+        if items is None:
+            return derived(symbol, [one, two])
+        if any(_same(item, one) for item in items):
+            return symbol == "in"
+        closed = not (isinstance(two, Table) and two.open)
+        solid = (int, float, str, bytes, Thing, Library, ClassValue)
+        plain = one is None or isinstance(one, solid) or (type(one) is tuple and all(map(is_known, one)))
+        if closed and plain and all(_comparable(item) for item in items):
+            return symbol != "in"
+        return derived(symbol, [one, *items]) if closed else UNKNOWN
+
+    def _negated(self, value: Any) -> Any:
+        decided = self.truth(value)
+        return derived("not", [value]) if decided is None else not decided
+
+    def _on_lists(self, symbol: str, one: Any, two: Any, span: Span) -> Any:
+        if symbol == "*":
+            return self._repeated(one, two, span)
+        if symbol == "+" and isinstance(one, Items) and isinstance(two, Items):
+            if one.items is not None and two.items is not None and len(one.items) + len(two.items) <= MAX_ITEMS:
+                return Items(one.items + two.items, at=span)
+            made = self.some(derived("+", [one, two]), derived("+", [one.length(), two.length()]), span=span)
+            made.sample = merged(self.item_of(one), self.item_of(two))
+            return made
+        if symbol in ("==", "!=", "<", ">", "<=", ">="):
+            if isinstance(one, Items) and isinstance(two, Items) and None not in (one.items, two.items):
+                return _on_tuples(symbol, tuple(one.items or ()), tuple(two.items or ()))
+            return derived(symbol, [one, two])
+        if isinstance(one, Items) and isinstance(two, Items) and symbol in ("-", "&", "|", "^"):
+            return self._of_sets(symbol, one, two, span)
+        if isinstance(one, str) and symbol == "%":
+            return _formatted(one, two)
+        return self.some(derived(symbol, [one, two]), span=span)
+
+    def _of_sets(self, symbol: str, one: Items, two: Items, span: Span) -> Items:
+        found = None
+        if one.items is not None and two.items is not None and all(map(is_known, one.items + two.items)):
+            first, second = dict.fromkeys(one.items), dict.fromkeys(two.items)
+            if symbol == "-":
+                found = [item for item in first if item not in second]
+            elif symbol == "&":
+                found = [item for item in first if item in second]
+            elif symbol == "|":
+                found = list({**first, **second})
+            else:
+                found = [item for item in {**first, **second} if (item in first) is not (item in second)]
+        made = Items(found, at=span) if found is not None else self.some(derived(symbol, [one, two]), span=span)
+        made.distinct = True
+        return made
+
+    def _repeated(self, one: Any, two: Any, span: Span) -> Items:
+        """``[x] * n``."""
+        items, count = (one, two) if isinstance(one, Items) else (two, one)
+        if items.items is None or not isinstance(count, int) or count * len(items.items) > MAX_ITEMS:
+            unknown = not isinstance(count, int)
+            size = derived("*", [items.length(), count]) if unknown else UNKNOWN
+            if isinstance(count, int) and isinstance(items.length(), int):
+                size = count * items.length()
+            made = self.some(derived("*", [one, two]), size, span=span)
+            made.sample = self.item_of(items)
+            return made
+        made = Items(items.items * count, at=span)
+        made.repeated = count > 1
+        return made
+
+    def truth(self, value: Any) -> bool | None:
+        """Whether a value counts as true; ``None`` where that is not known."""
+        if is_known(value):
+            return bool(value)
+        if isinstance(value, Nothing):
+            return False
+        if isinstance(value, Items):
+            length = value.length()
+            return length > 0 if isinstance(length, int) else None
+        if isinstance(value, Table):
+            return True if value.items else None if value.open else False
+        if type(value) is tuple or isinstance(value, range):
+            return bool(value)
+        if isinstance(value, FunctionValue | ClassValue):
+            return True
+        if isinstance(value, Thing):
+            return self._truth_of_thing(value)
+        return None
+
+    def _truth_of_thing(self, thing: Thing) -> bool | None:
+        modules = self.stage.project.modules
+        for name in ("__bool__", "__len__"):
+            method = modules.method(thing.cls, name)
+            if method is not None:
+                found = self.call_function(FunctionValue(method, None, thing), Given([], {}), None, self._anywhere())
+                return self.truth(found) if is_known(found) else None
+        return None if modules.external_bases(thing.cls) or modules.has_unknown_base(thing.cls) else True
+
+    def _anywhere(self) -> Scope:
+        return self.module_scope(self.stage.entry)
+
+
+def _same(one: Any, other: Any) -> bool:
+    if is_known(one) and is_known(other):
+        return bool(one == other)
+    return alike(one, other)
+
+
+def _comparable(value: Any) -> bool:
+    if type(value) is tuple:
+        return all(_comparable(item) for item in value)
+    return is_known(value) or isinstance(value, Thing | Library | ClassValue)
+
+
+def _on_tuples(symbol: str, one: tuple[Any, ...], two: tuple[Any, ...]) -> Any:
+    if symbol == "+":
+        return one + two if len(one) + len(two) <= MAX_ITEMS else UNKNOWN
+    if all(map(_plain, one)) and all(map(_plain, two)):
+        return _computed(symbol, one, two)
+    if symbol in _OPPOSITE and len(one) != len(two):
+        return symbol == "!="
+    return derived(symbol, [one, two])
+
+
+def _plain(value: Any) -> bool:
+    return is_known(value) or (type(value) is tuple and all(map(_plain, value)))
+
+
+def _formatted(text: str, values: Any) -> Any:
+    """``text % values``."""
+    given = values if type(values) is tuple else (values,)
+    if all(map(is_known, given)) and len(text) < MAX_TEXT:
+        try:
+            return (text % given)[:MAX_TEXT]
+        except (TypeError, ValueError, OverflowError):
+            return UNKNOWN
+    return derived("%", [text, *given])
+
+
+def _computed(symbol: str, one: Any, two: Any) -> Any:
+    """Arithmetic on plain values; unknown where it fails or gets out of hand."""
+    if symbol == "%" and isinstance(one, str):
+        return _formatted(one, two)
+    function = _BINARY.get(symbol)
+    if function is None:
+        small = isinstance(one, int | float) and isinstance(two, int | float) and abs(one) < 1000 and abs(two) < 20
+        try:
+            return one**two if symbol == "**" and small else derived(symbol, [one, two])
+        except (ArithmeticError, ValueError):
+            return UNKNOWN
+    if symbol == "*" and isinstance(one, str | bytes) and isinstance(two, int):
+        return one * two if len(one) * abs(two) <= MAX_TEXT else derived(symbol, [one, two])
+    texts = isinstance(one, str | bytes | tuple) or isinstance(two, str | bytes | tuple)
+    if texts and symbol not in ("==", "!=", "+", "<", ">", "<=", ">="):
+        return derived(symbol, [one, two])
+    numbers = [item for item in (one, two) if isinstance(item, int)]
+    if any(abs(number) > _BIG for number in numbers) or (symbol in ("<<", ">>") and any(n > 64 for n in numbers)):
+        return derived(symbol, [one, two])
+    try:
+        found = function(one, two)
+        return UNKNOWN if isinstance(found, str | bytes | tuple) and len(found) > MAX_TEXT else found
+    except (ArithmeticError, TypeError, ValueError):
+        return UNKNOWN

@@ -1,0 +1,68 @@
+"""The options of a program on one process of a rehearsal.
+
+A command line gives all processes the same options. What they are is known where the project says how the program is started, or the
+program itself gives the words; otherwise an option is only the same for everyone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from distlint.link.abstract import Instance, Leaf, options_of
+from distlint.model.span import Span
+from distlint.model.value import Confidence
+from distlint.rehearsal.values import UNKNOWN, Items, Made, Opaque, is_known
+
+if TYPE_CHECKING:
+    from distlint.rehearsal.iterating import Iterating
+
+MAX_RUNS = 4
+"""Known command lines of a script that are asked for an option; of a script with more none is."""
+
+
+def is_parsed(value: Made) -> bool:
+    """Whether a value is what a parser of options gave."""
+    return "parse_" in value.name.rpartition(".")[2]
+
+
+def option_of(player: Iterating, base: Made, name: str) -> Any:
+    """One of the options that a parser gave."""
+    known = player.stage.by_name(name)
+    if known is not UNKNOWN:
+        return known
+    found = _in_runs(player, base, name) if base.call is not None else UNKNOWN
+    return Opaque(("option", name)) if found is UNKNOWN else found
+
+
+def _in_runs(player: Iterating, base: Made, name: str) -> Any:
+    """What the command lines of the project, or the words that the program gives, say an option is; else unknown."""
+    stage = player.stage
+    key = (id(base.call), name)
+    if key not in stage.options:
+        stage.options[key] = _asked(player, base, name)
+    found = stage.options[key]
+    return Items(list(found)) if isinstance(found, list) else found
+
+
+def _asked(player: Iterating, base: Made, name: str) -> Any:
+    project = player.stage.project
+    runs = project.runs_reaching(player.stage.entry)
+    if len(runs) > MAX_RUNS:
+        return UNKNOWN
+    answers: list[Any] = []
+    for run in runs or (None,):
+        evaluator = project.evaluator(run)
+        frame = evaluator.frame(base.file, base.function)
+        assert base.call is not None  # noqa: S101 - tested by the caller
+        found = evaluator.ask(base.call, base.file, base.function)
+        objects = [one for one in options_of(found) if isinstance(one, Instance)]
+        if len(objects) != 1:
+            return UNKNOWN
+        answer = evaluator.options.attribute(evaluator, objects[0], name, Span(frame.file, 1, 0, 1, 0))
+        value = answer.value if isinstance(answer, Leaf) else None
+        if value is None or not value.is_known or value.confidence < Confidence.LIKELY:
+            return UNKNOWN
+        answers.append(value.only)
+    first = answers[0]
+    plain = is_known(first) or (isinstance(first, list) and all(map(is_known, first)))
+    return first if plain and all(one == first for one in answers) else UNKNOWN
