@@ -190,6 +190,10 @@ class ModuleTable:
                     return found
         return None
 
+    def imported(self, item: ir.Import, file: str) -> Target | None:
+        """What one name of an import statement refers to."""
+        return self._imported(item, file, set(), library=False, hops=0)
+
     def _imported(
         self, item: ir.Import, file: str, seen: set[tuple[str, str]], library: bool, hops: int
     ) -> Target | None:

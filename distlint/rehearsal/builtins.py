@@ -1,63 +1,86 @@
-"""Python's own functions, and the methods of lists, dictionaries and texts, on one process of a rehearsal."""
+"""Python's own functions on one process of a rehearsal."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.calls import Calls
+from distlint.rehearsal.iterating import distinct, fresh, is_key
+from distlint.rehearsal.kinds import has_attribute, is_instance, type_of
+from distlint.rehearsal.stage import Scope
 from distlint.rehearsal.values import (
     MAX_ITEMS,
     UNKNOWN,
+    ClassValue,
+    FunctionValue,
+    Generated,
     Given,
     Items,
+    LambdaOf,
+    Made,
+    MethodOf,
     Opaque,
+    Partial,
+    Special,
     Table,
     Tensor,
+    Thing,
     derived,
     escape,
     is_known,
 )
 
 MAX_RANGE = 1 << 40
+_READING = ("print", "str", "float", "int", "bool", "sum", "max", "min", "repr", "abs", "round", "sorted")
+_PLAIN: dict[str, Any] = {
+    "int": int,
+    "str": str,
+    "float": float,
+    "abs": abs,
+    "round": round,
+    "ord": ord,
+    "chr": chr,
+    "repr": repr,
+    "bytes": bytes,
+    "divmod": divmod,
+    "hex": hex,
+    "bin": bin,
+    "format": format,
+    "ascii": ascii,
+}
+_CALLABLE = (FunctionValue, ClassValue, LambdaOf, Partial, MethodOf, Special)
 
 
-def call_builtin(player: Calls, name: str, given: Given, span: Span) -> Any:
+def call_builtin(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope, span: Span) -> Any:
     """What a builtin function gives."""
     values = given.positional
     if given.open:
         return UNKNOWN
-    if name in ("print", "str", "float", "int", "bool", "sum", "max", "min", "repr", "abs", "round", "sorted"):
+    if name in _READING:
         for value in values:
             _used(player, value, span)
-    if name == "len" and len(values) == 1:
-        return player.length(values[0])
-    if name == "range" and values:
-        if all(isinstance(value, int) and abs(value) < MAX_RANGE for value in values):
-            try:
-                return range(*values)
-            except (TypeError, ValueError):
-                return UNKNOWN
-        return derived("range", values)
-    if name in ("int", "str", "bool", "float", "abs", "round", "ord", "chr") and len(values) == 1:
-        return _converted(player, name, values[0])
-    if name in ("list", "tuple", "reversed", "sorted", "set", "iter"):
-        return _listed(player, name, values, given, span)
-    if name in ("enumerate", "zip"):
-        return _paired(player, name, values)
+    handler = _HANDLERS.get(name)
+    if handler is not None:
+        return handler(player, values, given, call, scope)
+    if name in _PLAIN and values:
+        return _converted(player, name, values, given)
+    if name in ("list", "tuple", "reversed", "sorted", "set", "frozenset"):
+        return _listed(player, name, values, given, call, scope)
     if name in ("min", "max", "sum"):
-        return _gathered(player, name, values)
-    if name == "isinstance" or name == "hasattr":
-        return UNKNOWN
-    if name == "getattr" and len(values) >= 2 and isinstance(values[1], str):
-        return UNKNOWN
-    if name == "dict":
-        return Table(dict(given.keywords)) if not values else UNKNOWN
-    if name == "print":
-        return None
+        return _gathered(player, name, values, given, call, scope)
+    if name[:1].isupper():
+        made = Made(f"builtins.{name}()", call, given)  # an exception
+        made.stored["args"] = tuple(values)
+        return made
     for value in values:
         if name not in ("id", "type", "callable"):
             escape(value)
+    if name == "open":
+        return player.made("builtins.open()", None, given, call, scope)
     return derived(name, values)
 
 
@@ -68,141 +91,325 @@ def _used(player: Calls, value: Any, span: Span) -> None:
             player.stage.use(item, span)
 
 
-def _converted(player: Calls, name: str, value: Any) -> Any:
-    if name == "bool":
-        decided = player.truth(value)
-        return UNKNOWN if decided is None else decided
-    if is_known(value):
-        functions: dict[str, Any] = {
-            "int": int,
-            "str": str,
-            "float": float,
-            "abs": abs,
-            "round": round,
-            "ord": ord,
-            "chr": chr,
-        }
+def _nothing(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
+    return None
+
+
+def _len(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
+    return player.length(values[0]) if len(values) == 1 else UNKNOWN
+
+
+def _range(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
+    if values and all(isinstance(value, int) and abs(value) < MAX_RANGE for value in values):
         try:
-            return functions[name](value)
-        except (TypeError, ValueError, OverflowError):
+            return range(*values)
+        except (TypeError, ValueError):
             return UNKNOWN
-    return derived(name, [value])
+    return derived("range", values)
 
 
-def _listed(player: Calls, name: str, values: list[Any], given: Given, span: Span) -> Any:
+def _bool(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
     if not values:
-        return () if name == "tuple" else Items([], at=span)
+        return False
+    decided = player.truth(values[0])
+    return derived("bool", values) if decided is None else decided
+
+
+def _converted(player: Calls, name: str, values: list[Any], given: Given) -> Any:
+    if all(map(is_known, values)) and not given.keywords:
+        try:
+            return _PLAIN[name](*values)
+        except (TypeError, ValueError, OverflowError, ArithmeticError):
+            return UNKNOWN
+    if name == "str" and isinstance(values[0], Thing):
+        return player.special_method(values[0], "__str__", [], derived(name, values))
+    return derived(name, values)
+
+
+# Lists ----------------------------------------------------------------------------------------------------------------
+
+
+def _listed(player: Calls, name: str, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
+    span = ir.unpack(call.at, scope.file)
+    if not values:
+        made = Items([], at=span)
+        made.distinct = "set" in name
+        return () if name == "tuple" else made
     items = player.items_of(values[0])
-    if items is None or (name == "sorted" and (given.keywords or not all(isinstance(one, int) for one in items))):
+    if items is not None and name == "sorted":
+        items = _sorted(player, items, given, call, scope)
+    if items is None:
         escape(values[0])
-        size = player.length(values[0]) if name != "set" else UNKNOWN
-        return Items(None, size, at=span)
-    if name == "set":
-        if not all(is_known(item) for item in items):
-            return Items(None, at=span)
-        items = list(dict.fromkeys(items))
-    items = sorted(items) if name == "sorted" else items[::-1] if name == "reversed" else items
+        size = player.length(values[0]) if "set" not in name else UNKNOWN
+        # the order of what is sorted is everywhere the same
+        made = player.some(derived(name, values), size, span=span)
+        made.sample = player.item_of(values[0])
+        made.distinct = "set" in name
+        return made
+    if "set" in name:
+        return distinct(items, span)
+    items = items[::-1] if name == "reversed" else items
     return tuple(items) if name == "tuple" else Items(items, at=span)
 
 
-def _paired(player: Calls, name: str, values: list[Any]) -> Any:
-    lists = [player.items_of(value) for value in values]
-    if not lists or any(one is None for one in lists):
-        return derived(name, values)
-    if name == "enumerate":
-        first = values[1] if len(values) > 1 else 0
-        if not isinstance(first, int):
-            return UNKNOWN
-        return Items([(index, item) for index, item in enumerate(lists[0] or [], first)])
-    return Items(list(zip(*(one or [] for one in lists), strict=False)))
+def _sorted(player: Calls, items: list[Any], given: Given, call: ir.Call, scope: Scope) -> list[Any] | None:
+    key = given.keywords.get("key")
+    keys = items if key is None else [player.apply(key, Given([item], {}), call, scope) for item in items]
+    if not all(_orderable(one) for one in keys) or not is_known(given.keywords.get("reverse")):
+        return None
+    try:
+        order = sorted(range(len(items)), key=keys.__getitem__, reverse=bool(given.keywords.get("reverse")))
+    except TypeError:
+        return None
+    return [items[index] for index in order]
 
 
-def _gathered(player: Calls, name: str, values: list[Any]) -> Any:
-    items = player.items_of(values[0]) if len(values) == 1 else values
+def _orderable(value: Any) -> bool:
+    return (is_known(value) and value is not None) or (type(value) is tuple and all(map(_orderable, value)))
+
+
+def _enumerate(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
+    if not values:
+        return UNKNOWN
+    first = given.get("start", 1, 0)
+    size = player.length(values[0]) if not isinstance(values[0], Generated) else UNKNOWN
+    steps = player.steps_of(values[0])
+    if steps is None or not isinstance(first, int):
+        return _unknown_turns(player, (derived("index", [size]), player.item_of(values[0])), values, size)
+    return _lazily(enumerate(steps, first), values)
+
+
+def _zip(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
+    every = [player.steps_of(value) for value in values]
+    if not every or None in every:
+        sizes = [player.length(value) for value in values if not isinstance(value, Generated)]
+        size = sizes[0] if len(sizes) == 1 else derived("zip", sizes)
+        return _unknown_turns(player, tuple(player.item_of(value) for value in values), values, size)
+    return _lazily(zip(*(one for one in every if one is not None), strict=False), values)
+
+
+def _lazily(run: Iterator[Any], values: list[Any]) -> Any:
+    """What goes through others: a list where these are lists, so that it may be looked at twice."""
+    if any(isinstance(value, Generated) for value in values):
+        return Generated(run, watched=True)
+    return Items(list(itertools.islice(run, MAX_ITEMS)))
+
+
+def _unknown_turns(player: Calls, sample: Any, values: list[Any], size: Any) -> Items:
+    made = player.some(derived("items", values), size)
+    made.sample = sample
+    return made
+
+
+def _map(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
+    if len(values) < 2:
+        return UNKNOWN
+    every = [player.steps_of(value) for value in values[1:]]
+    if None in every:
+        player.stage.repeating += 1
+        try:
+            samples = [player.item_of(value) for value in values[1:]]
+            sample = player.apply(values[0], Given(samples, {}), call, scope)
+        finally:
+            player.stage.repeating -= 1
+        return _unknown_turns(player, sample, values[1:], player.length(values[1]))
+    rows = zip(*(one for one in every if one is not None), strict=False)
+    return Generated((player.apply(values[0], Given(list(row), {}), call, scope) for row in rows), watched=True)
+
+
+def _filter(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
+    steps = player.steps_of(values[1]) if len(values) == 2 else None
+    if steps is None:
+        return Generated(None, player.item_of(values[1]) if len(values) == 2 else UNKNOWN)
+    found = []
+    for item in itertools.islice(steps, MAX_ITEMS):
+        kept = item if values[0] is None else player.apply(values[0], Given([item], {}), call, scope)
+        decided = player.truth(kept)
+        if decided is None:
+            return Generated(None, item)
+        if decided:
+            found.append(item)
+    return Items(found)
+
+
+def _iter(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
+    if not values:
+        return UNKNOWN
+    value = values[0]
+    if len(values) == 2:
+        return Generated(None, player.apply(value, Given([], {}), call, scope))
+    if isinstance(value, Generated):
+        return value
+    if isinstance(value, Thing):
+        found = player.iterator_of(value)
+        return Generated(None, UNKNOWN) if found is None else _iter(player, [found], given, call, scope)
+    steps = player.steps_of(value)
+    return Generated(None, player.item_of(value)) if steps is None else Generated(steps)
+
+
+def _next(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
+    if not values:
+        return UNKNOWN
+    value = values[0]
+    if isinstance(value, Generated):
+        if value.run is None and value.sample is not None:
+            return fresh(value.sample)
+        found, item = player.advance(value)
+        return item if found else values[1] if len(values) > 1 else UNKNOWN
+    if isinstance(value, Thing):
+        return player.special_method(value, "__next__", [], UNKNOWN)
+    if isinstance(value, Items) and value.items and len(values) == 1:
+        return value.items[0]  # a generator expression
+    return player.item_of(value)
+
+
+def _any(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
+    return _decided(player, values, wanted=True)
+
+
+def _all(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
+    return _decided(player, values, wanted=False)
+
+
+def _decided(player: Calls, values: list[Any], *, wanted: bool) -> Any:
+    items = player.items_of(values[0]) if len(values) == 1 else None
+    if items is None:
+        return derived("any" if wanted else "all", values)
+    decided = [player.truth(item) for item in items]
+    if wanted in decided:
+        return wanted
+    return derived("any" if wanted else "all", items) if None in decided else not wanted
+
+
+def _gathered(player: Calls, name: str, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
+    items = player.items_of(values[0]) if len(values) == 1 or name == "sum" else values
     if items is None:
         return derived(name, values)
-    if items and all(isinstance(item, int | float) for item in items):
-        functions: dict[str, Any] = {"min": min, "max": max, "sum": sum}
-        return functions[name](items)
-    if name == "sum" and items and isinstance(items[0], Tensor):
+    if name == "sum" and len(values) == 2:
+        items = [values[1], *items]
+    if not items:
+        return 0 if name == "sum" else given.keywords.get("default", UNKNOWN)
+    if "key" in given.keywords:
+        order = _sorted(player, items, Given([], {"key": given.keywords["key"]}), call, scope)
+        return derived(name, items) if order is None else order[0 if name == "min" else -1]
+    if all(isinstance(item, int | float) for item in items) or (name != "sum" and all(map(_orderable, items))):
+        functions: dict[str, Callable[[Any], Any]] = {"min": min, "max": max, "sum": sum}
+        try:
+            return functions[name](items)
+        except TypeError:
+            return UNKNOWN
+    if name == "sum" and any(isinstance(item, Tensor | Items) for item in items):
         found = items[0]
         for item in items[1:]:
-            found = player.models.elementwise(player, "+", [found, item])
+            found = player.operate("+", found, item, call.at, scope)
         return found
     return derived(name, items)
 
 
-def call_method(player: Calls, receiver: Any, name: str, given: Given, span: Span) -> Any:
-    """What a method of a list, dictionary or text does."""
-    values = given.positional
-    if isinstance(receiver, Items):
-        return _of_list(player, receiver, name, values, given, span)
-    if isinstance(receiver, Table):
-        return _of_table(player, receiver, name, values, given)
-    if isinstance(receiver, str):
-        if name == "encode":
-            return receiver.encode(errors="replace")
-        simple = ("strip", "lower", "upper", "startswith", "endswith", "join", "split", "replace")
-        if name in simple and all(isinstance(value, str) for value in values) and len(receiver) < MAX_ITEMS:
-            try:
-                found = getattr(receiver, name)(*values)
-            except (TypeError, ValueError):
-                return UNKNOWN
-            return Items(list(found)) if isinstance(found, list) else found
-    if isinstance(receiver, tuple) and name == "index" and len(values) == 1:
-        return receiver.index(values[0]) if values[0] in receiver else UNKNOWN
-    return derived(name, [receiver, *values])
+# Objects --------------------------------------------------------------------------------------------------------------
 
 
-def _of_list(player: Calls, receiver: Items, name: str, values: list[Any], given: Given, span: Span) -> Any:
-    if name == "append" and len(values) == 1:
-        if isinstance(values[0], Tensor):
-            values[0].copied = False
-        player.extend(receiver, Items([values[0]]))
-        return None
-    if name == "extend" and len(values) == 1:
-        player.extend(receiver, values[0])
-        return None
-    if name == "copy":
-        return Items(list(receiver.items) if receiver.items is not None else None, receiver.size)
-    if name == "index" and receiver.items is not None and values and is_known(values[0]):
-        if all(is_known(item) for item in receiver.items) and values[0] in receiver.items:
-            return receiver.items.index(values[0])
+def _isinstance(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
+    if len(values) != 2:
         return UNKNOWN
-    if name == "pop" and receiver.items and not player.stage.unsure and not given.keywords:
-        position = values[0] if values else -1
-        player.note(receiver)
-        if isinstance(position, int) and -len(receiver.items) <= position < len(receiver.items):
-            return receiver.items.pop(position)
-    if name == "clear" and not player.stage.unsure:
-        receiver.items = []
-        player.note(receiver)
-        return None
-    if name == "count":
+    found = is_instance(player, values[0], values[1])
+    if found is not None:
+        return found
+    made = derived("isinstance", values)
+    return Opaque(made.sign)  # of which class something is does not differ
+
+
+def _hasattr(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
+    if len(values) != 2 or not isinstance(values[1], str):
         return UNKNOWN
+    found = has_attribute(player, values[0], values[1])
+    return Opaque(derived("hasattr", values).sign) if found is None else found
+
+
+def _getattr(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
+    if len(values) < 2:
+        return UNKNOWN
+    if not isinstance(values[1], str):
+        return derived("getattr", values)
+    known = has_attribute(player, values[0], values[1])
+    if known is False:
+        return values[2] if len(values) > 2 else UNKNOWN
+    if isinstance(values[0], Tensor):
+        return UNKNOWN
+    found = player.attribute(values[0], values[1], call, scope)
+    if known is None and len(values) > 2 and isinstance(found, MethodOf):
+        made = derived("getattr", values)
+        return Opaque(made.sign, made.source)
+    return found
+
+
+def _setattr(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
+    if len(values) == 3 and isinstance(values[1], str) and player.set_attribute(values[0], values[1], values[2]):
+        return None
     for value in values:
         escape(value)
-    receiver.open()
-    player.note(receiver)
-    return UNKNOWN
+    return None
 
 
-def _of_table(player: Calls, receiver: Table, name: str, values: list[Any], given: Given) -> Any:
-    if name == "get" and values and is_known(values[0]):
-        if values[0] in receiver.items:
-            return receiver.items[values[0]]
-        return UNKNOWN if receiver.open else given.get("default", 1)
-    if name in ("keys", "values", "items") and not receiver.open:
-        found: dict[str, list[Any]] = {
-            "keys": list(receiver.items),
-            "values": list(receiver.items.values()),
-            "items": [(key, value) for key, value in receiver.items.items()],
-        }
-        return Items(found[name])
-    if name in ("keys", "values", "items"):
+def _type(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
+    return type_of(player, values[0]) if len(values) == 1 else UNKNOWN
+
+
+def _callable(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
+    if not values:
         return UNKNOWN
-    for value in values:
-        escape(value)
-    receiver.open = True
-    receiver.items.clear()
-    return Opaque()
+    if isinstance(values[0], _CALLABLE):
+        return True
+    return False if is_known(values[0]) or isinstance(values[0], Items | Table | tuple) else UNKNOWN
+
+
+def _vars(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
+    if values and isinstance(values[0], Thing):
+        return player.attribute(values[0], "__dict__", call, scope)
+    if values and isinstance(values[0], Made) and values[0].stored:
+        return Table(dict(values[0].stored), is_open="Namespace" not in values[0].name)
+    return derived("vars", values)
+
+
+def _dict(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
+    return table_of(player, values, given)
+
+
+def table_of(player: Calls, values: list[Any], given: Given) -> Table:
+    """``dict(values, **given)``."""
+    table = Table()
+    if values:
+        pairs = None if isinstance(values[0], Table) else player.items_of(values[0])
+        if isinstance(values[0], Table):
+            table = Table(dict(values[0].items), is_open=values[0].open)
+        elif pairs is not None and all(type(one) is tuple and len(one) == 2 and is_key(one[0]) for one in pairs):
+            table = Table(dict(pairs))
+        else:
+            table = Table(is_open=True)
+    table.items.update(given.keywords)
+    return table
+
+
+_Handler = Callable[[Calls, list[Any], Given, ir.Call, Scope], Any]
+_HANDLERS: dict[str, _Handler] = {
+    "print": _nothing,
+    "len": _len,
+    "range": _range,
+    "bool": _bool,
+    "enumerate": _enumerate,
+    "zip": _zip,
+    "map": _map,
+    "filter": _filter,
+    "iter": _iter,
+    "next": _next,
+    "any": _any,
+    "all": _all,
+    "isinstance": _isinstance,
+    "hasattr": _hasattr,
+    "getattr": _getattr,
+    "setattr": _setattr,
+    "type": _type,
+    "callable": _callable,
+    "vars": _vars,
+    "dict": _dict,
+}

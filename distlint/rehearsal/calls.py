@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from distlint.link.modules import ClassRef, FunctionRef
+from distlint.link.modules import FunctionRef
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal.expressions import Expressions
+from distlint.rehearsal.definitions import Definitions
 from distlint.rehearsal.stage import MAX_CALLS, Enough, Scope
+from distlint.rehearsal.standard import is_shared, standard_call
 from distlint.rehearsal.values import (
     MAX_ITEMS,
     UNKNOWN,
     ClassValue,
     FunctionValue,
+    Generated,
     Given,
     Items,
     LambdaOf,
@@ -24,36 +26,28 @@ from distlint.rehearsal.values import (
     Opaque,
     Partial,
     Source,
+    Special,
     Table,
     Tensor,
     Thing,
+    combined,
     derived,
     escape,
     is_known,
     merged,
+    source_of,
 )
 
 _LEAVING = ("sys.exit", "os._exit", "builtins.exit", "builtins.quit")
 _CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "time.time_ns", "datetime.datetime.now")
-_KEEPING_DECORATORS = ("torch.no_grad", "torch.inference_mode", "functools.wraps", "builtins.staticmethod")
 
 
-class Calls(Expressions):
+class Calls(Definitions):
     """Follows calls."""
 
     def play(self, body: tuple[ir.Stmt, ...], scope: Scope) -> str:
         """Follows a body."""
         raise NotImplementedError
-
-    def keeps(self, function: ir.Function, scope: Scope) -> bool:
-        """Whether decorators leave a function as it is."""
-        dotted = self.stage.project.modules.dotted
-        for one in function.decorators:
-            named = one.func if type(one) is ir.Call else one
-            name = dotted(named, scope.file)
-            if not name.startswith(_KEEPING_DECORATORS) and name.rpartition(".")[2] not in ("record", "main"):
-                return type(named) is ir.Name and named.id in ("staticmethod", "classmethod", "property")
-        return True
 
     def module_scope(self, file: str) -> Scope:
         """The variables of a module, whose top level is executed when something in it is first asked for."""
@@ -76,7 +70,7 @@ class Calls(Expressions):
     def _of_Call(self, call: ir.Call, scope: Scope) -> Any:  # noqa: N802
         func = call.func
         if type(func) is ir.Attribute and type(func.base) is ir.Call and type(func.base.func) is ir.Name:
-            if func.base.func.id == "super" and not func.base.args:
+            if func.base.func.id == "super":
                 return self._super(func.name, call, scope)
         callee = self.value(func, scope)
         given = self.given(call, scope)
@@ -110,7 +104,11 @@ class Calls(Expressions):
         if isinstance(callee, FunctionValue):
             return self.call_function(callee, given, call, scope)
         if isinstance(callee, ClassValue):
-            return self._made(callee.ref, given, call, scope)
+            return self.constructed(callee.ref, given, call, scope)
+        if isinstance(callee, Special):
+            if callee.kind == "first" and self.stage.rank != 0:
+                return None
+            return self.apply(callee.callee, given, call, scope)
         if isinstance(callee, LambdaOf):
             return self._lambda(callee, given)
         if isinstance(callee, Partial):
@@ -157,42 +155,20 @@ class Calls(Expressions):
 
     def _super(self, name: str, call: ir.Call, scope: Scope) -> Any:
         given = self.given(call, scope)
-        function = scope.function
-        project = self.stage.project
-        around = project.module(scope.file).functions[function] if function >= 0 else None
-        receiver = scope.variables.get(around.parameters[0].name) if around is not None and around.parameters else None
-        if around is None or around.owner < 0 or not isinstance(receiver, Thing):
-            return UNKNOWN
-        for ancestor in project.modules.ancestry(ClassRef(scope.file, around.owner))[1:]:
-            method = project.modules.method(ancestor, name)
-            if method is not None:
-                return self.call_function(FunctionValue(method, None, receiver), given, call, scope)
-        return None if name == "__init__" else UNKNOWN
-
-    def _made(self, ref: ClassRef, given: Given, call: ir.Call, scope: Scope) -> Any:
-        modules = self.stage.project.modules
-        thing = Thing(ref)
-        init = modules.method(ref, "__init__")
-        if init is not None:
-            self.call_function(FunctionValue(init, None, thing), given, call, scope)
-            return thing
-        definition = self.stage.project.class_(ref)
-        if definition.decorators:
-            names = [
-                statement.targets[0].id
-                for statement in definition.body
-                if type(statement) is ir.Assign and type(statement.targets[0]) is ir.Name and statement.annotation
-            ]
-            for position, name in enumerate(names):
-                value = given.get(name, position, None)
-                if value is not None:
-                    thing.attributes[name] = value
-        return thing
+        return self.inherited_call(name, given, call, scope)
 
     def _lambda(self, callee: LambdaOf, given: Given) -> Any:
         inner = Scope(callee.scope.file, callee.scope.function, callee.scope)
         for position, parameter in enumerate(callee.expr.parameters):
-            inner.variables[parameter.name] = given.get(parameter.name, position, UNKNOWN)
+            if parameter.kind == "var-positional":
+                inner.variables[parameter.name] = tuple(given.positional[position:])
+            elif parameter.kind == "var-keyword":
+                inner.variables[parameter.name] = Table(dict(given.keywords), is_open=given.open)
+            elif parameter.default is not None:
+                default = self.value(parameter.default, callee.scope)
+                inner.variables[parameter.name] = given.get(parameter.name, position, default)
+            else:
+                inner.variables[parameter.name] = given.get(parameter.name, position, UNKNOWN)
         if self.stage.depth >= MAX_CALLS:
             return UNKNOWN
         self.stage.depth += 1
@@ -205,13 +181,14 @@ class Calls(Expressions):
         """What a function of the project returns, after everything that it does."""
         stage = self.stage
         definition = stage.project.function(function.ref)
-        if definition.is_async or stage.depth >= MAX_CALLS:
+        if stage.depth >= MAX_CALLS:
             return UNKNOWN
-        if stage.project.flow(function.ref.file, function.ref.index).has_yield:
-            return UNKNOWN
-        inner = Scope(function.ref.file, function.ref.index, function.scope if definition.parent >= 0 else None)
+        inner = Scope(function.ref.file, function.ref.index, self.around(function, definition))
         self.fill(inner, definition, function, given)
         stage.visited.add(function.ref)
+        if stage.project.flow(function.ref.file, function.ref.index).has_yield:
+            at = (*stage.chain, ir.unpack(call.at, scope.file)) if call is not None else stage.chain
+            return self.generator(definition.body, inner, at)
         chain, unsure, repeating = stage.chain, stage.unsure, stage.repeating
         if call is not None:
             stage.chain = (*chain, ir.unpack(call.at, scope.file))
@@ -235,7 +212,7 @@ class Calls(Expressions):
         for value in given.values():
             if isinstance(value, Tensor):
                 value.copied = False  # a parameter refers to it
-        if function.receiver is not None and definition.owner >= 0:
+        if function.receiver is not None:
             positional.insert(0, function.receiver)
         named = {parameter.name for parameter in definition.parameters}
         position = 0
@@ -257,7 +234,9 @@ class Calls(Expressions):
             elif given.open or (self.stage.alone and self.stage.depth == 0):
                 value = self._assumed(parameter.name)
             elif parameter.default is not None:
-                value = self.value(parameter.default, self.module_scope(inner.file))
+                value = self.default_of(function, parameter, inner)
+            elif definition.decorators:
+                value = Opaque(("parameter", inner.file, inner.function, parameter.name))
             else:
                 value = UNKNOWN
             inner.variables[parameter.name] = value
@@ -276,7 +255,7 @@ class Calls(Expressions):
         if name.startswith("builtins."):
             from distlint.rehearsal.builtins import call_builtin
 
-            return call_builtin(self, name[len("builtins.") :], given, span)
+            return call_builtin(self, name[len("builtins.") :], given, call, scope, span)
         if name in ("os.environ.get", "os.getenv"):
             return self._environment(given)
         if name == "functools.partial" and given.positional:
@@ -288,11 +267,26 @@ class Calls(Expressions):
             return True if stage.initialized is not False else UNKNOWN
         if kind is not None and not given.positional and not given.keywords:
             return stage.source(kind)
+        found = standard_call(self, name, given, call, scope)
+        if found is not NotImplemented:
+            return found
         found = self.models.call(self, name, given, call, scope)
         if found is not NotImplemented:
             return found
         self._handed(given, call, scope)
-        return Made(stage.project.modules.canonical(f"{name}()"), call, given)
+        return self.made(stage.project.modules.canonical(f"{name}()"), None, given, call, scope)
+
+    def made(self, name: str, receiver: Any, given: Given, call: ir.Call, scope: Scope) -> Made:
+        """What a library function, class or method gives of which no more is known."""
+        made = Made(name, call, given)
+        made.file, made.function = scope.file, scope.function
+        values = [*given.values()] if receiver is None else [receiver, *given.values()]
+        made.source = source_of(values)
+        if is_shared(name) and not given.open:
+            made.sign = combined(name, [call.at, *values])
+        elif receiver is not None and not given.open:
+            made.sign = combined(name, values)
+        return made
 
     def _environment(self, given: Given) -> Any:
         name = given.get("key", 0)
@@ -322,20 +316,34 @@ class Calls(Expressions):
             found = self.models.method(self, receiver, name, given, call, scope)
         if found is not NotImplemented:
             return found
-        if isinstance(receiver, Items | Table | str | tuple):
-            from distlint.rehearsal.builtins import call_method
-
-            return call_method(self, receiver, name, given, span)
+        found = self.method_of_value(receiver, name, given, call, scope, span)
+        if found is not NotImplemented:
+            return found
         if isinstance(receiver, Made):
             kind = self.stage.sources.get(self.stage.project.modules.canonical(f"{receiver.name}.{name}"))
             if kind is not None and not given.positional and not given.keywords:
                 return self.stage.source(kind)
             self._handed(given, call, scope)
-            return Made(self.stage.project.modules.canonical(f"{receiver.name}.{name}()"), call, given)
+            dotted = self.stage.project.modules.canonical(f"{receiver.name}.{name}()")
+            return self.made(dotted, receiver, given, call, scope)
         self._handed(given, call, scope)
-        if isinstance(receiver, Opaque):
+        if isinstance(receiver, Opaque | MethodOf):
             return derived(name, [receiver, *given.values()])
         return UNKNOWN
+
+    def method_of_value(self, receiver: Any, name: str, given: Given, call: ir.Call, scope: Scope, span: Span) -> Any:
+        """A method of a plain value, a class or an iterator; ``NotImplemented`` for those of other objects."""
+        if isinstance(receiver, Items | Table | str | bytes | Generated) or type(receiver) is tuple:
+            from distlint.rehearsal.methods import call_method
+
+            return call_method(self, receiver, name, given, call, scope, span)
+        if isinstance(receiver, ClassValue):
+            if name in ("from_pretrained", "from_config", "load_from_checkpoint", "model_validate", "parse_obj"):
+                self._handed(given, call, scope)
+                return Thing(receiver.ref, is_open=True)
+        if isinstance(receiver, Thing):
+            return self.method_of_thing(receiver, name, given)
+        return NotImplemented
 
     # Lists -------------------------------------------------------------------------------------------------------
 
@@ -357,6 +365,10 @@ class Calls(Expressions):
 
     def entered(self, manager: Any, span: Span) -> Any:
         """What a context manager gives."""
+        if isinstance(manager, Generated):
+            return self.advance(manager)[1]
+        if isinstance(manager, Thing):
+            return self.special_method(manager, "__enter__", [], manager)
         if isinstance(manager, Made):
             found = manager.entered(self, span)
             if found is not NotImplemented:
@@ -365,6 +377,12 @@ class Calls(Expressions):
 
     def left(self, manager: Any, span: Span) -> None:
         """A context manager is left."""
+        if isinstance(manager, Generated):
+            self.advance(manager)
+            return
+        if isinstance(manager, Thing):
+            self.special_method(manager, "__exit__", [None, None, None], None)
+            return
         if isinstance(manager, Made):
             manager.left(self, span)
         self.models.left(self, manager, span)

@@ -14,8 +14,8 @@ from distlint.rehearsal.stage import Scope
 from distlint.rehearsal.values import (
     MAX_ITEMS,
     UNKNOWN,
+    ClassValue,
     FunctionValue,
-    Generated,
     Given,
     Items,
     LambdaOf,
@@ -210,13 +210,22 @@ class Expressions(Objects):
             return self._entry(base, index)
         if isinstance(base, Thing):
             return self.item_of_thing(base, index)
+        if isinstance(base, ClassValue) and isinstance(index, str):
+            found = self.of_object(base, index, self.module_scope(self.stage.entry))
+            return UNKNOWN if isinstance(found, MethodOf) else found
         if isinstance(base, Items):
-            return derived("part", [base, index]) if base.items is not None or base.sample is None else self.item_of(base)
+            return (
+                derived("part", [base, index]) if base.items is not None or base.sample is None else self.item_of(base)
+            )
         if isinstance(base, Made) and is_parsed(base) and isinstance(index, int):
             return base if index == 0 else derived("part", [base, index])
         if isinstance(base, Library) or (isinstance(base, Made) and base.name.startswith("typing.")):
             return base  # a type with its parameters
-        return derived("part", [base, index]) if isinstance(base, Opaque | Made | MethodOf) or type(base) is tuple else UNKNOWN
+        return (
+            derived("part", [base, index])
+            if isinstance(base, Opaque | Made | MethodOf) or type(base) is tuple
+            else UNKNOWN
+        )
 
     def _slice(self, base: Any, index: slice) -> Any:
         """``base[a:b]``."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
 from distlint.model import python as ir
@@ -12,6 +11,7 @@ from distlint.rehearsal.stage import Scope, Stage
 from distlint.rehearsal.values import (
     MAX_ITEMS,
     UNKNOWN,
+    ClassValue,
     FunctionValue,
     Generated,
     Given,
@@ -118,9 +118,14 @@ class Iterating:
             return [self.models.indexed(self, value, index) for index in range(value.shape[0])]
         if isinstance(value, Generated):
             return self._pulled(value)
-        if isinstance(value, Thing):
-            return self._items_of_thing(value)
+        if isinstance(value, Thing | ClassValue):
+            fields = self.fields_in(value)
+            return self._items_of_thing(value) if fields is None and isinstance(value, Thing) else fields
         return value.items(self) if isinstance(value, Made) else None
+
+    def fields_in(self, value: Any) -> list[Any] | None:
+        """The items of a named tuple, or the members of an enumeration; ``None`` for everything else."""
+        raise NotImplementedError
 
     def _pulled(self, value: Generated) -> list[Any] | None:
         """All items of an iterator, if they are few enough."""
@@ -206,6 +211,10 @@ class Iterating:
         if isinstance(value, Made):
             found = value.length(self)
             return found if found is not NotImplemented else derived("len", [value])
+        if isinstance(value, Thing | ClassValue):
+            fields = self.fields_in(value)
+            if fields is not None:
+                return len(fields)
         if isinstance(value, Thing):
             method = self.stage.project.modules.method(value.cls, "__len__")
             if method is not None:

@@ -108,6 +108,17 @@ class Objects(Operations):
         names = [one.targets[0] for one in body if type(one) is ir.Assign and one.value is not None]
         return [name.id for name in names if type(name) is ir.Name and not name.id.startswith("_")]
 
+    def fields_in(self, value: Any) -> list[Any] | None:
+        """The items of a named tuple, or the members of an enumeration; ``None`` for everything else."""
+        if isinstance(value, ClassValue):
+            if not self.is_enumeration(value.ref):
+                return None
+            return [self.member(value.ref, name) for name in self.members(value.ref)]
+        names = value.attributes.get("__fields__")
+        if names is None or not self.stage.project.modules.external_bases(value.cls) & _RECORDS:
+            return None
+        return [value.attributes.get(name, UNKNOWN) for name in names]
+
     def member_value(self, value: Any) -> Any:
         """What stands for a member of an enumeration; unknown for everything else."""
         if isinstance(value, Thing) and "_name_" in value.attributes:

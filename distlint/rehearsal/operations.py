@@ -104,8 +104,7 @@ class Operations(Iterating):
         if isinstance(one, Items) or isinstance(two, Items):
             return self._on_lists(symbol, one, two, ir.unpack(at, scope.file))
         if isinstance(one, Table) and isinstance(two, Table) and symbol == "|":
-            made = Table({**one.items, **two.items}, is_open=one.open or two.open)
-            return made
+            return Table({**one.items, **two.items}, is_open=one.open or two.open)
         if is_known(one) and is_known(two):
             return _computed(symbol, one, two)
         if type(one) is tuple and type(two) is tuple:

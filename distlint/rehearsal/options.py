@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from distlint.link.abstract import Instance, Leaf, options_of
+from distlint.link.abstract import Instance, options_of
+from distlint.model.document import Leaf
 from distlint.model.span import Span
 from distlint.model.value import Confidence
 from distlint.rehearsal.values import UNKNOWN, Items, Made, Opaque, is_known

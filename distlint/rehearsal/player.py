@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from distlint.link.modules import ClassRef, FunctionRef
 from distlint.model import python as ir
 from distlint.rehearsal.calls import Calls
+from distlint.rehearsal.iterating import is_key
 from distlint.rehearsal.stage import Enough, Scope
 from distlint.rehearsal.values import (
     UNKNOWN,
-    ClassValue,
-    FunctionValue,
     Items,
     Made,
-    Opaque,
     Table,
     Tensor,
     Thing,
-    derived,
     escape,
     is_known,
     merged,
@@ -39,6 +35,10 @@ class Player(Calls):
             if ended:
                 return ended
         return ""
+
+    def follow(self, statement: ir.Stmt, scope: Scope) -> str:
+        """Follows one statement."""
+        return self._statement(statement, scope)
 
     def _statement(self, statement: ir.Stmt, scope: Scope) -> str:
         kind = type(statement).__name__
@@ -89,19 +89,10 @@ class Player(Calls):
         return ""
 
     def _on_Define(self, statement: ir.Define, scope: Scope) -> None:  # noqa: N802
-        module = self.stage.project.module(scope.file)
-        if statement.kind == "class":
-            name = module.classes[statement.index].name
-            scope.variables[name] = ClassValue(ClassRef(scope.file, statement.index))
-        else:
-            function = module.functions[statement.index]
-            value: Any = FunctionValue(FunctionRef(scope.file, statement.index), scope)
-            if function.decorators and not self.keeps(function, scope):
-                value = UNKNOWN
-            scope.variables[function.name] = value
+        self.defined(statement, scope)
 
     def _on_Import(self, statement: ir.Import, scope: Scope) -> None:  # noqa: N802
-        scope.variables.pop(statement.alias, None)
+        self.imported(statement, scope)
 
     # Branches ----------------------------------------------------------------------------------------------------
 
@@ -255,16 +246,25 @@ class Player(Calls):
         elif type(target) is ir.Subscript:
             self.store_item(target, value, scope)
         elif type(target) is ir.ListDisplay:
-            items = self.items_of(value)
-            starred = any(type(item) is ir.Starred for item in target.items)
-            if items is None or starred or len(items) != len(target.items):
-                escape(value)
-                for position, item in enumerate(target.items):
-                    part = derived("part", [value, position]) if isinstance(value, Opaque) else UNKNOWN
-                    self.bind(item.value if type(item) is ir.Starred else item, part, scope)
-            else:
-                for one, part in zip(target.items, items, strict=True):
-                    self.bind(one, part, scope)
+            self._unpack(target.items, value, scope)
+
+    def _unpack(self, targets: tuple[ir.Expr, ...], value: Any, scope: Scope) -> None:
+        """``a, *b = value``."""
+        items = self.items_of(value)
+        starred = [position for position, one in enumerate(targets) if type(one) is ir.Starred]
+        if items is not None and starred and len(items) >= len(targets) - 1:
+            first, behind = starred[0], len(targets) - starred[0] - 1
+            end = len(items) - behind
+            items = [*items[:first], Items(items[first:end]), *items[end:]]
+        if items is None or len(items) != len(targets):
+            escape(value)
+            for position, one in enumerate(targets):
+                inner = type(one) is ir.Starred
+                part = self.part(value, position)
+                self.bind(one.value if type(one) is ir.Starred else one, UNKNOWN if inner else part, scope)
+            return
+        for one, part in zip(targets, items, strict=True):
+            self.bind(one.value if type(one) is ir.Starred else one, part, scope)
 
     def _bind_name(self, name: str, value: Any, scope: Scope) -> None:
         holder: Scope | None = scope
@@ -283,16 +283,10 @@ class Player(Calls):
         base = self.value(target.base, scope)
         if isinstance(value, Tensor):
             value.copied = False
-        if isinstance(base, Thing):
-            if self.stage.unsure:
-                value = merged(base.attributes.get(target.name, UNKNOWN), value)
-            base.attributes[target.name] = value
-            if self.stage.touched is not None:
-                self.stage.touched.append((base, target.name))
-        else:
+        if not self.set_attribute(base, target.name, value):
             escape(value)
-            if isinstance(base, Made) and isinstance(value, Tensor):
-                value.sign = None
+        elif isinstance(base, Made) and isinstance(value, Tensor):
+            value.sign = None
 
     def store_item(self, target: ir.Subscript, value: Any, scope: Scope) -> None:
         """``base[index] = value``."""
@@ -312,7 +306,7 @@ class Player(Calls):
             base.size = length
             escape(value)
         elif isinstance(base, Table):
-            if is_known(index) and not self.stage.unsure:
+            if is_key(index) and not self.stage.unsure:
                 base.items[index] = value
             else:
                 base.open = True
@@ -321,6 +315,8 @@ class Player(Calls):
             self.changed(base, "item", [index, value])
         elif isinstance(base, Made) and base.name == "os.environ" and isinstance(index, str):
             self.stage.environment[index] = UNKNOWN if self.stage.unsure else value
+        elif isinstance(base, Thing):
+            self.special_method(base, "__setitem__", [index, value], None)
         else:
             escape(value)
 

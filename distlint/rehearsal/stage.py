@@ -141,6 +141,7 @@ class Stage:
         self.rank = rank
         self.world = world
         self.sources = {name: kind for spec in project.specs for name, kind in spec.rank_sources}
+        self.main_only = frozenset(name for spec in project.specs for name in spec.main_only)
         self.events: list[Event] = []
         self.waits: list[tuple[int, Work, Span]] = []
         self.faults: list[Fault] = []

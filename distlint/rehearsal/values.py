@@ -246,7 +246,7 @@ class ClassValue(NamedTuple):
 
 
 class Special(NamedTuple):
-    """A function under a decorator of Python's own: ``static``, ``class``, ``property`` or ``manager``."""
+    """A function under a decorator: ``static``, ``class``, ``property``, or ``first`` if only the main process executes it."""
 
     kind: str
     callee: Any
@@ -460,4 +460,3 @@ def merged(one: Any, other: Any) -> Any:
     escape(one)
     escape(other)
     return UNKNOWN
-

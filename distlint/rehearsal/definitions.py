@@ -1,0 +1,229 @@
+"""Functions and classes as a process of a rehearsal defines them: decorators, constructors, what is inherited."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from distlint.link.modules import ClassRef, FunctionRef, GlobalRef
+from distlint.model import python as ir
+from distlint.rehearsal.generators import Generators
+from distlint.rehearsal.stage import Scope
+from distlint.rehearsal.values import (
+    UNKNOWN,
+    ClassValue,
+    FunctionValue,
+    Given,
+    LambdaOf,
+    Library,
+    Made,
+    MethodOf,
+    Partial,
+    Special,
+    Thing,
+    derived,
+)
+
+_KINDS = {
+    "builtins.staticmethod": "static",
+    "builtins.classmethod": "class",
+    "builtins.property": "property",
+    "functools.cached_property": "property",
+    "abc.abstractproperty": "property",
+}
+_KEEPING = (
+    "torch.no_grad",
+    "torch.inference_mode",
+    "torch.enable_grad",
+    "torch.compile",
+    "torch.jit.",
+    "torch.autocast",
+    "torch.amp.",
+    "torch.cuda.amp.",
+    "functools.",
+    "contextlib.",
+    "abc.",
+    "typing.",
+    "atexit.register",
+    "dataclasses.",
+    "enum.",
+)
+_PLAIN_NAMES = ("record", "main", "command", "hookimpl", "override")
+_SAME_OBJECT = ("to", "train", "eval", "cuda", "cpu", "float", "half", "bfloat16", "double", "requires_grad_", "apply")
+_NAMED_PARTS = ("register_buffer", "register_parameter", "add_module", "register_module")
+
+
+class Definitions(Generators):
+    """Says what definitions bind, and what calling a class makes."""
+
+    def defined(self, statement: ir.Define, scope: Scope) -> None:
+        """Binds the name of a function or class."""
+        module = self.stage.project.module(scope.file)
+        if statement.kind == "class":
+            self._define_class(module.classes[statement.index], ClassRef(scope.file, statement.index), scope)
+            return
+        function = module.functions[statement.index]
+        value: Any = FunctionValue(FunctionRef(scope.file, statement.index), scope)
+        for decorator in reversed(function.decorators):
+            if type(decorator) is ir.Attribute and decorator.name in ("setter", "getter", "deleter"):
+                if decorator.name == "setter":
+                    scope.variables[f"{function.name}="] = value
+                return
+            value = self.decorated(value, decorator, scope)
+        scope.variables[function.name] = value
+
+    def _define_class(self, definition: ir.Class, ref: ClassRef, scope: Scope) -> None:
+        if scope.function >= 0 or ref not in self.stage.classes:
+            self.stage.classes[ref] = Scope(ref.file, scope.function, scope)
+        value: Any = ClassValue(ref)
+        scope.variables[definition.name] = value
+        for decorator in reversed(definition.decorators):
+            found = self.decorated(value, decorator, scope)
+            value = found if isinstance(found, ClassValue) else value
+        scope.variables[definition.name] = value
+
+    def decorated(self, value: Any, decorator: ir.Expr, scope: Scope) -> Any:
+        """What a decorator makes of a function or class."""
+        is_call = type(decorator) is ir.Call
+        named = self.value(decorator.func if is_call else decorator, scope)  # type: ignore[union-attr]
+        if isinstance(named, Library):
+            if named.name in _KINDS:
+                return Special(_KINDS[named.name], value)
+            last = named.name.rpartition(".")[2]
+            if named.name == "functools.partial" and is_call:
+                return self._applied(self.value(decorator, scope), value, decorator, scope)
+            if named.name in self.stage.main_only:
+                return Special("first", value)
+            if isinstance(value, ClassValue) or named.name.startswith(_KEEPING) or last in _PLAIN_NAMES:
+                return value
+            return UNKNOWN
+        if isinstance(named, MethodOf):
+            if isinstance(named.receiver, Made) and f"{named.receiver.name}.{named.name}" in self.stage.main_only:
+                return Special("first", value)
+            return value if named.name in _PLAIN_NAMES else UNKNOWN
+        wrapper = self.value(decorator, scope) if is_call else named
+        return self._applied(wrapper, value, decorator, scope)
+
+    def _applied(self, wrapper: Any, value: Any, decorator: ir.Expr, scope: Scope) -> Any:
+        if not isinstance(wrapper, FunctionValue | LambdaOf | Partial | Thing | ClassValue):
+            return UNKNOWN
+        call = ir.Call(decorator, (), (), decorator.at)
+        return self.apply(wrapper, Given([value], {}), call, scope)
+
+    def imported(self, statement: ir.Import, scope: Scope) -> None:
+        """Binds what an import inside a function brings; at the top level names are looked up where they are used."""
+        scope.variables.pop(statement.alias, None)
+        modules = self.stage.project.modules
+        if scope.function >= 0:
+            found = modules.imported(statement, scope.file)
+            if isinstance(found, GlobalRef):
+                scope.variables[statement.alias] = self.module_variable(self.module_scope(found.file), found.name)
+            elif found is not None:
+                scope.variables[statement.alias] = self.stage.target_value(found)
+        file = modules.find(statement.module, scope.file, statement.level) if statement.module else None
+        if file is not None and file not in self.stage.modules and _acts(self.stage.project.module(file)):
+            self.module_scope(file)
+
+    def around(self, function: FunctionValue, definition: ir.Function) -> Scope | None:
+        """The scope whose variables a function sees beside its own and the module's."""
+        if definition.parent < 0:
+            return None
+        return self.scope_of_method(function.ref) if definition.owner >= 0 else function.scope
+
+    def default_of(self, function: FunctionValue, parameter: ir.Parameter, inner: Scope) -> Any:
+        """The default of a parameter, as the place of the definition sees it."""
+        assert parameter.default is not None  # noqa: S101 - tested by the caller
+        if type(parameter.default) is ir.Constant:
+            return parameter.default.value
+        owner = self.stage.project.function(function.ref).owner
+        scope = function.scope
+        if scope is None:
+            scope = self.class_scope(ClassRef(inner.file, owner)) if owner >= 0 else self.module_scope(inner.file)
+        return self.value(parameter.default, scope)
+
+    # Objects -----------------------------------------------------------------------------------------------------
+
+    def constructed(self, ref: ClassRef, given: Given, call: ir.Call, scope: Scope) -> Any:
+        """What calling a class of the project makes."""
+        modules = self.stage.project.modules
+        if self.is_enumeration(ref):
+            return self._member_of(ref, given)
+        thing = Thing(ref)
+        init = modules.method(ref, "__init__")
+        if init is not None:
+            self.call_function(FunctionValue(init, None, thing), given, call, scope)
+        elif self.is_record(ref):
+            self.fill_record(thing, given)
+        return thing
+
+    def _member_of(self, ref: ClassRef, given: Given) -> Any:
+        """``Color("red")``."""
+        value = given.get("value", 0, UNKNOWN)
+        if isinstance(value, Thing):
+            return value
+        for name in self.members(ref):
+            member = self.member(ref, name)
+            if isinstance(member, Thing) and self.truth(
+                self.operate("==", member.attributes["value"], value, 0, self.module_scope(ref.file))
+            ):
+                return member
+        return derived("member", [ClassValue(ref), value])
+
+    def inherited_call(self, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
+        """``super().name(...)``."""
+        project = self.stage.project
+        inside = scope
+        while inside.outer is not None and inside.outer.function == inside.function:
+            inside = inside.outer
+        around = project.module(inside.file).functions[inside.function] if inside.function >= 0 else None
+        if around is None or around.owner < 0 or not around.parameters:
+            return UNKNOWN
+        receiver = inside.variables.get(around.parameters[0].name)
+        owner = ClassRef(inside.file, around.owner)
+        cls = (
+            receiver.cls if isinstance(receiver, Thing) else receiver.ref if isinstance(receiver, ClassValue) else owner
+        )
+        ancestors = project.modules.ancestry(cls)
+        if owner not in ancestors:
+            return UNKNOWN
+        for ancestor in ancestors[ancestors.index(owner) + 1 :]:
+            found = self.class_scope(ancestor).variables.get(name)
+            if found is not None:
+                return self.apply(self.bound(found, receiver), given, call, scope)
+        if name == "__init__":
+            return None
+        if name == "__setattr__" and isinstance(receiver, Thing) and len(given.positional) == 2:
+            if isinstance(given.positional[0], str):
+                self.put(receiver.attributes, given.positional[0], given.positional[1])
+            return None
+        found = self.models.method(self, receiver, name, given, call, scope)
+        if found is not NotImplemented:
+            return found
+        found = self.method_of_thing(receiver, name, given) if isinstance(receiver, Thing) else NotImplemented
+        return UNKNOWN if found is NotImplemented else found
+
+    def method_of_thing(self, receiver: Thing, name: str, given: Given) -> Any:
+        """A method that an object of the project has from a library's class; ``NotImplemented`` where that is not known."""
+        values = given.positional
+        if name in _SAME_OBJECT:
+            return receiver
+        if name in _NAMED_PARTS and len(values) >= 2 and isinstance(values[0], str):
+            self.put(receiver.attributes, values[0], values[1])
+            return None
+        if name == "_replace" and not given.open:
+            made = Thing(receiver.cls)
+            made.attributes = {**receiver.attributes, **given.keywords}
+            return made
+        return NotImplemented
+
+    def special_method(self, thing: Thing, name: str, values: list[Any], default: Any) -> Any:
+        """What one of Python's own methods gives for an object; the default where its class does not have it."""
+        method = self.stage.project.modules.method(thing.cls, name)
+        if method is None:
+            return default
+        anywhere = self.module_scope(self.stage.entry)
+        return self.call_function(FunctionValue(method, None, thing), Given(values, {}), None, anywhere)
+
+
+def _acts(module: ir.Module) -> bool:
+    """Whether importing a module does more than to define something."""
+    return any(type(one) is ir.Evaluate and type(one.value) is ir.Call for one in module.body)

@@ -1,0 +1,244 @@
+"""The methods of texts, lists, sets, dictionaries and iterators on one process of a rehearsal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from distlint.model import python as ir
+from distlint.model.span import Span
+from distlint.rehearsal.calls import Calls
+from distlint.rehearsal.iterating import is_key
+from distlint.rehearsal.stage import Scope
+from distlint.rehearsal.values import (
+    MAX_ITEMS,
+    UNKNOWN,
+    Generated,
+    Given,
+    Items,
+    Opaque,
+    Table,
+    Tensor,
+    alike,
+    derived,
+    escape,
+    is_known,
+)
+
+MAX_TEXT = 2_000
+_TEXT_NAMES = """
+    strip lstrip rstrip lower upper title capitalize casefold swapcase startswith endswith join split rsplit splitlines
+    replace format find rfind index count isdigit isalpha isalnum isspace isupper islower isnumeric isidentifier zfill
+    ljust rjust center partition rpartition removeprefix removesuffix encode decode expandtabs format_map hex
+"""
+_TEXTS = frozenset(_TEXT_NAMES.split())
+_ADDING = ("append", "add", "appendleft")
+
+
+def call_method(player: Calls, receiver: Any, name: str, given: Given, call: ir.Call, scope: Scope, span: Span) -> Any:
+    """What a method of a list, dictionary, text or iterator does."""
+    values = given.positional
+    if isinstance(receiver, Items):
+        return _of_list(player, receiver, name, values, given, call, scope)
+    if isinstance(receiver, Table):
+        return _of_table(player, receiver, name, values, given)
+    if isinstance(receiver, Generated):
+        if name in ("__next__", "send"):
+            found, item = player.advance(receiver)
+            return item if found else UNKNOWN
+        return receiver if name == "__iter__" else UNKNOWN
+    if isinstance(receiver, str | bytes):
+        return _of_text(player, receiver, name, given)
+    if name in ("index", "count") and len(values) == 1 and all(map(is_known, (*receiver, values[0]))):
+        if name == "count":
+            return receiver.count(values[0])
+        return receiver.index(values[0]) if values[0] in receiver else UNKNOWN
+    return derived(name, [receiver, *values])
+
+
+def _of_text(player: Calls, receiver: str | bytes, name: str, given: Given) -> Any:
+    values = [tuple(one.items) if isinstance(one, Items) and one.items is not None else one for one in given.positional]
+    if name == "join" and len(values) == 1:
+        items = player.items_of(given.positional[0])
+        values = [tuple(items)] if items is not None else values
+    plain = all(is_known(one) or (type(one) is tuple and all(map(is_known, one))) for one in values)
+    named = all(map(is_known, given.keywords.values()))
+    if name in _TEXTS and plain and named and not given.open and len(receiver) <= MAX_TEXT:
+        if any(isinstance(one, int) and abs(one) > MAX_TEXT for one in values):
+            return UNKNOWN
+        try:
+            found = getattr(receiver, name)(*values, **given.keywords)
+        except (TypeError, ValueError, LookupError, AttributeError, OverflowError):
+            return UNKNOWN
+        if isinstance(found, str | bytes) and len(found) > MAX_TEXT:
+            return UNKNOWN
+        return Items(list(found[:MAX_ITEMS])) if isinstance(found, list) else found
+    return derived(name, [receiver, *given.values()])
+
+
+def _of_list(
+    player: Calls, receiver: Items, name: str, values: list[Any], given: Given, call: ir.Call, scope: Scope
+) -> Any:
+    if name in _ADDING and len(values) == 1:
+        return _add(player, receiver, name, values[0])
+    if name in ("extend", "update", "extendleft") and values:
+        player.extend(receiver, values[0])
+        _keep_distinct(receiver)
+        return None
+    if name == "copy":
+        made = Items(list(receiver.items) if receiver.items is not None else None, receiver.size)
+        made.distinct, made.sample, made.whole = receiver.distinct, receiver.sample, receiver.whole
+        return made
+    if name in ("index", "count") and receiver.items is not None and values and is_known(values[0]):
+        if all(is_known(item) for item in receiver.items):
+            if name == "count":
+                return receiver.items.count(values[0])
+            return receiver.items.index(values[0]) if values[0] in receiver.items else UNKNOWN
+        return derived(name, [receiver, *values])
+    if name in ("union", "intersection", "difference", "symmetric_difference", "issubset", "issuperset", "isdisjoint"):
+        return _of_set(player, receiver, name, values, call, scope)
+    if name in ("pop", "popleft") and receiver.items and not player.stage.unsure and not given.keywords:
+        position = values[0] if values else 0 if name == "popleft" else -1
+        player.note(receiver)
+        if isinstance(position, int) and -len(receiver.items) <= position < len(receiver.items):
+            return receiver.items.pop(position)
+    if receiver.items is not None and not player.stage.unsure and _changed(player, receiver, name, values, given):
+        return None
+    for value in values:
+        escape(value)
+    item = player.item_of(receiver) if name in ("pop", "popleft") else UNKNOWN
+    receiver.open()
+    player.note(receiver)
+    return item
+
+
+def _add(player: Calls, receiver: Items, name: str, value: Any) -> None:
+    if isinstance(value, Tensor):
+        value.copied = False
+    if name == "add" and receiver.items is not None and any(alike(item, value) for item in receiver.items):
+        return
+    if name == "add" and receiver.items is not None and not is_known(value):
+        receiver.open()
+        player.note(receiver)
+        return
+    if name == "appendleft" and receiver.items is not None and not player.stage.unsure:
+        receiver.items.insert(0, value)
+        player.note(receiver)
+    else:
+        player.extend(receiver, Items([value]))
+    if receiver.most is not None and receiver.items is not None and len(receiver.items) > receiver.most:
+        del receiver.items[0 if name == "append" else -1]
+
+
+def _keep_distinct(receiver: Items) -> None:
+    if receiver.distinct and receiver.items is not None:
+        if all(map(is_known, receiver.items)):
+            receiver.items = list(dict.fromkeys(receiver.items))
+        else:
+            receiver.open()
+
+
+def _of_set(player: Calls, receiver: Items, name: str, values: list[Any], call: ir.Call, scope: Scope) -> Any:
+    symbols = {"union": "|", "intersection": "&", "difference": "-", "symmetric_difference": "^"}
+    found: Any = receiver
+    for value in values:
+        items = player.items_of(value)
+        other = Items(items) if items is not None else value
+        if name in symbols:
+            found = player.operate(symbols[name], found, other, call.at, scope)
+        elif receiver.items is not None and items is not None and all(map(is_known, receiver.items + items)):
+            one, two = set(receiver.items), set(items)
+            found = {"issubset": one <= two, "issuperset": one >= two, "isdisjoint": not one & two}[name]
+        else:
+            found = derived(name, [receiver, value])
+    return found
+
+
+def _changed(player: Calls, receiver: Items, name: str, values: list[Any], given: Given) -> bool:
+    """Changes a list whose items are known; false where it can't be told how."""
+    items = receiver.items
+    assert items is not None  # noqa: S101 - tested by the caller
+    if name == "clear":
+        receiver.items = []
+    elif name == "reverse":
+        items.reverse()
+    elif name == "insert" and len(values) == 2 and isinstance(values[0], int):
+        items.insert(values[0], values[1])
+    elif name in ("remove", "discard") and values and all(map(is_known, (*items, values[0]))):
+        if values[0] in items:
+            items.remove(values[0])
+    elif name == "rotate" and items and all(isinstance(one, int) for one in values):
+        count = (values[0] if values else 1) % len(items)
+        receiver.items = items[-count:] + items[:-count]
+    elif name == "sort" and all(isinstance(item, int | float) for item in items) and "key" not in given.keywords:
+        items.sort(reverse=given.keywords.get("reverse") is True)
+    else:
+        return False
+    player.note(receiver)
+    return True
+
+
+def _of_table(player: Calls, receiver: Table, name: str, values: list[Any], given: Given) -> Any:
+    if name == "get" and values and is_key(values[0]):
+        if values[0] in receiver.items:
+            return receiver.items[values[0]]
+        return UNKNOWN if receiver.open else given.get("default", 1)
+    if name == "get" and values:
+        return derived("get", [receiver, *values])
+    if name in ("keys", "values", "items"):
+        return _view(receiver, name)
+    if name == "copy":
+        made = Table(dict(receiver.items), is_open=receiver.open)
+        made.missing = receiver.missing
+        return made
+    if not player.stage.unsure and not given.open:
+        found = _stored(receiver, name, values, given)
+        if found is not NotImplemented:
+            return found
+    for value in values:
+        escape(value)
+    receiver.open = True
+    receiver.items.clear()
+    return Opaque()
+
+
+def _view(receiver: Table, name: str) -> Any:
+    found: dict[str, list[Any]] = {
+        "keys": list(receiver.items),
+        "values": list(receiver.items.values()),
+        "items": [(key, value) for key, value in receiver.items.items()],
+    }
+    if not receiver.open:
+        return Items(found[name])
+    made = Items(None)
+    made.sample = found[name][0] if found[name] else None
+    return made
+
+
+def _stored(receiver: Table, name: str, values: list[Any], given: Given) -> Any:
+    """Changes a dictionary; ``NotImplemented`` where it can't be told how."""
+    if name == "setdefault" and values and is_key(values[0]) and not receiver.open:
+        return receiver.items.setdefault(values[0], values[1] if len(values) > 1 else None)
+    if name == "pop" and values and is_key(values[0]) and (values[0] in receiver.items or not receiver.open):
+        return receiver.items.pop(values[0], values[1] if len(values) > 1 else UNKNOWN)
+    if name == "clear":
+        receiver.items.clear()
+        receiver.open = False
+        return None
+    if name == "update":
+        other = values[0] if values else Table()
+        pairs = {}
+        if isinstance(other, Table):
+            pairs = other.items
+            receiver.open = receiver.open or other.open
+        elif isinstance(other, Items) and other.items is not None:
+            if not all(type(one) is tuple and len(one) == 2 and is_key(one[0]) for one in other.items):
+                return NotImplemented
+            pairs = dict(other.items)
+        else:
+            return NotImplemented
+        receiver.items.update(pairs)
+        receiver.items.update(given.keywords)
+        return None
+    if name == "move_to_end":
+        return None
+    return NotImplemented

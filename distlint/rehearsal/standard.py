@@ -1,0 +1,457 @@
+"""What functions of Python's own library give on one process of a rehearsal."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os.path
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from distlint.model import python as ir
+from distlint.rehearsal.iterating import MAX_FOLLOWED
+from distlint.rehearsal.stage import Scope
+from distlint.rehearsal.values import (
+    MAX_ITEMS,
+    UNKNOWN,
+    Generated,
+    Given,
+    Items,
+    Made,
+    Opaque,
+    Partial,
+    Table,
+    Tensor,
+    Thing,
+    derived,
+    is_known,
+)
+
+if TYPE_CHECKING:
+    from distlint.rehearsal.calls import Calls
+
+_SHARED = (
+    "builtins.open",
+    "io.",
+    "json.",
+    "yaml.",
+    "toml.",
+    "tomllib.",
+    "configparser.",
+    "argparse.",
+    "omegaconf.",
+    "pathlib.",
+    "os.path.",
+    "os.listdir",
+    "os.walk",
+    "os.fspath",
+    "glob.",
+    "re.",
+    "logging.",
+    "importlib.",
+    "inspect.",
+    "hashlib.",
+    "string.",
+    "datetime.timedelta",
+    "fractions.",
+    "decimal.",
+    "ast.",
+    "csv.",
+    "sys.",
+    "hydra.",
+    "contextlib.",
+    "collections.",
+    "threading.",
+    "signal.",
+)
+_PATHS = ("join", "basename", "dirname", "splitext", "split", "normpath", "isabs", "commonprefix")
+_MATH_NAMES = """
+    sqrt ceil floor log log2 log10 log1p exp pow isnan isinf isfinite gcd lcm prod fabs fmod sin cos tan tanh trunc
+    hypot isqrt comb copysign isclose degrees radians dist fsum
+"""
+_MATH = frozenset(_MATH_NAMES.split())
+_NOTHING = frozenset(
+    {"warnings.warn", "warnings.filterwarnings", "warnings.simplefilter", "time.sleep", "gc.collect", "random.shuffle_"}
+)
+_OPERATORS = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "truediv": "/",
+    "floordiv": "//",
+    "mod": "%",
+    "eq": "==",
+    "ne": "!=",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+}
+
+
+def is_shared(name: str) -> bool:
+    """Whether what a library gives is the same on all processes that ask alike: files, settings, plain helpers."""
+    return name.startswith(_SHARED) or ".from_" in name
+
+
+def standard_call(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
+    """What a function of the standard library gives; ``NotImplemented`` where that is not known."""
+    if name in _NOTHING:
+        return None
+    module, _, last = name.rpartition(".")
+    handler = _MODULES.get(module)
+    if handler is None or given.open:
+        return NotImplemented
+    return handler(player, last, given, call, scope)
+
+
+# Numbers and texts ----------------------------------------------------------------------------------------------------
+
+
+def _math(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
+    values = given.positional
+    if name in _MATH and values and all(isinstance(one, int | float) and abs(one) < 1e15 for one in values):
+        if name == "comb" and max(values) > MAX_ITEMS:
+            return derived(name, values)
+        try:
+            return getattr(math, name)(*values)
+        except (ValueError, TypeError, OverflowError):
+            return UNKNOWN
+    if name in ("prod", "fsum") and len(values) == 1:
+        items = player.items_of(values[0])
+        if items and all(isinstance(one, int | float) and abs(one) < 1e6 for one in items) and len(items) < 32:
+            return math.prod(items) if name == "prod" else math.fsum(items)
+    return NotImplemented
+
+
+def _paths(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
+    values = given.positional
+    if name in _PATHS and values and all(isinstance(one, str) for one in values):
+        return getattr(os.path, name)(*values)
+    return NotImplemented
+
+
+def _operator(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
+    values = given.positional
+    if name in _OPERATORS and len(values) == 2:
+        return player.operate(_OPERATORS[name], values[0], values[1], call.at, scope)
+    if name in ("itemgetter", "attrgetter") and len(values) == 1:
+        made = Made(f"operator.{name}()", call, given)
+        made.stored["key"] = values[0]
+        return made
+    return NotImplemented
+
+
+# Iterators ------------------------------------------------------------------------------------------------------------
+
+
+def _itertools(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
+    values = given.positional
+    if name == "count":
+        start, step = given.get("start", 0, 0), given.get("step", 1, 1)
+        if isinstance(start, int) and isinstance(step, int):
+            return Generated(itertools.count(start, step))
+        return Generated(None, derived("item", [start, step]))
+    if name == "repeat" and values:
+        times = given.get("times", 1, None)
+        if times is None or isinstance(times, int):
+            return Generated(itertools.repeat(values[0]) if times is None else itertools.repeat(values[0], times))
+        return Generated(None, values[0])
+    if name == "cycle" and values:
+        items = player.items_of(values[0])
+        return Generated(itertools.cycle(items)) if items else Generated(None, player.item_of(values[0]))
+    if name in ("chain", "islice", "takewhile", "dropwhile", "accumulate", "zip_longest", "product"):
+        return _of_others(player, name, values, given, call, scope)
+    if name in ("combinations", "permutations", "pairwise", "batched") and values:
+        items = player.items_of(values[0])
+        numbers = all(isinstance(one, int) and 0 < one < 8 for one in values[1:])
+        if items is not None and numbers and len(items) <= 12:
+            made = getattr(itertools, name)(items, *values[1:])
+            return Items(list(itertools.islice(made, MAX_ITEMS)))
+    return NotImplemented
+
+
+def _of_others(player: Calls, name: str, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
+    """Iterators over other ones."""
+    if name == "product":
+        lists = [player.items_of(one) for one in values] * (given.keywords.get("repeat", 1) if values else 1)
+        if all(one is not None and len(one) <= 16 for one in lists) and len(lists) <= 4:
+            made = itertools.product(*(one or [] for one in lists))
+            return Items(list(itertools.islice(made, MAX_ITEMS)))
+        return Generated(None, tuple(player.item_of(one) for one in values))
+    steps = [player.steps_of(one) for one in values[: len(values) if name == "chain" else 1]]
+    if None in steps or not values:
+        return Generated(None, player.item_of(values[0]) if values else UNKNOWN)
+    known: list[Iterator[Any]] = [one for one in steps if one is not None]
+    if name == "chain":
+        return Generated(itertools.chain(*known), watched=True)
+    if name == "islice":
+        bounds = values[1:]
+        if all(one is None or isinstance(one, int) for one in bounds):
+            return Generated(itertools.islice(known[0], *bounds), watched=True)
+        return Generated(None, player.item_of(values[0]))
+    return Generated(None, UNKNOWN)
+
+
+def _chain(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
+    if name != "from_iterable" or not given.positional:
+        return NotImplemented
+    items = player.items_of(given.positional[0])
+    inner = [player.items_of(one) for one in items] if items is not None else [None]
+    if None in inner:
+        return Generated(None, player.item_of(player.item_of(given.positional[0])))
+    return Items([item for one in inner for item in one or ()][:MAX_ITEMS])
+
+
+# Containers -----------------------------------------------------------------------------------------------------------
+
+
+def _collections(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
+    values = given.positional
+    if name in ("OrderedDict", "Counter") or (name == "defaultdict" and values):
+        rest = values[1:] if name == "defaultdict" else values
+        if name == "Counter":
+            return _counted(player, rest)
+        made = _table(player, rest, given)
+        if name == "defaultdict":
+            made.missing = values[0]
+        return made
+    if name == "deque":
+        items = player.items_of(values[0]) if values else []
+        made_list = Items(items, at=ir.unpack(call.at, scope.file))
+        most = given.get("maxlen", 1, None)
+        if items is None:
+            made_list.whole = derived("deque", values)
+            made_list.sample = player.item_of(values[0])
+        elif isinstance(most, int):
+            made_list.most = most
+            made_list.items = items[-most:] if most else []
+        return made_list
+    if name == "namedtuple" and len(values) >= 2:
+        fields = values[1].replace(",", " ").split() if isinstance(values[1], str) else player.items_of(values[1])
+        if fields and all(isinstance(one, str) for one in fields):
+            return Tuples(call, given, tuple(fields))
+    return NotImplemented
+
+
+class Tuples(Made):
+    """A class of named tuples; ``values`` are those of one of them, and nothing for the class itself."""
+
+    __slots__ = ("fields", "values")
+
+    def __init__(self, call: ir.Call, given: Given, fields: tuple[str, ...], values: Given | None = None) -> None:
+        super().__init__("collections.namedtuple()", call, given)
+        self.fields = fields
+        self.values = values
+        for position, name in enumerate(fields if values is not None else ()):
+            self.stored[name] = given.get(name, position, UNKNOWN)
+
+    def called(self, player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
+        """One of them."""
+        return NotImplemented if self.values is not None else Tuples(call, given, self.fields, given)
+
+    def items(self, player: Any) -> list[Any] | None:
+        """Its fields in order."""
+        return [self.stored.get(name, UNKNOWN) for name in self.fields] if self.values is not None else None
+
+    def part(self, player: Any, index: Any, span: Any) -> Any:
+        """A field by its position."""
+        items = self.items(player)
+        known = items is not None and isinstance(index, int) and -len(items) <= index < len(items)
+        return items[index] if known and items is not None else NotImplemented
+
+
+def _counted(player: Calls, values: list[Any]) -> Table:
+    items = player.items_of(values[0]) if values else []
+    if items is None or not all(map(is_known, items)):
+        return Table(is_open=True)
+    return Table({item: items.count(item) for item in dict.fromkeys(items)})
+
+
+def _table(player: Calls, values: list[Any], given: Given) -> Table:
+    from distlint.rehearsal.builtins import table_of
+
+    return table_of(player, values, given)
+
+
+def _namespace(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
+    if name not in ("SimpleNamespace", "Namespace"):
+        return NotImplemented
+    made = Made(f"types.{name}()", call, given)
+    made.stored.update(given.keywords)
+    return made
+
+
+def _copied(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
+    if name not in ("copy", "deepcopy") or not given.positional:
+        return NotImplemented
+    return duplicate(given.positional[0], 4 if name == "deepcopy" else 1)
+
+
+def duplicate(value: Any, depth: int) -> Any:
+    """A copy of a value, and of what is in it down to a depth."""
+    if depth <= 0:
+        return value
+    if isinstance(value, Items):
+        items = [duplicate(item, depth - 1) for item in value.items] if value.items is not None else None
+        made = Items(items, value.size, value.at)
+        made.sample, made.whole, made.distinct, made.most = value.sample, value.whole, value.distinct, value.most
+        return made
+    if isinstance(value, Table):
+        table = Table({key: duplicate(item, depth - 1) for key, item in value.items.items()}, is_open=value.open)
+        table.missing = value.missing
+        return table
+    if isinstance(value, Thing) and "_name_" not in value.attributes:
+        thing = Thing(value.cls, is_open=value.open)
+        thing.attributes = {name: duplicate(item, depth - 1) for name, item in value.attributes.items()}
+        return thing
+    if isinstance(value, Tensor):
+        tensor = Tensor(value.shape, value.dtype, value.at, value.sign, value.source)
+        tensor.gradient = value.gradient
+        tensor.copied = False
+        return tensor
+    if type(value) is tuple:
+        return tuple(duplicate(item, depth - 1) for item in value)
+    return value
+
+
+def _dataclasses(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
+    first = given.positional[0] if given.positional else None
+    if not isinstance(first, Thing):
+        return NotImplemented
+    fields = first.attributes.get("__fields__", ())
+    if name == "asdict":
+        return Table({one: first.attributes.get(one, UNKNOWN) for one in fields}, is_open=first.open)
+    if name == "astuple":
+        return tuple(first.attributes.get(one, UNKNOWN) for one in fields)
+    if name == "replace":
+        made = duplicate(first, 1)
+        made.attributes.update(given.keywords)
+        return made
+    return NotImplemented
+
+
+# Functions and contexts -----------------------------------------------------------------------------------------------
+
+
+def _functools(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
+    values = given.positional
+    if name in ("lru_cache", "cache", "wraps", "singledispatch", "update_wrapper"):
+        return values[0] if values and not is_known(values[0]) and name != "wraps" else Made(f"functools.{name}()")
+    if name == "reduce" and len(values) >= 2:
+        items = player.items_of(values[1])
+        if items is None or len(items) > MAX_FOLLOWED:
+            return NotImplemented
+        items = [*values[2:3], *items]
+        if not items:
+            return UNKNOWN
+        found = items[0]
+        for item in items[1:]:
+            found = player.apply(values[0], Given([found, item], {}), call, scope)
+        return found
+    if name == "partialmethod" and values:
+        return Partial(values[0], Given(values[1:], given.keywords))
+    return NotImplemented
+
+
+class Stack(Made):
+    """A stack of contexts that are left with it."""
+
+    __slots__ = ("managers",)
+
+    def __init__(self, call: ir.Call, given: Given) -> None:
+        super().__init__("contextlib.ExitStack()", call, given)
+        self.managers: list[Any] = []
+
+    def entered(self, player: Any, span: Any) -> Any:
+        """Itself."""
+        return self
+
+    def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+        """Enters a context, or notes a function that is called at the end."""
+        span = ir.unpack(call.at, scope.file)
+        if name == "enter_context" and given.positional:
+            found = player.entered(given.positional[0], span)
+            self.managers.append(given.positional[0])
+            return found
+        if name == "callback" and given.positional:
+            rest = Given(given.positional[1:], given.keywords, is_open=given.open)
+            self.managers.append((given.positional[0], rest, call, scope))
+            return given.positional[0]
+        if name == "close":
+            self.left(player, span)
+            return None
+        return NotImplemented
+
+    def left(self, player: Any, span: Any) -> None:
+        """Leaves all of them, the last one first."""
+        managers, self.managers = self.managers, []
+        for manager in reversed(managers):
+            if type(manager) is tuple:
+                player.apply(*manager)
+            else:
+                player.left(manager, span)
+
+
+class Null(Made):
+    """A context that does nothing; ``inner`` is what it gives."""
+
+    __slots__ = ("inner",)
+
+    def __init__(self, call: ir.Call, given: Given) -> None:
+        super().__init__("contextlib.nullcontext()", call, given)
+        self.inner = given.get("enter_result", 0, None)
+
+    def entered(self, player: Any, span: Any) -> Any:
+        """What it was given."""
+        return self.inner
+
+
+class Closing(Null):
+    """A context that closes what it gives."""
+
+    __slots__ = ()
+
+
+def _contexts(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
+    if name in ("ExitStack", "AsyncExitStack"):
+        return Stack(call, given)
+    if name in ("nullcontext", "closing"):
+        return (Null if name == "nullcontext" else Closing)(call, given)
+    return NotImplemented
+
+
+def _asynchronous(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
+    if name in ("run", "create_task", "ensure_future", "wait_for") and given.positional:
+        return given.positional[0]  # what is called is followed at once
+    if name == "gather":
+        return Items(list(given.positional))
+    return NotImplemented
+
+
+def _loads(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
+    """Texts made of values: as equal as these."""
+    if name in ("dumps", "loads"):
+        found = derived(f"json.{name}", given.values())
+        return Opaque(found.sign, found.source)
+    return NotImplemented
+
+
+_Handler = Callable[..., Any]
+_MODULES: dict[str, _Handler] = {
+    "math": _math,
+    "os.path": _paths,
+    "posixpath": _paths,
+    "operator": _operator,
+    "itertools": _itertools,
+    "itertools.chain": _chain,
+    "collections": _collections,
+    "types": _namespace,
+    "argparse": _namespace,
+    "copy": _copied,
+    "dataclasses": _dataclasses,
+    "functools": _functools,
+    "contextlib": _contexts,
+    "asyncio": _asynchronous,
+    "json": _loads,
+}
