@@ -175,7 +175,8 @@ def _enumerate(player: Calls, values: list[Any], given: Given, call: ir.Call, sc
     size = player.length(values[0]) if not isinstance(values[0], Generated) else UNKNOWN
     steps = player.steps_of(values[0])
     if steps is None or not isinstance(first, int):
-        return _unknown_turns(player, (derived("index", [size]), player.item_of(values[0])), values, size)
+        index = Opaque(("turn", scope.file, call.at, player.stage.chain))
+        return _unknown_turns(player, (index, player.item_of(values[0])), values, size)
     return _lazily(enumerate(steps, first), values)
 
 
@@ -382,10 +383,11 @@ def table_of(player: Calls, values: list[Any], given: Given) -> Table:
         pairs = None if isinstance(values[0], Table) else player.items_of(values[0])
         if isinstance(values[0], Table):
             table = Table(dict(values[0].items), is_open=values[0].open)
+            table.whole = values[0].whole
         elif pairs is not None and all(type(one) is tuple and len(one) == 2 and is_key(one[0]) for one in pairs):
             table = Table(dict(pairs))
         else:
-            table = Table(is_open=True)
+            table.opens(*values)
     table.items.update(given.keywords)
     return table
 

@@ -282,10 +282,9 @@ class Calls(Definitions):
         made.file, made.function = scope.file, scope.function
         values = [*given.values()] if receiver is None else [receiver, *given.values()]
         made.source = source_of(values)
-        if is_shared(name) and not given.open:
-            made.sign = combined(name, [call.at, *values])
-        elif receiver is not None and not given.open:
-            made.sign = combined(name, values)
+        if not given.open:
+            # what is asked for again may be another thing, unless it only depends on what it is given
+            made.sign = combined(name, values if is_shared(name) else [call.at, *values])
         return made
 
     def _environment(self, given: Given) -> Any:

@@ -117,9 +117,10 @@ class Expressions(Objects):
                 table.items[name] = given
             elif key is None and isinstance(given, Table):
                 table.items.update(given.items)
-                table.open = table.open or given.open
+                if given.open:
+                    table.opens(given)
             else:
-                table.open = True
+                table.opens(name if key is not None else given, given)
         return table
 
     def _of_Formatted(self, expr: ir.Formatted, scope: Scope) -> Any:  # noqa: N802
@@ -250,9 +251,9 @@ class Expressions(Objects):
             if not self.stage.unsure:
                 base.items[index] = made
             return made
-        if base.open or is_key(index):
-            return UNKNOWN
-        return derived("part", [base, index])
+        if base.open:
+            return derived("part", [base.whole, index])
+        return UNKNOWN if is_key(index) else derived("part", [base, index])
 
     def made_by(self, maker: Any) -> Any:
         """What a function without arguments gives."""

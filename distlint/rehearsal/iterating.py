@@ -231,7 +231,7 @@ class Iterating:
         known = self._turns_of(expr, 0, first, inner, found)
         span = self.span(expr, scope)
         if expr.kind == "dict":
-            return _table_of(found, known=known)
+            return _table_of(found, first, known=known)
         for item in found:
             if isinstance(item, Tensor):
                 item.copied = False
@@ -315,14 +315,17 @@ def distinct(items: list[Any], span: Span | None) -> Items:
     return made
 
 
-def _table_of(pairs: list[Any], *, known: bool) -> Table:
-    table = Table(is_open=not known)
+def _table_of(pairs: list[Any], source: Any, *, known: bool) -> Table:
+    table = Table()
+    if not known:
+        table.opens(source, *pairs)
+        return table
     for pair in pairs:
         key, value = pair if type(pair) is tuple and len(pair) == 2 else (UNKNOWN, UNKNOWN)
         if is_key(key):
             table.items[key] = value
         else:
-            table.open = True
+            table.opens(key, value)
     return table
 
 

@@ -19,6 +19,7 @@ from distlint.rehearsal.values import (
     Given,
     Items,
     Made,
+    MethodOf,
     Opaque,
     Source,
     Table,
@@ -150,7 +151,8 @@ class Libraries:
             found = part.called_object(player, callee, given, call, scope)
             if found is not NotImplemented:
                 return found
-        return derived("call", [callee, *given.values()]) if isinstance(callee, Opaque) else UNKNOWN
+        known = isinstance(callee, Opaque | Made | MethodOf)
+        return derived("call", [callee, *given.values()]) if known else UNKNOWN
 
     def meets(self, player: Any, made: Made, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         """Notes the operation that a method of an object is (``""``: its call); a context manager where it is one."""

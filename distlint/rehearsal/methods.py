@@ -181,7 +181,7 @@ def _of_table(player: Calls, receiver: Table, name: str, values: list[Any], give
     if name == "get" and values and is_key(values[0]):
         if values[0] in receiver.items:
             return receiver.items[values[0]]
-        return UNKNOWN if receiver.open else given.get("default", 1)
+        return derived("get", [receiver.whole, *values]) if receiver.open else given.get("default", 1)
     if name == "get" and values:
         return derived("get", [receiver, *values])
     if name in ("keys", "values", "items"):
@@ -196,7 +196,7 @@ def _of_table(player: Calls, receiver: Table, name: str, values: list[Any], give
             return found
     for value in values:
         escape(value)
-    receiver.open = True
+    receiver.opens(name, *values)
     receiver.items.clear()
     return Opaque()
 
@@ -210,6 +210,7 @@ def _view(receiver: Table, name: str) -> Any:
     if not receiver.open:
         return Items(found[name])
     made = Items(None)
+    made.whole = derived(name, [receiver.whole])
     made.sample = found[name][0] if found[name] else None
     return made
 
@@ -229,7 +230,8 @@ def _stored(receiver: Table, name: str, values: list[Any], given: Given) -> Any:
         pairs = {}
         if isinstance(other, Table):
             pairs = other.items
-            receiver.open = receiver.open or other.open
+            if other.open:
+                receiver.opens(other)
         elif isinstance(other, Items) and other.items is not None:
             if not all(type(one) is tuple and len(one) == 2 and is_key(one[0]) for one in other.items):
                 return NotImplemented

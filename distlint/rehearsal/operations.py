@@ -104,7 +104,11 @@ class Operations(Iterating):
         if isinstance(one, Items) or isinstance(two, Items):
             return self._on_lists(symbol, one, two, ir.unpack(at, scope.file))
         if isinstance(one, Table) and isinstance(two, Table) and symbol == "|":
-            return Table({**one.items, **two.items}, is_open=one.open or two.open)
+            made = Table({**one.items, **two.items})
+            for other in (one, two):
+                if other.open:
+                    made.opens(other)
+            return made
         if is_known(one) and is_known(two):
             return _computed(symbol, one, two)
         if type(one) is tuple and type(two) is tuple:

@@ -309,7 +309,7 @@ class Player(Calls):
             if is_key(index) and not self.stage.unsure:
                 base.items[index] = value
             else:
-                base.open = True
+                base.opens(index, value)
                 base.items.clear()
         elif isinstance(base, Tensor):
             self.changed(base, "item", [index, value])

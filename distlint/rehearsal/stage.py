@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MAX_STEPS = 60_000
 """Expressions that one process of a rehearsal works out."""
 
-MAX_CALLS = 12
+MAX_CALLS = 16
 """Calls inside each other that are followed."""
 
 

@@ -134,14 +134,23 @@ class Items:
 
 
 class Table:
-    """A dictionary with plain keys; ``open`` if there may be others, ``missing`` what makes the value of a new key."""
+    """A dictionary with plain keys; ``open`` if there may be others, ``missing`` what makes the value of a new key.
 
-    __slots__ = ("items", "missing", "open")
+    ``whole`` tells what the others are like, and why they differ between processes.
+    """
+
+    __slots__ = ("items", "missing", "open", "whole")
 
     def __init__(self, items: dict[Any, Any] | None = None, *, is_open: bool = False) -> None:
         self.items = items if items is not None else {}
         self.open = is_open
         self.missing: Any = None
+        self.whole: Opaque = UNKNOWN
+
+    def opens(self, *why: Any) -> None:
+        """Something unknown is added or taken away, which these values tell."""
+        self.whole = derived("opened", [*([self.whole] if self.open else ()), *why])
+        self.open = True
 
 
 class Thing:
@@ -382,8 +391,8 @@ def _signature_of_parts(value: Any, depth: int) -> Hashable:
     items = value.items if isinstance(value, Items) else value if type(value) is tuple else None
     if items is not None:
         return combined("items", items, depth + 1) if len(items) <= most else None
-    if isinstance(value, Table) and not value.open and len(value.items) <= most:
-        return combined("table", [*value.items, *value.items.values()], depth + 1)
+    if isinstance(value, Table) and (not value.open or value.whole.sign is not None) and len(value.items) <= most:
+        return combined("table", [value.whole if value.open else None, *value.items, *value.items.values()], depth + 1)
     if isinstance(value, Thing) and not value.open and depth < 2 and len(value.attributes) <= MAX_INNER:
         return combined("thing", [ClassValue(value.cls), *value.attributes, *value.attributes.values()], depth + 1)
     if isinstance(value, range):
@@ -417,7 +426,7 @@ def _parts(value: Any) -> Iterable[Any]:
     if type(value) is tuple:
         return value[:MAX_INNER]
     if isinstance(value, Table):
-        return list(value.items.values())[:MAX_INNER]
+        return [*list(value.items.values())[:MAX_INNER], value.whole]
     if isinstance(value, MethodOf):
         return (value.receiver,)
     return ()
