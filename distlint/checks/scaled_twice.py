@@ -2,8 +2,8 @@
 
 The rule's ``fault`` says which: ``rate``, ``batch`` or ``gradients``. Parameters: ``optimizers`` (prefixes of the names
 of optimizer classes) and ``classes`` (the last names), ``schedulers`` (schedulers that take a function of the step),
-``loaders`` with their ``signature``, ``wrappers`` (what averages gradients over the ranks), ``summing`` (functions that
-add a tensor up over the ranks).
+``loaders`` with their ``signature``, ``prepare`` (calls that hand each rank its part of the batches); those of gradients:
+``scaled_gradients``.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from distlint.checks.derivations import Derivation, derivation
 from distlint.checks.execution import body_of
+from distlint.checks.followed import followed
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
-from distlint.checks.spread_names import names_world, scales_by_world
+from distlint.checks.scaled_gradients import scaled_gradients
 from distlint.checks.world_degree import Degrees
 from distlint.link.abstract import Instance, LambdaValue, Reference, options_of
 from distlint.link.arguments import find_argument
-from distlint.link.modules import External, FunctionRef
+from distlint.link.modules import FunctionRef
 from distlint.link.project import CallSite
-from distlint.link.walking import below, expressions_of, statements
+from distlint.link.walking import below, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.span import Span
@@ -44,12 +44,11 @@ def _rate(context: CheckContext) -> Iterator[Finding]:
     if not project.mentions("world") and not project.mentions("WORLD") and not project.mentions("num_processes"):
         return
     for site in _optimizers(context):
-        call, file, function = site.site.call, site.file, site.site.function
-        rate, _ = find_argument(call, "lr", 1)
-        if rate is None:
-            continue
-        degree = Degrees(project).of(rate, file, function)
-        if degree is None or degree.power < 1:
+        file, function = site.file, site.site.function
+        found = [(rate, Degrees(project).of(rate, file, function)) for rate in _rates(project, site)]
+        found += [(rate, Degrees(project).held(rate, "lr", file, function)) for rate in _spread(site)]
+        rate, degree = max(found, key=lambda one: one[1].power if one[1] is not None else 0, default=(None, None))
+        if rate is None or degree is None or degree.power < 1:
             continue
         once = [Related(span, "a factor of the number of ranks") for span in degree.places]
         if degree.power >= 2:
@@ -75,6 +74,29 @@ def _optimizers(context: CheckContext) -> Iterator[CallSite]:
         for found in project.sites(name):
             if project.modules.dotted(found.site.call.func, found.file).startswith(prefixes):
                 yield found
+
+
+def _rates(project: Project, site: CallSite) -> Iterator[ir.Expr]:
+    """The rates that an optimizer is given: its own, and those of its groups of parameters."""
+    rate, _ = find_argument(site.site.call, "lr", 1)
+    if rate is not None:
+        yield rate
+    groups, _ = find_argument(site.site.call, "params", 0)
+    if groups is not None:
+        groups = followed(groups, project.flow(site.file, site.site.function).before(groups.at))
+        for part in below(groups):
+            if type(part) is ir.DictDisplay:
+                yield from (
+                    value
+                    for key, value in zip(part.keys, part.values, strict=True)
+                    if type(key) is ir.Constant and key.value == "lr"
+                )
+
+
+def _spread(site: CallSite) -> Iterator[ir.Expr]:
+    """The mappings whose items are arguments of a call (``**settings``), where it is given no rate of its own."""
+    if find_argument(site.site.call, "lr", 1)[0] is None:
+        yield from (one.value for one in site.site.call.keywords if one.name is None)
 
 
 def _again(context: CheckContext, made: CallSite) -> Iterator[Span]:
@@ -150,140 +172,61 @@ def _batch(context: CheckContext) -> Iterator[Finding]:
     project: Project = context.project
     signature = list(context.parameters["signature"])
     for site in project.calls_to(set(context.parameters["loaders"])):
+        file, function = site.file, site.site.function
         size, _ = find_argument(site.site.call, "batch_size", signature.index("batch_size"))
-        if size is None or type(size) is ir.Constant:
-            continue
-        degree = Degrees(project).of(size, site.file, site.site.function)
-        if degree is not None and degree.power <= -2:
-            yield context.finding(
-                "the batch size is divided by the number of ranks twice",
-                ir.unpack(size.at, site.file),
-                related=[Related(span, "a division by the number of ranks") for span in degree.places],
-            )
+        if size is not None:
+            found = [(size, Degrees(project).of(size, file, function))]
+        else:
+            spread = [one.value for one in site.site.call.keywords if one.name is None]
+            found = [(one, Degrees(project).held(one, "batch_size", file, function)) for one in spread]
+        for given, degree in found:
+            if degree is not None and degree.power <= -2:
+                yield context.finding(
+                    "the batch size is divided by the number of ranks twice",
+                    ir.unpack(given.at, file),
+                    related=[Related(span, "a division by the number of ranks") for span in degree.places],
+                )
+            elif degree is not None and degree.power == -1:
+                divider = _divider(context, site)
+                if divider is not None:
+                    yield context.finding(
+                        "the batch size is divided by the number of ranks, and `split_batches` divides each batch again",
+                        ir.unpack(given.at, file),
+                        related=[Related(divider, "this makes the ranks share each batch of the loader")],
+                    )
 
 
-# Gradients ------------------------------------------------------------------------------------------------------------
-
-
-def _gradients(context: CheckContext) -> Iterator[Finding]:
+def _divider(context: CheckContext, site: CallSite) -> Span | None:
+    """What divides the batches of a loader between the processes: ``split_batches`` of what it is handed to."""
     project: Project = context.project
-    wraps = {f"{name}()" for name in context.parameters["wrappers"]}
-    sites = list(project.calls_to(set(context.parameters["wrappers"])))
-    if not sites or project.mentions("no_sync"):
-        return
-    files = frozenset().union(*(family(project, one.file) for one in sites))
-    for site in project.sites("backward"):
-        func = site.site.call.func
-        if site.file not in files or type(func) is not ir.Attribute:
+    evaluator = project.evaluator(None)
+    for found in project.calls_to(set(context.parameters["prepare"])):
+        if type(found.site.call.func) is not ir.Attribute or not _is_given(project, found, site):
             continue
-        loss = site.site.call.args[0] if site.site.call.args else func.base
-        degree = Degrees(project).of(loss, site.file, site.site.function)
-        if degree is None or degree.power >= 0:
-            continue
-        made = derivation(project, loss, site.file, site.site.function)
-        wrapped = next(
-            (
-                one
-                for part in made.parts
-                if type(part.expr) is ir.Call
-                for one in _wrapped(project, part.expr.func, part.file, part.function, wraps)
-            ),
-            None,
-        )
-        if wrapped is not None:
-            yield context.finding(
-                "the loss is divided by the number of ranks, and the wrapper averages the gradients over them as well",
-                _division(project, made, site) or site.span,
-                related=[
-                    Related(wrapped.span(), "this averages the gradients of the ranks"),
-                    Related(site.span, "the backward pass of the divided loss"),
-                ],
-            )
-    yield from _summed(context, wraps)
-
-
-def _division(project: Project, made: Derivation, site: CallSite) -> Span | None:
-    """Where a loss is divided by the number of processes."""
-    degrees = Degrees(project)
-    for statement in statements(body_of(project, site.file, site.site.function)):
-        if type(statement) is ir.AugAssign and statement.operator == "/":
-            degree = degrees.of(statement.value, site.file, site.site.function)
-            if degree is not None and degree.power > 0:
-                return ir.unpack(statement.at, site.file)
-    for part in made.parts:
-        if type(part.expr) is ir.Operation and part.expr.operators[-1] == "/":
-            degree = degrees.of(part.expr.operands[-1], part.file, part.function)
-            if degree is not None and degree.power > 0:
-                return ir.unpack(part.expr.at, part.file)
+        for one in options_of(evaluator.ask(found.site.call.func.base, found.file, found.site.function)):
+            if isinstance(one, Instance):
+                for part in below(one.call):
+                    if type(part) is ir.Call:
+                        switch, _ = find_argument(part, "split_batches", None)
+                        if (
+                            switch is not None
+                            and evaluator.value(switch, one.frame.file, one.frame.function).only is True
+                        ):
+                            return ir.unpack(switch.at, one.frame.file)
     return None
 
 
-def _wrapped(project: Project, expr: ir.Expr, file: str, function: int, names: set[str]) -> list[Instance]:
-    evaluator = project.evaluator(None)
-    return [
-        one
-        for one in options_of(evaluator.ask(expr, file, function))
-        if isinstance(one, Instance)
-        and isinstance(one.callee, External)
-        and f"{one.callee.name}()" in names
-        and one.part in ((), (".module",))
-    ]
-
-
-def _summed(context: CheckContext, wraps: set[str]) -> Iterator[Finding]:
-    """Gradients of a wrapped model that are added up over the ranks once more."""
-    project: Project = context.project
-    for site in project.calls_to(set(context.parameters["summing"])):
-        call, file, function = site.site.call, site.file, site.site.function
-        tensor, _ = find_argument(call, "tensor", 0)
-        operation, _ = find_argument(call, "op", 1)
-        if operation is not None and any(type(one) is ir.Attribute and one.name != "SUM" for one in (operation,)):
-            continue
-        while type(tensor) is ir.Attribute and tensor.name == "data":
-            tensor = tensor.base
-        if type(tensor) is not ir.Attribute or tensor.name != "grad" or type(tensor.base) is not ir.Name:
-            continue
-        loop = _loop_of(body_of(project, file, function), tensor.base.id, call.at)
-        if loop is None or _divides(loop.body):
-            continue
-        iterable = loop.iterable
-        if type(iterable) is not ir.Call or type(iterable.func) is not ir.Attribute:
-            continue
-        if iterable.func.name not in ("parameters", "named_parameters"):
-            continue
-        for made in _wrapped(project, iterable.func.base, file, function, wraps):
-            yield context.finding(
-                "gradients that the wrapper has averaged over the ranks already are added up over them once more",
-                site.span,
-                related=[Related(made.span(), "this averages the gradients of the ranks")],
-            )
-            break
-
-
-def _loop_of(body: tuple[ir.Stmt, ...], name: str, at: ir.Position) -> ir.For | None:
-    found = None
-    for statement in statements(body):
-        if type(statement) is ir.For and ir.encloses(statement.at, at):
-            if any(type(part) is ir.Name and part.id == name for part in below(statement.target)):
-                found = statement
-    return found
-
-
-def _divides(body: tuple[ir.Stmt, ...]) -> bool:
-    """Whether something in a loop is divided, or scaled by the number of processes."""
-    if scales_by_world(body, ()):
-        return True
-    for statement in statements(body):
-        if type(statement) is ir.AugAssign and statement.operator in ("/", "*"):
-            return True
-        for expr in expressions_of(statement):
-            if names_world(expr) or any(type(one) is ir.Operation and "/" in one.operators for one in below(expr)):
-                return True
-    return False
+def _is_given(project: Project, found: CallSite, site: CallSite) -> bool:
+    """Whether a call is handed the loader that another one makes."""
+    return any(
+        isinstance(one, Instance) and (one.frame.file, one.call.at) == (site.file, site.site.call.at)
+        for given in found.site.call.args
+        for one in options_of(project.evaluator(None).ask(given, found.file, found.site.function))
+    )
 
 
 _FAULTS: dict[str, Callable[[CheckContext], Iterator[Finding]]] = {
     "rate": _rate,
     "batch": _batch,
-    "gradients": _gradients,
+    "gradients": scaled_gradients,
 }

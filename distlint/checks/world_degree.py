@@ -5,16 +5,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from distlint.checks.divergence import DivergenceView
 from distlint.checks.ranks import Process
+from distlint.checks.world_degree_held import Degree, HeldDegrees, Unseen, agreed, scaled
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
-from distlint.link.flow import Bind, Env, Join, Store
+from distlint.link.flow import Bind, Env, Join
 from distlint.link.modules import ClassRef, FunctionRef, GlobalRef
 from distlint.model import python as ir
-from distlint.model.span import Span
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
@@ -28,21 +28,10 @@ _TRANSPARENT = frozenset(
 )
 
 
-class Degree(NamedTuple):
-    """The degree, and where the factors stand."""
-
-    power: int
-    places: tuple[Span, ...] = ()
-
-    def times(self, other: Degree, sign: int = 1) -> Degree:
-        """The degree of a product, or of a quotient."""
-        return Degree(self.power + sign * other.power, tuple(dict.fromkeys((*self.places, *other.places))))
-
-
 NONE = Degree(0)
 
 
-class Degrees:
+class Degrees(HeldDegrees):
     """Finds degrees in a project."""
 
     def __init__(self, project: Project) -> None:
@@ -55,6 +44,12 @@ class Degrees:
         """The degree of an expression of a function (-1: the module)."""
         self._steps = 0
         return self._of(expr, file, function, self._project.flow(file, function).before(expr.at))
+
+    def held(self, base: ir.Expr, key: str, file: str, function: int) -> Degree | None:
+        """The degree of what a mapping or an object holds under a name."""
+        self._steps = 0
+        found = self._held(base, key, file, function, self._project.flow(file, function).before(base.at))
+        return NONE if isinstance(found, Unseen) else found
 
     def _of(self, expr: ir.Expr, file: str, function: int, state: Env) -> Degree | None:
         self._steps += 1
@@ -78,10 +73,13 @@ class Degrees:
             return self._name(expr.id, expr, file, function, state)
         if type(expr) is ir.Attribute:
             return self._attribute(expr, file, function, state)
+        if type(expr) is ir.Subscript and type(expr.index) is ir.Constant and type(expr.index.value) is str:
+            held = self._held(expr.base, expr.index.value, file, function, state)
+            return NONE if isinstance(held, Unseen) else held
         if type(expr) is ir.Call:
             return self._call(expr, file, function, state)
         if type(expr) is ir.Conditional:
-            return _agreed([self._of(part, file, function, state) for part in (expr.body, expr.orelse)])
+            return agreed([self._of(part, file, function, state) for part in (expr.body, expr.orelse)])
         return NONE
 
     def _is_world(self, expr: ir.Expr, file: str, function: int) -> bool:
@@ -117,7 +115,12 @@ class Degrees:
                     return None
                 self._active.add(key)
                 try:
-                    return _agreed([self._name(name, expr, file, function, branch) for branch in place.branches])
+                    return agreed(
+                        [
+                            self._name(name, expr, file, function, branch)
+                            for branch in self._chosen(place, file, function)
+                        ]
+                    )
                 finally:
                     self._active.discard(key)
             place = place.prev
@@ -129,11 +132,7 @@ class Degrees:
         if isinstance(bind.expr, ir.AugAssign):
             before = self._of(bind.expr.target, file, function, bind.prev)
             factor = self._of(bind.expr.value, file, function, bind.prev)
-            if before is None or factor is None:
-                return None
-            if bind.expr.operator in ("*", "/", "//"):
-                return before.times(factor, 1 if bind.expr.operator == "*" else -1)
-            return before
+            return scaled(before, factor, bind.expr.operator)
         if bind.part or not _is_expression(bind.expr):
             inner = bind.expr
             if isinstance(inner, ir.ListDisplay) and bind.part and isinstance(bind.part[0], int):
@@ -177,7 +176,7 @@ class Degrees:
             found.append(self._of(given, caller.file, caller.site.function, state))
         if not found:
             return self._world_parameter(name)
-        return _agreed(found)
+        return agreed(found)
 
     def _is_size(self, name: str) -> bool:
         return name in ("world_size", "world", "nprocs", "num_processes")
@@ -186,36 +185,19 @@ class Degrees:
         return Degree(1) if self._is_size(name) else NONE
 
     def _attribute(self, expr: ir.Attribute, file: str, function: int, state: Env) -> Degree | None:
-        if type(expr.base) is ir.Name:
-            place: Env | None = state
-            while place is not None:
-                if isinstance(place, Store) and place.name == expr.base.id and place.path == ("." + expr.name,):
-                    return self._stored(place, expr, file, function)
-                if isinstance(place, Bind) and place.name == expr.base.id:
-                    break
-                place = place.prev
-            if expr.base.id == "self" and function >= 0:
-                owner = self._project.module(file).functions[function].owner
-                return self._own(expr.name, ClassRef(file, owner)) if owner >= 0 else NONE
+        held = self._held(expr.base, expr.name, file, function, state)
+        if not isinstance(held, Unseen):
+            return held
+        if type(expr.base) is ir.Name and expr.base.id == "self" and function >= 0:
+            owner = self._project.module(file).functions[function].owner
+            return self._own(expr.name, ClassRef(file, owner)) if owner >= 0 else NONE
         options = options_of(self._project.evaluator(None).ask(expr.base, file, function))
-        made = [one.callee for one in options if isinstance(one, Instance) and not one.part]
-        if len(made) == len(options) == 1 and isinstance(made[0], ClassRef):
-            return self._own(expr.name, made[0])
+        made = [one for one in options if isinstance(one, Instance) and not one.part]
+        if len(made) == len(options) == 1 and isinstance(made[0].callee, ClassRef):
+            one = made[0]
+            found = self._of_object(made[0].callee, expr.name, one.call, one.frame.file, one.frame.function)
+            return self._own(expr.name, made[0].callee) if isinstance(found, Unseen) else found
         return Degree(1) if self._is_size(expr.name) else NONE
-
-    def _stored(self, store: Store, expr: ir.Attribute, file: str, function: int) -> Degree | None:
-        before = store.prev
-        if before is None:
-            return None
-        if store.action == "set":
-            return self._of(store.expr, file, function, before)
-        if store.action in ("*=", "/=", "//="):
-            earlier = self._attribute(expr, file, function, before)
-            factor = self._of(store.expr, file, function, before)
-            if earlier is None or factor is None:
-                return None
-            return earlier.times(factor, 1 if store.action == "*=" else -1)
-        return self._attribute(expr, file, function, before)
 
     def _own(self, name: str, owner: ClassRef) -> Degree | None:
         found: list[Degree | None] = []
@@ -227,7 +209,7 @@ class Degrees:
                 continue
             state = self._project.flow(where.file, where.index).before(value.at)
             found.append(self._of(value, where.file, where.index, state))
-        return _agreed(found) if found else (Degree(1) if self._is_size(name) else NONE)
+        return agreed(found) if found else (Degree(1) if self._is_size(name) else NONE)
 
     def _call(self, call: ir.Call, file: str, function: int, state: Env) -> Degree | None:
         func = call.func
@@ -239,7 +221,7 @@ class Degrees:
             returned = [
                 self._of(one.value, ref.file, ref.index, at) for one, at in flow.returns if one.value is not None
             ]
-            return _agreed(returned) if returned else NONE
+            return agreed(returned) if returned else NONE
         if name in _TRANSPARENT and call.args:
             found = [self._of(one, file, function, state) for one in call.args]
             if any(one is None for one in found):
@@ -248,14 +230,6 @@ class Degrees:
         if name in _TRANSPARENT and type(func) is ir.Attribute:
             return self._of(func.base, file, function, state)
         return NONE
-
-
-def _agreed(found: list[Degree | None]) -> Degree | None:
-    """The degree that all ways have; a way that is being gone round adds nothing."""
-    known = [one for one in found if one is not None]
-    if not known or len(known) != len(found) or any(one.power != known[0].power for one in known):
-        return None
-    return known[0]
 
 
 def _is_expression(thing: object) -> bool:
