@@ -1,9 +1,10 @@
 """Data that is parted between the ranks in a way that does not fit together.
 
-The rule's ``fault`` is ``fixed`` (a sampler that is told the same rank, or one process only, on every rank) or ``order``
+The rule's ``fault`` is ``fixed`` (a sampler that is told the same rank, or one process only, on every rank), ``swapped`` (one that is
+told its rank as the number of processes) or ``order``
 (an order that each rank draws for itself before it takes its part). Parameters: ``starts`` (calls that make processes a
 job), ``samplers``, and for ``order`` ``draws`` (functions that draw an order: kind of random numbers, the argument that
-holds a generator) and ``seeds`` (by kind).
+holds a generator; the kind ``own`` for methods of a generator) and ``seeds`` (by kind).
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from distlint.checks.execution import body_of
 from distlint.checks.programs import family
 from distlint.checks.rank_values import UNKNOWN
 from distlint.checks.rank_ways import only_rank_0_goes, ways_to
-from distlint.checks.ranks import FIRST, SECOND
+from distlint.checks.ranks import FIRST, SECOND, Process
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.seeds import seeds_before
 from distlint.checks.spread_names import Region, bound_names, called_name, calls_of, joins, mentions, regions
+from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.walking import below, expressions_of, statements
 from distlint.model import python as ir
@@ -29,6 +31,9 @@ from distlint.model.span import Span
 
 if TYPE_CHECKING:
     from distlint.link.project import CallSite, Project
+
+
+_PROBES = (Process(5, 5, world=1009), Process(7, 7, world=1009))
 
 
 @check("rank-splits")
@@ -70,6 +75,28 @@ def _fixed(context: CheckContext, starts: list[CallSite]) -> Iterator[Finding]:
                 )
 
 
+def _swapped(context: CheckContext, starts: list[CallSite]) -> Iterator[Finding]:
+    """Samplers whose two numbers stand in each other's place."""
+    project: Project = context.project
+    views = [(process, DivergenceView.of_project(project).view(process)) for process in _PROBES]
+    for site in project.calls_to(set(context.parameters["samplers"])):
+        call, file, function = site.site.call, site.file, site.site.function
+        start = next((one for one in starts if one.file in family(project, file)), None)
+        replicas, _ = find_argument(call, "num_replicas", 1)
+        rank, _ = find_argument(call, "rank", 2)
+        if start is None or replicas is None or rank is None:
+            continue
+        if all(
+            view.ask(replicas, file, function) == process.rank and view.ask(rank, file, function) == process.world
+            for process, view in views
+        ):
+            yield context.finding(
+                "the sampler is given the rank as the number of processes, and their number as its rank",
+                ir.unpack(replicas.at, file),
+                related=[Related(start.span, "the processes of the job meet here")],
+            )
+
+
 def _on_both(view: DivergenceView, expr: ir.Expr, file: str, function: int) -> tuple[object, object]:
     found = [view.view(process).ask(expr, file, function) for process in (FIRST, SECOND)]
     return (UNKNOWN, UNKNOWN) if UNKNOWN in found else (found[0], found[1])
@@ -91,6 +118,8 @@ def _order(context: CheckContext, starts: list[CallSite]) -> Iterator[Finding]:
         if given is not None:
             differing = DivergenceView.of_project(project).of(given, site.file, site.site.function)
             seeded = [(span, True) for span in differing.places[:1]] if differing.differs else [(site.span, False)]
+        elif kind == "own":
+            seeded = _own_seeds(project, site)
         elif certain:
             seeded = seeds_before(project, site, context.parameters["seeds"][kind])
         else:
@@ -109,6 +138,23 @@ def _order(context: CheckContext, starts: list[CallSite]) -> Iterator[Finding]:
             why = "from a seed of its own" if seeded else "unseeded"
             message = f"every rank draws this order for itself, {why}: the parts that they take of it overlap"
         yield context.finding(message, site.span, related=related)
+
+
+def _own_seeds(project: Project, site: CallSite) -> list[tuple[Span, bool]]:
+    """The seeds of the generator object that draws, and whether they differ from rank to rank."""
+    func = site.site.call.func
+    if type(func) is not ir.Attribute:
+        return [(site.span, False)]
+    found = []
+    for one in options_of(project.evaluator(None).ask(func.base, site.file, site.site.function)):
+        if not isinstance(one, Instance):
+            return [(site.span, False)]
+        given = one.call.args[0] if one.call.args else next((word.value for word in one.call.keywords), None)
+        if given is not None:
+            view = DivergenceView.of_project(project)
+            differs = view.of(given, one.frame.file, one.frame.function).differs
+            found.append((one.span(), bool(differs)))
+    return found
 
 
 def _is_split(context: CheckContext, site: CallSite) -> bool:
@@ -171,4 +217,8 @@ def _names_rank(expr: ir.Expr) -> bool:
     return False
 
 
-_FAULTS: dict[str, Callable[[CheckContext, list[CallSite]], Iterator[Finding]]] = {"fixed": _fixed, "order": _order}
+_FAULTS: dict[str, Callable[[CheckContext, list[CallSite]], Iterator[Finding]]] = {
+    "fixed": _fixed,
+    "swapped": _swapped,
+    "order": _order,
+}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from distlint.checks.execution import body_of
 from distlint.checks.followed import followed
+from distlint.checks.loaders import argument_of
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.scaled_gradients import scaled_gradients
@@ -205,14 +206,11 @@ def _divider(context: CheckContext, site: CallSite) -> Span | None:
             continue
         for one in options_of(evaluator.ask(found.site.call.func.base, found.file, found.site.function)):
             if isinstance(one, Instance):
-                for part in below(one.call):
-                    if type(part) is ir.Call:
-                        switch, _ = find_argument(part, "split_batches", None)
-                        if (
-                            switch is not None
-                            and evaluator.value(switch, one.frame.file, one.frame.function).only is True
-                        ):
-                            return ir.unpack(switch.at, one.frame.file)
+                _, settings, _ = argument_of(project, one, "dataloader_config", ())
+                for config in settings:
+                    switch = find_argument(config.call, "split_batches", 0)[0] if isinstance(config, Instance) else None
+                    if switch is not None and type(switch) is ir.Constant and switch.value is True:
+                        return ir.unpack(switch.at, config.frame.file)  # type: ignore[union-attr]
     return None
 
 

@@ -1,26 +1,33 @@
 """Data that the program parts between its processes, handed to something that parts it once more.
 
-Parameters: ``loaders`` with their positional ``signature``; ``samplers`` (that part the data), each with the arguments that may make
-them part it otherwise; ``takers`` (calls that part what they get: by name the parameters with their positions, or ``"*"`` for loaders
-among all positional arguments); ``shards`` (functions and methods that give the part of a process), ``ranks`` (names of a process's
-own number).
+Parameters: ``loaders`` with their positional ``signature``; ``samplers`` (that part the data), each with the arguments that
+may make them part it otherwise; ``takers`` (calls that part what they get: by name the parameter with its position, and the
+parameter that says how many parts there are; or ``"*"`` for loaders among all positional arguments); ``shards`` (functions and
+methods that give the part of a process), ``ranks`` (names of a process's own number).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from distlint.checks.derivations import derivation
+from distlint.checks.derivations import Part, derivation
+from distlint.checks.divergence import DivergenceView
+from distlint.checks.execution import body_of
 from distlint.checks.loaders import argument_of
 from distlint.checks.preparing import last_name
+from distlint.checks.ranks import Process
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import below
+from distlint.link.walking import asks_for_main, below, guards_of
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.span import Span
+
+_PARTERS = frozenset({"chunk", "array_split", "tensor_split", "split", "chunked"})
+"""Functions that cut something into as many parts as they are told."""
+_PROBE = Process(0, 0, world=1009)
 
 
 @check("split-twice")
@@ -40,12 +47,21 @@ def split_twice(context: CheckContext) -> Iterator[Finding]:
                             reported.add(finding.span)
                             yield finding
         else:
-            name, position = takers[found.name]
+            name, position, *count = takers[found.name]
             given, _ = find_argument(found.site.call, name, position)
-            if given is not None:
+            if given is not None and (not count or _is_for_all(project, found, *count)):
                 place = _sharded(context, given, found.file, found.site.function)
                 if place is not None:
                     yield _finding(context, found, place, "the data of one process is taken here")
+
+
+def _is_for_all(project: Project, found: CallSite, name: str, position: int) -> bool:
+    """Whether a call is not told to part the data between other than all processes."""
+    given, certain = find_argument(found.site.call, name, position)
+    if given is None:
+        return certain
+    asked = DivergenceView.of_project(project).view(_PROBE).ask(given, found.file, found.site.function)
+    return bool(asked == _PROBE.world)
 
 
 def _objects(context: CheckContext) -> frozenset[str]:
@@ -81,14 +97,45 @@ def _parts(project: Project, sampler: Instance) -> bool:
 def _sharded(context: CheckContext, expr: ir.Expr, file: str, function: int) -> Span | None:
     """Where an expression takes the part of one process of some data; ``None`` if it is not seen to do so."""
     for part in derivation(context.project, expr, file, function).parts:
-        one = part.expr
-        if type(one) is ir.Call and last_name(one.func) in context.parameters["shards"]:
-            if any(_names_rank(context, item) for item in (*one.args, *(word.value for word in one.keywords))):
-                return ir.unpack(one.at, part.file)
-        if type(one) is ir.Subscript and type(one.index) is ir.Slice:
-            if one.index.lower is not None and one.index.step is not None and _names_rank(context, one.index.lower):
-                return ir.unpack(one.at, part.file)
+        if _takes_part(context, part.expr) and _is_always_done(context.project, part):
+            return ir.unpack(part.expr.at, part.file)
     return None
+
+
+def _takes_part(context: CheckContext, one: ir.Expr) -> bool:
+    """Whether an expression picks the part of one process out of something, by the process's number."""
+    if type(one) is ir.Call and last_name(one.func) in context.parameters["shards"]:
+        return any(_names_rank(context, item) for item in (*one.args, *(word.value for word in one.keywords)))
+    if type(one) is ir.Comprehension:
+        return any(_is_turn(context, test) for _, _, tests in one.generators for test in tests)
+    if type(one) is not ir.Subscript:
+        return False
+    if type(one.index) is ir.Slice:
+        lower, upper, step = one.index.lower, one.index.upper, one.index.step
+        if lower is None or not _names_rank(context, lower):
+            return False
+        return step is not None or (upper is not None and _names_rank(context, upper))
+    if type(one.base) is ir.Call and last_name(one.base.func) in _PARTERS:
+        return _names_rank(context, one.index)
+    return False
+
+
+def _is_turn(context: CheckContext, test: ir.Expr) -> bool:
+    """``i % world == rank``."""
+    if type(test) is not ir.Operation or test.operators != ("==",):
+        return False
+    divided = any(type(one) is ir.Operation and "%" in one.operators for one in test.operands)
+    return divided and any(_names_rank(context, one) for one in test.operands)
+
+
+def _is_always_done(project: Project, part: Part) -> bool:
+    """Whether no test may keep processes of a job from a place."""
+    view = DivergenceView.of_project(project)
+    for guard in guards_of(body_of(project, part.file, part.function), part.expr.at) or ():
+        if guard.test is not None and guard.kind in ("if", "exit", "expression") and not asks_for_main(guard.test):
+            if any(one is not guard.holds for one in view.outcomes(guard.test, part.file, part.function)):
+                return False
+    return True
 
 
 def _names_rank(context: CheckContext, expr: ir.Expr) -> bool:

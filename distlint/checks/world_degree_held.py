@@ -256,9 +256,9 @@ class HeldDegrees:
             )
         stores = self._project.attribute_stores(owner).get(key, ())
         makers = [
-            found
+            method
             for name in ("__post_init__", "__init__")
-            if (found := self._project.modules.method(owner, name)) is not None
+            if (method := self._project.modules.method(owner, name)) is not None
         ]
         if any(where.index >= 0 and where not in makers for where, _, _ in stores):
             return UNSEEN
@@ -284,7 +284,7 @@ class HeldDegrees:
             for one in definition.body
             if type(one) is ir.Assign and one.annotation is not None and type(one.targets[0]) is ir.Name
         ]
-        names = [one.targets[0].id for one in fields]  # type: ignore[attr-defined]
+        names = [one.targets[0].id if type(one.targets[0]) is ir.Name else "" for one in fields]
         if key not in names:
             return UNSEEN
         given, _ = find_argument(call, key, names.index(key))
