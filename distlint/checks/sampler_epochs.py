@@ -61,24 +61,9 @@ class Setting(NamedTuple):
 def sampler_epochs(context: CheckContext) -> Iterator[Finding]:
     """A finding for each sampler whose loader is gone through again and again in one order."""
     project: Project = context.project
-    made = dict(_made(context))
-    for sampler in _used(context, made):
+    for sampler in _used(context):
         if not _EPOCH_STORED.search(project.text_of(sampler.made.file)):
             yield from _judged(context, sampler)
-
-
-def _made(context: CheckContext) -> Iterator[tuple[_Identity, CallSite]]:
-    """The shuffling samplers that loaders are given, by the places where they are made."""
-    project: Project = context.project
-    for found in project.calls_to(set(context.parameters["loaders"])):
-        given, _ = find_argument(found.site.call, "sampler", list(context.parameters["signature"]).index("sampler"))
-        if given is None:
-            continue
-        for one in options_of(project.evaluator(None).ask(given, found.file, found.site.function)):
-            if isinstance(one, Instance) and not one.part and _is_class(context, one):
-                site = CallSite(one.frame.file, ir.Site(one.call, one.frame.function))
-                if _shuffles(project, site):
-                    yield (one.frame.file, one.call.at), site
 
 
 def _shuffles(project: Project, site: CallSite) -> bool:
@@ -93,13 +78,18 @@ def _shuffles(project: Project, site: CallSite) -> bool:
     return project.evaluator(None).value(given, site.file, site.site.function).only is True
 
 
-def _used(context: CheckContext, made: dict[_Identity, CallSite]) -> list[Sampler]:
-    """The samplers with a repeated pass over their loader; one entry each, training passes first."""
-    if not made:
-        return []
+def _used(context: CheckContext) -> list[Sampler]:
+    """The samplers that shuffle, with a repeated pass over their loader; one entry each, training passes first."""
     project: Project = context.project
+    words = {name.rpartition(".")[2] for name in context.parameters["samplers"]}
+    if not any(project.mentions(word) for word in words):
+        return []
     names = loader_classes(project, context.parameters["loaders"])
-    files = frozenset().union(*(family(project, file) for file, _ in made))
+    makers = [one for one in sorted(project.facts) if any(word in project.text_of(one) for word in words)]
+    files: set[str] = set()
+    for file in makers:
+        if file not in files:
+            files |= family(project, file)
     found: dict[_Identity, Sampler] = {}
     for place in passes(project, files):
         loaders = loaders_in(project, place.iterable, place.file, place.function, names)
@@ -110,9 +100,12 @@ def _used(context: CheckContext, made: dict[_Identity, CallSite]) -> list[Sample
             continue
         for loader in loaders:
             sampler = _sampler_of(context, loader)
-            key = (sampler.frame.file, sampler.call.at) if sampler is not None else ("", 0)
-            if key in made:
-                found.setdefault(key, Sampler(made[key], loader, place, outer))
+            if sampler is None:
+                continue
+            site = CallSite(sampler.frame.file, ir.Site(sampler.call, sampler.frame.function))
+            key = (sampler.frame.file, sampler.call.at)
+            if key not in found and _shuffles(project, site):
+                found[key] = Sampler(site, loader, place, outer)
     return [found[key] for key in sorted(found)]
 
 

@@ -1,6 +1,7 @@
 """Training with several processes in which each goes through all of the data.
 
-Parameters: ``wrappers`` (calls that make a model train together on all ranks), ``loaders`` with their positional
+Parameters: ``wrappers`` (calls that make a model train together on all ranks), ``summing`` (functions that add gradients up over
+the ranks), ``streams`` (base classes of datasets that need no sampler), ``loaders`` with their positional
 ``signature``, ``samplers`` (that part the data), ``plain-samplers`` (prefix of those that do not), ``datasets``
 (prefixes of the names of library datasets that do not part themselves), ``seeds`` (calls that seed random numbers),
 ``other-parallelism`` (words of programs in which ranks share their data on purpose), ``spreading`` (calls that hand
@@ -13,7 +14,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from distlint.checks.derivations import RANK_WORDS, derivation
+from distlint.checks.derivations import RANK_WORDS, Derivation, derivation
+from distlint.checks.gradient_models import models_of
 from distlint.checks.loaders import (
     Pass,
     argument_of,
@@ -26,7 +28,8 @@ from distlint.checks.loaders import (
 from distlint.checks.preparing import is_thrown_away
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
-from distlint.link.abstract import Instance, options_of
+from distlint.link.abstract import Abstract, Instance, options_of
+from distlint.link.arguments import find_argument
 from distlint.link.modules import ClassRef, External
 from distlint.link.walking import below, expressions_of, statements
 from distlint.model import python as ir
@@ -41,6 +44,8 @@ def unsplit_data(context: CheckContext) -> Iterator[Finding]:
     """A finding for each loader that hands every rank the whole of the data in a training loop."""
     project: Project = context.project
     wraps = list(project.calls_to(set(context.parameters["wrappers"])))
+    summing = project.calls_to(set(context.parameters.get("summing", ())))
+    wraps += [one for one in summing if models_of(project, one)]
     if not wraps:
         return
     names = loader_classes(project, context.parameters["loaders"])
@@ -139,9 +144,27 @@ def _is_whole(context: CheckContext, loader: Instance) -> bool:
     if expr is None or not options or not all(_is_dataset(context, one) for one in options):
         return False
     made = derivation(project, expr, loader.frame.file, loader.frame.function)
-    if not made.whole or made.mentions_rank():
+    names = made.names() if not _is_stream(context, options) else _names_of_stream(made, loader)
+    if not made.whole or any(RANK_WORDS.search(name) for name in names):
         return False
     return not made.is_random() or _is_seeded_alike(context, loader.frame.file)
+
+
+def _is_stream(context: CheckContext, options: tuple[Abstract, ...]) -> bool:
+    """Whether a dataset is certainly one of those that are gone through without a sampler."""
+    return all(
+        isinstance(one, Instance)
+        and isinstance(one.callee, ClassRef)
+        and bool(set(context.project.modules.external_bases(one.callee)) & set(context.parameters.get("streams", ())))
+        for one in options
+    )
+
+
+def _names_of_stream(made: Derivation, loader: Instance) -> Iterator[str]:
+    """The names that a stream is made from, without those of the workers of its loader, which know nothing of ranks."""
+    tells_workers = find_argument(loader.call, "worker_init_fn", None)[0] is not None
+    for name in made.names():
+        yield name if tells_workers else name.replace("worker_info", "")
 
 
 def _is_plain(context: CheckContext, value: object) -> bool:

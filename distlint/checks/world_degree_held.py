@@ -18,7 +18,7 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 
 if TYPE_CHECKING:
-    from distlint.checks.rank_values import RankView
+    from distlint.checks.ranks import RankView
     from distlint.link.project import Project
 
 MAX_CALLERS = 4
@@ -88,9 +88,9 @@ class HeldDegrees:
         if type(base) is ir.Name:
             return self._behind(base.id, key, file, function, state)
         if type(base) is ir.DictDisplay:
-            for name, value in zip(base.keys, base.values, strict=True):
+            for name, item in zip(base.keys, base.values, strict=True):
                 if type(name) is ir.Constant and name.value == key:
-                    return self._of(value, file, function, state)
+                    return self._of(item, file, function, state)
             return UNSEEN
         if type(base) is ir.Call:
             return self._of_result(base, key, file, function, state)

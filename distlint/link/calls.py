@@ -131,9 +131,30 @@ def _result_of(evaluator: Evaluator, callee: Abstract, call: ir.Call, frame: Fra
         if method is None:
             return Instance(External(evaluator.instance_name(callee)), call, frame, state)
         callee = Reference(method, span, callee)
+    if isinstance(callee, PartialValue):
+        made = _completed(callee, call, frame)
+        if made is not None:
+            return Instance(made[0], made[1], frame, state)
     if isinstance(callee, Reference | LambdaValue | PartialValue):
         return entered(evaluator, callee, given_arguments(evaluator, call, frame, state), frame.depth + 1, span)
     return Leaf(unknown("the result of a call that we can't resolve", span), span)
+
+
+def _completed(callee: PartialValue, call: ir.Call, frame: Frame) -> tuple[External | ClassRef, ir.Call] | None:
+    """The class that a partial call stands for, and the call as if it was written in one piece.
+
+    ``None`` where it is no class or library object, or where the first arguments mean something else at the place of the call.
+    """
+    target = callee.callee.target if isinstance(callee.callee, Reference) else None
+    if not isinstance(target, External | ClassRef) or not callee.call.args:
+        return None
+    first, own = callee.call, {one.name for one in call.keywords}
+    given = (*first.args[1:], *(one.value for one in first.keywords))
+    together = callee.frame.file == frame.file and callee.frame.function in (-1, frame.function)
+    if not together and not all(type(one) is ir.Constant for one in given):
+        return None
+    keywords = (*(one for one in first.keywords if one.name is None or one.name not in own), *call.keywords)
+    return target, ir.Call(first.args[0], (*first.args[1:], *call.args), keywords, call.at)
 
 
 def entered(evaluator: Evaluator, callee: Abstract, given: Given, depth: int, span: Span) -> Abstract:
