@@ -127,7 +127,8 @@ class Calls(Definitions):
             for name in ("__call__", "forward"):
                 method = self.stage.project.modules.method(callee.cls, name)
                 if method is not None:
-                    return self.call_function(FunctionValue(method, None, callee), given, call, scope)
+                    function = FunctionValue(method, None, callee)
+                    return self.models.called_thing(self, callee, function, given, call, scope)
         if isinstance(callee, Made):
             self.models.meets(self, callee, "", given, call, scope)
             found = callee.called(self, given, call, scope)

@@ -201,6 +201,14 @@ class Libraries:
         player.stage.record(event)
         return None
 
+    def called_thing(self, player: Any, thing: Any, method: Any, given: Given, call: ir.Call, scope: Any) -> Any:
+        """What calling an object of the project gives, by the method of its class that does it."""
+        for part in self._parts:
+            found = part.called_thing(player, thing, method, given, call, scope)
+            if found is not NotImplemented:
+                return found
+        return player.call_function(method, given, call, scope)
+
     def holds_buffers(self, made: Made) -> bool:
         """Whether the module that an object wraps certainly holds buffers."""
         return any(part.holds_buffers(made) for part in self._parts)
@@ -291,7 +299,8 @@ def drawn(player: Any, kept: list[Any], span: Span) -> tuple[Any, Source | None]
 
 
 def _arguments(spec: CollectiveSpec, given: Given) -> Arguments:
-    pairs = (spec.tensor, spec.output, spec.group, spec.root, spec.group_root, spec.async_flag)
+    # only who meets: what is sent may be more than tensors, and has rules of its own
+    pairs = (spec.group, spec.async_flag)
     return Arguments({name: given.get(name, position, None) for name, position in pairs if name})
 
 

@@ -46,7 +46,7 @@ class Tensor:
 
     ``whole`` is the tensor whose memory it shares, ``pending`` the operation under way that will fill or still reads it,
     ``nowhere`` says that no variable can reach it (a temporary copy), ``partial`` the operation that left a meaningful
-    result on another process only, ``packed`` whether its memory is contiguous.
+    result on another process only, ``packed`` whether its memory is contiguous, ``through`` the wrapped models that it came out of.
     """
 
     __slots__ = (
@@ -62,6 +62,7 @@ class Tensor:
         "sign",
         "source",
         "summed",
+        "through",
         "whole",
     )
 
@@ -82,6 +83,7 @@ class Tensor:
         self.pending: Work | None = None
         self.partial: Any = None
         self.summed: Any = None
+        self.through: tuple[Any, ...] = ()
         self.gradient: bool | None = None
         self.packed: bool | None = True
         self.copied = False
@@ -465,7 +467,9 @@ def merged(one: Any, other: Any) -> Any:
         return one
     if isinstance(one, Tensor) and isinstance(other, Tensor) and not (one.pending or other.pending):
         same_shape = one.shape is not None and other.shape is not None and alike(one.shape, other.shape)
-        return Tensor(one.shape if same_shape else None, one.dtype if one.dtype == other.dtype else "", one.at)
+        joined = Tensor(one.shape if same_shape else None, one.dtype if one.dtype == other.dtype else "", one.at)
+        joined.through = one.through if one.through == other.through else ()
+        return joined
     escape(one)
     escape(other)
     return UNKNOWN

@@ -5,8 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from distlint.frameworks.torch import rehearsed_communication as communication
+from distlint.frameworks.torch import rehearsed_data as data
 from distlint.frameworks.torch import rehearsed_making as making
+from distlint.frameworks.torch import rehearsed_modules as modules
+from distlint.frameworks.torch import rehearsed_optimizers as optimizers
+from distlint.frameworks.torch import rehearsed_shapes as shapes
 from distlint.frameworks.torch import rehearsed_tensors as tensors
+from distlint.frameworks.torch import rehearsed_wrappers as wrappers
+from distlint.frameworks.torch.rehearsed_shapes import fresh
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.libraries import seeded
@@ -15,13 +21,14 @@ from distlint.rehearsal.values import UNKNOWN, Given, Items, Library, Made, Noth
 _SPAWN = ("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn", "torch.multiprocessing.start_processes")
 _PROCESS = ("torch.multiprocessing.Process", "multiprocessing.Process")
 _SEEDS = ("torch.manual_seed", "torch.random.manual_seed")
+_NN = "torch.nn."
 _GROUPS = ("get_rank", "get_world_size", "get_process_group_ranks", "get_global_rank", "get_group_rank")
 
 
 class Models:
     """The functions by which the rehearsal asks for what PyTorch does."""
 
-    elementwise = staticmethod(tensors.elementwise)
+    elementwise = staticmethod(shapes.elementwise)
     indexed = staticmethod(tensors.indexed)
     tensor_attribute = staticmethod(tensors.tensor_attribute)
 
@@ -31,11 +38,15 @@ class Models:
 
     def inherited(self, player: Any, thing: Any, name: str) -> Any:
         """What an object of a class of the project has from a library's class."""
-        return NotImplemented
+        return modules.inherited(player, thing, name)
+
+    def called_thing(self, player: Any, thing: Any, method: Any, given: Given, call: ir.Call, scope: Any) -> Any:
+        """What calling an object of the project gives."""
+        return wrappers.called_thing(player, thing, method, given, call, scope)
 
     def holds_buffers(self, made: Made) -> bool:
         """Whether the module that an object wraps certainly holds buffers."""
-        return False
+        return modules.holds_buffers(made)
 
     def changed(self, player: Any, tensor: Tensor, how: str, others: list[Any]) -> None:
         """A tensor was changed in place."""
@@ -51,6 +62,9 @@ class Models:
             return NotImplemented
         span = ir.unpack(call.at, scope.file)
         last = name.rpartition(".")[2]
+        wrapped = wrappers.wrapped(player, name, given, call, scope)
+        if wrapped is not NotImplemented:
+            return wrapped
         if name.startswith(communication.PREFIXES):
             if last in _GROUPS and name.count(".") == 2:
                 return communication.about_groups(player, name, given)
@@ -61,6 +75,8 @@ class Models:
             if last == "P2POp":
                 return Made("torch.distributed.P2POp()", call, given)
             return NotImplemented
+        if name.startswith(data.PREFIX):
+            return data.made(player, name[len(data.PREFIX) :], given, call, scope)
         if name in _SPAWN:
             return communication.spawned(player, given, call, scope)
         if name in _PROCESS:
@@ -69,9 +85,26 @@ class Models:
             player.stage.seed = seeded(player, given.get("seed", 0, UNKNOWN), call, scope)
             player.stage.random = 0
             return UNKNOWN
-        if name.startswith("torch.nn.functional."):
-            return self._functional(player, last, given, span)
+        if name.startswith(_NN):
+            return self._of_modules(player, name[len(_NN) :], given, call, scope)
+        made = optimizers.made(name, given, call)
+        if made is not NotImplemented:
+            return made
+        if name == "torch.compile":
+            return given.get("model", 0, UNKNOWN)
         return self._plain(player, name, last, given, span) if name.count(".") == 1 else NotImplemented
+
+    def _of_modules(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+        span = ir.unpack(call.at, scope.file)
+        if name.startswith("functional."):
+            return self._functional(player, name.rpartition(".")[2], given, span)
+        if name.startswith("utils.") and "clip_grad_norm" in name:
+            return modules.clipped(player, given, span)
+        if name.startswith("init."):
+            return given.get("tensor", 0, UNKNOWN)
+        if name[:1].isupper() and "." not in name:
+            return modules.layer(player, name, given, call, scope)
+        return NotImplemented
 
     def _plain(self, player: Any, name: str, last: str, given: Given, span: Span) -> Any:
         made = making.created(player, last, given, span)
@@ -96,14 +129,15 @@ class Models:
             player.stage.use(value, span)
         first = given.get("input", 0, None)
         if last in tensors.LOSSES:
-            made = Tensor(() if "reduction" not in given.keywords else None, "", span)
+            shape = () if given.get("reduction", None, "mean") in ("mean", "sum") else None
+            made = fresh(last, shape, first.dtype if isinstance(first, Tensor) else "", list(given.values()), span)
             made.copied = False
             return made
         if isinstance(first, Tensor):
             found = tensors.computed(player, last, first, given, 1, span)
             if found is not NotImplemented:
                 return found
-        return Tensor(None, "", span)
+        return fresh(last, None, "", list(given.values()), span)
 
     def method(self, player: Any, receiver: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         """What a method gives; ``NotImplemented`` where that is not known."""
@@ -111,8 +145,15 @@ class Models:
         if isinstance(receiver, Work):
             return communication.work_method(player, receiver, name, span)
         if isinstance(receiver, Tensor):
+            if name == "backward":
+                player.stage.use(receiver, span)
+                return wrappers.backward(player, receiver, call, scope)
+            if name == "full_tensor":
+                return wrappers.gathered_whole(player, receiver, call, scope)
             found = tensors.tensor_method(player, receiver, name, given, span)
-            return Tensor(None, "", span) if found is NotImplemented else found
+            return fresh(name, None, "", [receiver, *given.values()], span) if found is NotImplemented else found
+        if modules.is_module(player, receiver):
+            return modules.module_method(player, receiver, name, given, call, scope)
         if isinstance(receiver, Made) and name == "manual_seed":
             return receiver
         return NotImplemented
@@ -120,7 +161,7 @@ class Models:
     def called_object(self, player: Any, callee: Any, given: Given, call: ir.Call, scope: Any) -> Any:
         """What calling an object gives: that of a module of layers is a tensor."""
         if isinstance(callee, Made) and callee.name.startswith("torch.nn."):
-            return Tensor(None, "", ir.unpack(call.at, scope.file))
+            return fresh("call", None, "", list(given.values()), ir.unpack(call.at, scope.file))
         return NotImplemented
 
     def entered(self, player: Any, manager: Any, span: Span) -> None:

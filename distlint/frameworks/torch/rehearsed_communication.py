@@ -20,6 +20,7 @@ from distlint.rehearsal.values import (
     MethodOf,
     Nothing,
     Opaque,
+    Source,
     Tensor,
     Work,
     escape,
@@ -86,6 +87,14 @@ _FILLING = {
     "all_to_all": ("output_tensor_list",),
     "recv": ("tensor",),
     "irecv": ("tensor",),
+}
+_OWN = {
+    "scatter": "`scatter` gives each rank its own part",
+    "scatter_object_list": "`scatter_object_list` gives each rank its own part",
+    "reduce_scatter": "`reduce_scatter` gives each rank its own part",
+    "reduce_scatter_tensor": "`reduce_scatter_tensor` gives each rank its own part",
+    "all_to_all_single": "`all_to_all_single` gives each rank its own part",
+    "all_to_all": "`all_to_all` gives each rank its own part",
 }
 _SAME_EVERYWHERE = ("all_reduce", "broadcast", "all_gather", "all_gather_into_tensor")
 
@@ -230,14 +239,16 @@ def _result(player: Any, event: Event, span: Span) -> Any:
     )
     outputs = [value for name in _FILLING.get(operation, ()) for value in [event.values.get(name)]]
     tensors = [tensor for value in outputs for tensor in _tensors(value)]
+    ranks = group.ranks if group is not None and group is not stage.everyone else None
+    own = Source(_OWN[operation], span) if operation in _OWN and group is stage.everyone else None
     for position, tensor in enumerate(tensors):
         whole = tensor.whole
         same = operation in _SAME_EVERYWHERE and is_member and not stage.unsure
-        whole.sign = hash((key, position)) if same and tensor is whole else None
-        whole.source = None
-        tensor.sign, tensor.source = whole.sign, None
+        whole.sign = hash((key, ranks, position)) if same else None
+        whole.source = own
+        tensor.sign, tensor.source = whole.sign, own
         whole.summed = event if operation == "all_reduce" else None
-    _fill_objects(player, event, key)
+    _fill_objects(player, event, key, own)
     if operation == "reduce":
         _reduced(player, event, is_member)
     if operation in ("isend", "irecv"):
@@ -265,13 +276,14 @@ def _reduced(player: Any, event: Event, is_member: bool) -> None:
     root = event.values["dst"]
     tensor = event.values["tensor"]
     if isinstance(tensor, Tensor):
-        tensor.whole.sign = None
-        tensor.sign = None
+        tensor.whole.sign = tensor.sign = None
+        if event.group is player.stage.everyone:
+            tensor.whole.source = tensor.source = Source("`reduce` leaves the result on one rank only", event.span)
         if isinstance(root, int) and root != player.stage.rank and is_member and not player.stage.unsure:
             tensor.whole.partial = event
 
 
-def _fill_objects(player: Any, event: Event, key: Any) -> None:
+def _fill_objects(player: Any, event: Event, key: Any, own: Source | None) -> None:
     names = {
         "all_gather_object": "object_list",
         "broadcast_object_list": "object_list",
@@ -285,7 +297,9 @@ def _fill_objects(player: Any, event: Event, key: Any) -> None:
         items.items = [
             item
             if kept and is_known(item) and item is not None and signature(item) == key
-            else Opaque(hash((key, position)) if same else None)
+            else Opaque(
+                hash((key, event.group.ranks if event.group is not None else None, position)) if same else None, own
+            )
             for position, item in enumerate(items.items)
         ]
 

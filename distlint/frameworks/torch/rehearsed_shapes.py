@@ -88,6 +88,7 @@ def view(tensor: Tensor, shape: Any, *, packed: bool | None = True) -> Tensor:
     made.packed = packed if tensor.packed else tensor.packed if packed else packed
     made.gradient = tensor.gradient
     made.partial = tensor.partial
+    made.through = tensor.through
     return made
 
 
@@ -97,6 +98,9 @@ def fresh(name: str, shape: Any, dtype: str, inputs: list[Any], span: Span | Non
     gradients = [one.gradient for one in inputs if isinstance(one, Tensor)]
     made.gradient = True if True in gradients else None if None in gradients else False
     made.copied = True
+    for one in inputs:
+        if isinstance(one, Tensor) and one.through:
+            made.through = (*made.through, *(other for other in one.through if other not in made.through))
     return made
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from distlint.frameworks.torch.rehearsed_making import created
+from distlint.frameworks.torch.rehearsed_modules import gradient_of
 from distlint.frameworks.torch.rehearsed_shapes import (
     DTYPES,
     INTEGERS,
@@ -94,6 +95,23 @@ def indexed(player: Any, base: Tensor, index: Any) -> Tensor:
     if isinstance(index, (Tensor, Items)):
         return _picked(base, index)
     parts = list(index) if type(index) is tuple else [index]
+    found = _cut_out(base, index, parts)
+    if found.whole is base.whole:
+        content = [base, *(_index_sign(part) for part in parts)]
+        found.sign = combined("index", content)
+        found.source = base.source or source_of(parts)
+    return found
+
+
+def _index_sign(part: Any) -> Any:
+    """What tells an index: a slice by its bounds."""
+    if isinstance(part, slice):
+        return derived("slice", [part.start, part.stop, part.step])
+    return "..." if part is Ellipsis else part
+
+
+def _cut_out(base: Tensor, index: Any, parts: list[Any]) -> Tensor:
+    """The part of a tensor that plain indices and slices name."""
     if base.shape is None:
         return view(base, None, packed=None)
     sizes = list(base.shape)
@@ -164,7 +182,7 @@ def tensor_attribute(player: Any, base: Tensor, name: str, expr: ir.Expr, scope:
         made.gradient = False
         return made
     if name == "grad":
-        return Tensor(base.shape, base.dtype, base.at)
+        return gradient_of(player, base)
     if name in ("T", "mT"):
         return view(base, base.shape[::-1] if base.shape is not None else None, packed=turned(base))
     if name == "ndim":

@@ -1,0 +1,373 @@
+"""Datasets, samplers and loaders in the rehearsal of a program: how many batches there are, of which shape, and who gets which.
+
+Lengths are those of torch 2.13: ``utils/data/dataset.py``, ``sampler.py``, ``dataloader.py``, ``distributed.py``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from distlint.model import python as ir
+from distlint.model.span import Span
+from distlint.rehearsal.values import (
+    UNKNOWN,
+    FunctionValue,
+    Given,
+    Items,
+    Made,
+    Opaque,
+    Source,
+    Table,
+    Tensor,
+    Thing,
+    combined,
+    derived,
+    is_known,
+    signature,
+    source_of,
+)
+
+PREFIX = "torch.utils.data."
+SHARE = "the part of the data that each rank gets"
+_DISTRIBUTED = ("DistributedSampler", "distributed.DistributedSampler")
+_SAMPLERS = ("RandomSampler", "SequentialSampler", "SubsetRandomSampler", "WeightedRandomSampler", "BatchSampler")
+_SAMPLED = {"SubsetRandomSampler": "indices"}
+MAX_BATCHES = 8
+"""A loader with at most so many batches is followed batch by batch."""
+
+
+class Rows(Made):
+    """A dataset of the library: some rows of tensors, or of another dataset."""
+
+    __slots__ = ("inner", "parts", "size")
+
+    def __init__(self, name: str, call: ir.Call, given: Given, size: Any) -> None:
+        super().__init__(f"{PREFIX}{name}()", call, given)
+        self.size = size
+        self.inner: Any = None
+        self.parts: list[Any] | None = None
+
+    def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
+        """What it was made of."""
+        if name == "dataset" and self.inner is not None:
+            return self.inner
+        if name == "tensors" and self.parts is not None:
+            return tuple(self.parts)
+        return NotImplemented
+
+    def length(self, player: Any) -> Any:
+        """The number of rows."""
+        return self.size
+
+    def items(self, player: Any) -> list[Any] | None:
+        """All rows, where there are few."""
+        if not isinstance(self.size, int) or self.size > MAX_BATCHES:
+            return None
+        return [self.part(player, index, None) for index in range(self.size)]
+
+    def item(self, player: Any) -> Any:
+        """Some row."""
+        return self.part(player, Opaque(None, self.source), None)
+
+    def part(self, player: Any, index: Any, span: Any) -> Any:
+        """A row."""
+        if self.parts is not None:
+            return tuple(
+                player.models.indexed(player, one, index) if isinstance(one, Tensor) else derived("row", [one, index])
+                for one in self.parts
+            )
+        index = derived("row", [Opaque(self.sign, self.source), index])
+        return row_of(player, self.inner, index) if self.inner is not None else index
+
+
+class Sampler(Made):
+    """What says which rows of a dataset a process gets."""
+
+    __slots__ = ("size",)
+
+    def __init__(self, name: str, call: ir.Call, given: Given, size: Any) -> None:
+        super().__init__(f"{PREFIX}{name}()", call, given)
+        self.size = size
+
+    def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
+        """What is known of its share."""
+        known = {"num_samples": self.size, "num_replicas": player.stage.world, "rank": player.stage.rank}
+        return known.get(name, NotImplemented)
+
+    def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+        """``set_epoch`` changes no number of rows."""
+        return None if name == "set_epoch" else NotImplemented
+
+    def length(self, player: Any) -> Any:
+        """The number of rows of this process."""
+        return self.size
+
+    def item(self, player: Any) -> Any:
+        """Some index."""
+        return Opaque(None, self.source)
+
+
+class Loader(Made):
+    """A loader of batches; ``source`` says why each process gets others, where that is so."""
+
+    __slots__ = ("batch", "dataset", "drops", "sampler", "span", "turn")
+
+    def __init__(self, call: ir.Call, given: Given, span: Span) -> None:
+        super().__init__(f"{PREFIX}DataLoader()", call, given)
+        self.dataset: Any = given.get("dataset", 0, UNKNOWN)
+        self.batch: Any = given.get("batch_size", 1, 1)
+        self.sampler: Any = given.get("sampler", 3, None)
+        self.drops: Any = given.get("drop_last", 8, False)
+        self.span = span
+        self.turn = 0
+        batches = given.get("batch_sampler", 4, None)
+        if batches is not None:
+            self.sampler, self.batch = batches, UNKNOWN
+
+    def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
+        """What it was made of."""
+        known = {"dataset": self.dataset, "sampler": self.sampler, "batch_size": self.batch, "drop_last": self.drops}
+        return known.get(name, NotImplemented)
+
+    def rows(self, player: Any) -> Any:
+        """How many rows this process gets."""
+        if isinstance(self.sampler, Sampler):
+            return self.sampler.size
+        return size_of(player, self.dataset) if self.sampler is None else player.length(self.sampler)
+
+    def length(self, player: Any) -> Any:
+        """The number of batches of this process."""
+        rows = self.rows(player)
+        if self.batch is None:
+            return rows
+        if isinstance(rows, int) and isinstance(self.batch, int) and self.batch > 0 and isinstance(self.drops, bool):
+            return rows // self.batch if self.drops else -(-rows // self.batch)
+        return derived("batches", [rows, self.batch, self.drops])
+
+    def items(self, player: Any) -> list[Any] | None:
+        """All batches, where there are few."""
+        length = self.length(player)
+        if not isinstance(length, int) or length > MAX_BATCHES:
+            return None
+        return [self.item(player) for _ in range(length)]
+
+    def item(self, player: Any) -> Any:
+        """One batch: it is another in every turn, and another for each process where the rows are shared out."""
+        self.turn += 1
+        row = row_of(player, self.dataset, UNKNOWN)
+        source = self._reason(player) or source_of([row])
+        seed: Any = (player.stage.rank if source is not None else "", self._content(player))
+        sign = None if seed[1] is None else hash(("batch", self.turn, seed))
+        custom = self.arguments is not None and self.arguments.get("collate_fn", 6, None) is not None
+        if custom:
+            return Opaque(sign, source)
+        return together_as_batch(row, self._size(player), sign, source, self.span)
+
+    def _reason(self, player: Any) -> Source | None:
+        """Why the batches of each process are others."""
+        for value in (self.sampler, self.dataset):
+            if isinstance(value, Made | Opaque) and value.source is not None:
+                return value.source
+        if self.arguments is None or self.sampler is not None:
+            return self.source
+        generator = self.arguments.get("generator", 11, None)
+        if self.arguments.get("shuffle", 2, False) is True and generator is None:
+            source: Source | None = player.stage.drawn(self.span)[1]
+            return source
+        return source_of([generator]) or self.source
+
+    def _content(self, player: Any) -> Any:
+        """What tells the rows, the order of which a common seed decides."""
+        return signature(self.dataset) if not isinstance(self.dataset, Thing) else ("rows of", self.dataset.cls)
+
+    def _size(self, player: Any) -> Any:
+        if self.batch is None:
+            return None
+        rows = self.rows(player)
+        exact = isinstance(rows, int) and isinstance(self.batch, int) and self.batch > 0 and rows % self.batch == 0
+        if exact or self.drops is True:
+            return self.batch
+        return derived("size of a batch", [rows, self.batch])
+
+
+def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+    """What a function of ``torch.utils.data`` gives; ``NotImplemented`` for others."""
+    span = ir.unpack(call.at, scope.file)
+    if name == "TensorDataset":
+        return _of_tensors(player, name, given, call)
+    if name in ("Subset", "ConcatDataset", "StackDataset", "ChainDataset"):
+        return _of_others(player, name, given, call, scope)
+    if name == "random_split":
+        return _split(player, given, call, span)
+    if name in _DISTRIBUTED:
+        return _shares(player, given, call, span)
+    if name in _SAMPLERS:
+        return _sampler(player, name, given, call, span)
+    if name == "DataLoader":
+        return Loader(call, given, span)
+    return NotImplemented
+
+
+def _of_tensors(player: Any, name: str, given: Given, call: ir.Call) -> Rows:
+    first = given.positional[0] if given.positional else UNKNOWN
+    made_of = Rows(name, call, given, player.length(first))
+    made_of.parts = list(given.positional)
+    made_of.source = source_of(given.positional)
+    made_of.sign = combined(name, given.positional)
+    return made_of
+
+
+def _of_others(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Rows:
+    if name != "Subset":
+        parts = player.items_of(given.get("datasets", 0, UNKNOWN)) or []
+        sizes = [size_of(player, one) for one in parts]
+        known = bool(sizes) and all(isinstance(size, int) for size in sizes)
+        found = Rows(name, call, given, sum(sizes) if known else derived("+", sizes) if sizes else UNKNOWN)
+        found.inner = parts[0] if parts else None
+        found.source = source_of(parts)
+        return found
+    indices = given.get("indices", 1, UNKNOWN)
+    found = Rows(name, call, given, player.length(indices))
+    found.inner = given.get("dataset", 0, UNKNOWN)
+    found.source = source_of([found.inner, indices])
+    content = repr(indices) if isinstance(indices, range) else signature(indices)
+    found.sign = None if content is None else hash((name, content, signature(found.inner)))
+    if content is not None and player.stage.differs(call, scope.file, str(content)):
+        found.source = Source(SHARE, ir.unpack(call.at, scope.file))
+    return found
+
+
+def _split(player: Any, given: Given, call: ir.Call, span: Span) -> Any:
+    whole = given.get("dataset", 0, UNKNOWN)
+    sizes = player.items_of(given.get("lengths", 1, UNKNOWN))
+    if sizes is None:
+        return UNKNOWN
+    size = size_of(player, whole)
+    if sizes and all(isinstance(one, float) for one in sizes):
+        sizes = _fractions(size, sizes)
+    sign, source = player.stage.drawn(span)
+    generator = given.get("generator", 2, None)
+    if generator is not None:
+        sign, source = signature(generator), source_of([generator])
+    found = []
+    for position, one in enumerate(sizes):
+        part = Rows("Subset", call, given, one)
+        part.inner = whole
+        part.source = source_of([whole]) or source
+        part.sign = None if sign is None else hash(("split", sign, position, signature(whole)))
+        found.append(part)
+    return Items(list(found))
+
+
+def _fractions(size: Any, parts: list[float]) -> list[Any]:
+    if not isinstance(size, int) or not math.isclose(sum(parts), 1):
+        return [derived("part", [size, part]) for part in parts]
+    counts = [math.floor(size * part) for part in parts]
+    for position in range(size - sum(counts)):
+        counts[position % len(counts)] += 1
+    return list(counts)
+
+
+def _shares(player: Any, given: Given, call: ir.Call, span: Span) -> Sampler:
+    """``DistributedSampler``: as many rows for each process, which are padded or dropped."""
+    stage = player.stage
+    rows = size_of(player, given.get("dataset", 0, UNKNOWN))
+    count = given.get("num_replicas", 1, None)
+    count = stage.world if count is None else count
+    drops = given.get("drop_last", 5, False)
+    if isinstance(rows, int) and isinstance(count, int) and count > 0 and isinstance(drops, bool):
+        size: Any = rows // count if drops else -(-rows // count)
+        if drops and rows % count:
+            size = math.ceil((rows - count) / count)
+    else:
+        size = derived("share", [rows, count, drops])
+    found = Sampler("DistributedSampler", call, given, size)
+    if count != 1:
+        found.source = Source(SHARE, span)
+    return found
+
+
+def _sampler(player: Any, name: str, given: Given, call: ir.Call, span: Span) -> Sampler:
+    first = given.get(_SAMPLED.get(name, "data_source"), 0, UNKNOWN)
+    size = size_of(player, first)
+    counted = given.get("num_samples", 1 if name == "WeightedRandomSampler" else None, None)
+    if counted is not None:
+        size = counted
+    if name == "BatchSampler":
+        inner = given.get("sampler", 0, UNKNOWN)
+        size = Loader(
+            call, Given([first], {"batch_size": given.get("batch_size", 1, 1), "sampler": inner}), span
+        ).length(player)
+        first = inner
+    found = Sampler(name, call, given, size)
+    found.source = source_of([first])
+    generator = given.get("generator", None, None)
+    if name not in ("SequentialSampler", "BatchSampler"):
+        found.source = found.source or (player.stage.drawn(span)[1] if generator is None else source_of([generator]))
+    return found
+
+
+def size_of(player: Any, dataset: Any) -> Any:
+    """``len(dataset)``."""
+    if isinstance(dataset, Thing):
+        method = player.stage.project.modules.method(dataset.cls, "__len__")
+        if method is None:
+            return UNKNOWN
+        found = player.call_function(
+            FunctionValue(method, None, dataset), Given([], {}), None, _own_scope(player, method)
+        )
+        return found if is_known(found) or isinstance(found, Opaque) else UNKNOWN
+    return player.length(dataset)
+
+
+def row_of(player: Any, dataset: Any, index: Any) -> Any:
+    """``dataset[index]`` for an index that is not known."""
+    if isinstance(dataset, Thing):
+        method = player.stage.project.modules.method(dataset.cls, "__getitem__")
+        if method is None:
+            return player.item_of(dataset)
+        stage = player.stage
+        stage.unsure += 1
+        try:
+            return player.call_function(
+                FunctionValue(method, None, dataset), Given([index], {}), None, _own_scope(player, method)
+            )
+        finally:
+            stage.unsure -= 1
+    if isinstance(dataset, Rows):
+        return dataset.part(player, index, None)
+    return player.item_of(dataset)
+
+
+def _own_scope(player: Any, method: Any) -> Any:
+    return player.module_scope(method.file)
+
+
+def together_as_batch(row: Any, size: Any, sign: Any, source: Source | None, span: Span, depth: int = 0) -> Any:
+    """A batch of rows like one, as the loader's own collation makes it; ``size`` is ``None`` where it makes none."""
+    inner = None if sign is None else hash((sign, depth))
+    if type(row) is tuple and depth < 3:
+        parts = [
+            together_as_batch(one, size, None if inner is None else hash((inner, position)), source, span, depth + 1)
+            for position, one in enumerate(row)
+        ]
+        return tuple(parts) if depth == 0 and size is None else Items(parts) if depth == 0 else tuple(parts)
+    if isinstance(row, Table) and depth < 3:
+        table = Table(is_open=row.open)
+        for key, one in row.items.items():
+            sub = None if inner is None else hash((inner, key))
+            table.items[key] = together_as_batch(one, size, sub, source, span, depth + 1)
+        return table
+    if isinstance(row, str):
+        return Items(None, size)
+    if isinstance(row, bool | int | float):
+        kind = "bool" if isinstance(row, bool) else "int64" if isinstance(row, int) else "float64"
+        return Tensor((size,) if size is not None else (), kind, span, inner, source)
+    if isinstance(row, Tensor):
+        rest = None if row.shape is None else row.shape if size is None else (size, *row.shape)
+        return Tensor(rest, row.dtype, span, inner, source or row.source)
+    return Opaque(inner, source or source_of([row]))
+
+
+__all__ = ["Loader", "Rows", "Sampler", "made", "row_of", "size_of", "together_as_batch"]

@@ -1,0 +1,376 @@
+"""Modules and their parameters in the rehearsal of a program: layers, what comes out of them, their gradients.
+
+A module is an object of a class of the project, a ``Layer`` of the library, or a ``Wrapped`` one (``rehearsed_wrappers``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from distlint.frameworks.torch.rehearsed_shapes import fresh
+from distlint.model import python as ir
+from distlint.model.span import Span
+from distlint.rehearsal.values import (
+    UNKNOWN,
+    Given,
+    Items,
+    Made,
+    Opaque,
+    Source,
+    Table,
+    Tensor,
+    Thing,
+    combined,
+    derived,
+    source_of,
+)
+
+MODULES = frozenset({"torch.nn.Module", "torch.nn.modules.module.Module", "torch.nn.modules.Module"})
+_CHAINED_NAMES = """
+to cuda cpu half float double bfloat16 train eval requires_grad_ apply type share_memory xpu compile to_empty
+gradient_checkpointing_enable
+"""
+_CHAINED = frozenset(_CHAINED_NAMES.split())
+_OTHER_NAMES = """
+parameters named_parameters buffers named_buffers modules named_modules children named_children state_dict
+load_state_dict zero_grad register_buffer register_parameter add_module register_forward_hook register_forward_pre_hook
+register_full_backward_hook get_parameter get_submodule save_pretrained generate config
+"""
+_METHODS = _CHAINED | frozenset(_OTHER_NAMES.split())
+_SAME_SHAPE = ("Dropout", "ReLU", "GELU", "SiLU", "Tanh", "Sigmoid", "Softmax", "BatchNorm", "LayerNorm", "GroupNorm")
+_SAME_SHAPES = (*_SAME_SHAPE, "Identity", "LeakyReLU", "ELU", "LogSoftmax", "RMSNorm", "SyncBatchNorm", "InstanceNorm")
+MAX_PARTS = 200
+"""Parts of a model that are looked at."""
+
+
+class Weight(Tensor):
+    """A parameter. ``synced``: its gradient is the same on all processes; ``sharded``: each process holds a part of it."""
+
+    __slots__ = ("sharded", "synced")
+
+    def __init__(self, shape: Any, at: Span | None, sign: Any, source: Source | None) -> None:
+        super().__init__(shape, "float32", at, sign, source)
+        self.gradient = True
+        self.synced = False
+        self.sharded = False
+
+
+class Gradient(Tensor):
+    """The gradient of a parameter."""
+
+    __slots__ = ()
+
+
+class Layer(Made):
+    """A module of the library. ``synced`` and ``sharded`` are as a parameter has them."""
+
+    __slots__ = ("children", "kind", "sharded", "synced", "training")
+
+    def __init__(self, kind: str, call: ir.Call, given: Given) -> None:
+        super().__init__(f"torch.nn.{kind}()", call, given)
+        self.kind = kind
+        self.children: list[Any] | None = None
+        self.synced = False
+        self.sharded = False
+        self.training = True
+
+    def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
+        """Its parameters, and what it was made of."""
+        if name in ("weight", "bias"):
+            return self.weight(name)
+        known = {"Linear": ("in_features", "out_features"), "Embedding": ("num_embeddings", "embedding_dim")}
+        names = known.get(self.kind, ())
+        if name in names and self.arguments is not None:
+            return self.arguments.get(name, names.index(name), UNKNOWN)
+        return NotImplemented
+
+    def weight(self, name: str) -> Weight:
+        """A parameter."""
+        shape: Any = None
+        if self.kind == "Linear" and self.arguments is not None:
+            sizes = [self.arguments.get("in_features", 0, UNKNOWN), self.arguments.get("out_features", 1, UNKNOWN)]
+            shape = (sizes[1],) if name == "bias" else (sizes[1], sizes[0])
+        found = Weight(shape, None, combined(name, [self]), self.source)
+        found.synced, found.sharded = self.synced, self.sharded
+        return found
+
+    def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+        """What every module has."""
+        if name == "forward":
+            return self.called(player, given, call, scope)
+        if self.children is not None and name in ("append", "extend"):
+            self.children += [given.get("module", 0)] if name == "append" else player.items_of(given.get("", 0)) or []
+            return self
+        return module_method(player, self, name, given, call, scope)
+
+    def items(self, player: Any) -> list[Any] | None:
+        """The modules of a list of them."""
+        return self.children
+
+    def length(self, player: Any) -> Any:
+        """How many there are."""
+        return len(self.children) if self.children is not None else UNKNOWN
+
+    def part(self, player: Any, index: Any, span: Span) -> Any:
+        """One of them."""
+        if self.children is not None and isinstance(index, int) and -len(self.children) <= index < len(self.children):
+            return self.children[index]
+        return UNKNOWN
+
+    def called(self, player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
+        """What comes out of it."""
+        span = ir.unpack(call.at, scope.file)
+        for value in given.values():
+            player.stage.use(value, span)
+        if self.kind == "Sequential" and self.children is not None:
+            value = given.positional[0] if given.positional else UNKNOWN
+            for child in self.children:
+                value = player.apply(child, Given([value], {}), call, scope)
+            return value
+        if self.kind == "SyncBatchNorm" and self.training:
+            note(player, "SyncBatchNorm", call, scope)
+        return self._out(given, span)
+
+    def _out(self, given: Given, span: Span) -> Tensor:
+        first = given.positional[0] if given.positional else UNKNOWN
+        shape: Any = None
+        if isinstance(first, Tensor) and first.shape is not None and self.arguments is not None:
+            if self.kind.startswith(_SAME_SHAPES):
+                shape = first.shape
+            elif self.kind == "Linear" and first.shape:
+                shape = (*first.shape[:-1], self.arguments.get("out_features", 1, UNKNOWN))
+            elif self.kind == "Embedding":
+                shape = (*first.shape, self.arguments.get("embedding_dim", 1, UNKNOWN))
+            elif self.kind == "Flatten" and len(first.shape) > 1 and not self.arguments.positional:
+                shape = (first.shape[0], derived("flat", first.shape[1:]) if len(first.shape) > 2 else first.shape[1])
+        if self.kind.endswith("Loss") and self.arguments is not None:
+            shape = () if self.arguments.get("reduction", None, "mean") in ("mean", "sum") else None
+        made = fresh(self.kind, shape, "float32" if isinstance(first, Tensor) else "", [self, *given.values()], span)
+        made.gradient = True
+        return made
+
+
+class Output(Made):
+    """What came out of a model of which no more is known; each of its parts did."""
+
+    __slots__ = ("span", "through")
+
+    def __init__(self, span: Span, sign: Any, source: Source | None, through: tuple[Any, ...]) -> None:
+        super().__init__("output of a model")
+        self.sign = sign
+        self.source = source
+        self.span = span
+        self.through = through
+
+    def _tensor(self, key: Any) -> Tensor:
+        found = Tensor(
+            () if key in ("loss", 0) and key == "loss" else None, "", self.span, combined("part", [self, key])
+        )
+        found.source = self.source
+        found.through = self.through
+        found.gradient = True
+        return found
+
+    def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
+        """A field of it, or a method of the tensor that it may be."""
+        return (
+            self._tensor(name) if name in ("loss", "logits", "last_hidden_state", "hidden_states") else NotImplemented
+        )
+
+    def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+        """It may be a tensor itself."""
+        return player.models.method(player, self._tensor(""), name, given, call, scope)
+
+    def part(self, player: Any, index: Any, span: Span) -> Any:
+        """A part of it."""
+        return self._tensor(index)
+
+
+class Parameters(Made):
+    """The parameters of a module, one after the other, of which the number is not known."""
+
+    __slots__ = ("module", "named", "what")
+
+    def __init__(self, what: str, module: Any, *, named: bool) -> None:
+        super().__init__(f"parameters of {what}")
+        self.module = module
+        self.named = named
+        self.what = what
+        self.sign = combined(what, [signed(module)])
+        self.source = None
+
+    def item(self, player: Any) -> Any:
+        """One of them, with its name where they are named."""
+        layers = list(parts_of_model(self.module))
+        source = source_of(layers)
+        found = Weight(None, None, combined("parameter", [self]), source)
+        found.synced = any(one.synced for one in layers)
+        found.sharded = any(one.sharded for one in layers)
+        return (Opaque(("name of a parameter",)), found) if self.named else found
+
+    def length(self, player: Any) -> Any:
+        """The same number everywhere."""
+        return Opaque(("number of", self.what, self.sign))
+
+
+def signed(module: Any) -> Opaque:
+    """What tells a module's parameters."""
+    layers = list(parts_of_model(module))
+    return Opaque(combined("module", layers) if layers else None, source_of(layers))
+
+
+def parts_of_model(module: Any, depth: int = 0) -> Iterator[Layer | Weight]:
+    """The layers and parameters in a module."""
+    if depth > 6:
+        return
+    if isinstance(module, Weight):
+        yield module
+    elif isinstance(module, Layer):
+        yield module
+        for child in (module.children or ())[:MAX_PARTS]:
+            yield from parts_of_model(child, depth + 1)
+    elif isinstance(module, Thing):
+        for value in list(module.attributes.values())[:MAX_PARTS]:
+            yield from parts_of_model(value, depth + 1)
+    elif isinstance(module, Items):
+        for value in (module.items or ())[:MAX_PARTS]:
+            yield from parts_of_model(value, depth + 1)
+    elif isinstance(module, Made):
+        yield from parts_of_model(getattr(module, "inner", None), depth + 1)
+
+
+def is_module(player: Any, value: Any) -> bool:
+    """Whether a value is certainly a module."""
+    if isinstance(value, Thing):
+        return bool(player.stage.project.modules.external_bases(value.cls) & MODULES)
+    return isinstance(value, Layer)
+
+
+def layer(player: Any, kind: str, given: Given, call: ir.Call, scope: Any) -> Any:
+    """``torch.nn.Kind(...)``."""
+    span = ir.unpack(call.at, scope.file)
+    if kind in ("Parameter", "Buffer"):
+        data = given.get("data", 0, UNKNOWN)
+        if not isinstance(data, Tensor):
+            return Weight(None, span, None, None)
+        made = Weight(data.shape, span, data.sign, data.source)
+        made.dtype = data.dtype
+        return made if kind == "Parameter" else data
+    found = Layer(kind, call, given)
+    if kind == "Sequential":
+        found.children = list(given.positional) if not given.open else None
+    elif kind == "ModuleList":
+        found.children = player.items_of(given.get("modules", 0, Items([])))
+    elif kind == "ModuleDict":
+        table = given.get("modules", 0, None)
+        found.children = list(table.items.values()) if isinstance(table, Table) and not table.open else None
+    if kind in ("Sequential", "ModuleList", "ModuleDict"):
+        found.sign = combined(kind, found.children or ())
+    elif kind.startswith(_SAME_SHAPES) or kind.endswith("Loss"):
+        found.sign = combined(kind, given.values())
+    else:
+        sign, source = player.stage.drawn(span, kind)
+        found.sign, found.source = (None if sign is None else hash((kind, sign))), source
+    return found
+
+
+def module_method(player: Any, module: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+    """What a method gives that every module has; ``NotImplemented`` for others."""
+    if name in _CHAINED:
+        if name in ("train", "eval"):
+            training = name == "train" and given.get("mode", 0, True) is not False
+            for part in parts_of_model(module):
+                if isinstance(part, Layer):
+                    part.training = training
+        return module
+    if name in ("parameters", "named_parameters", "buffers", "named_buffers"):
+        return Parameters(name.removeprefix("named_"), module, named=name.startswith("named_"))
+    if name == "state_dict":
+        return state_of(module)
+    if name == "load_state_dict":
+        _loaded(module, given.get("state_dict", 0, UNKNOWN))
+        return UNKNOWN
+    if name in ("register_buffer", "register_parameter", "add_module") and isinstance(module, Thing):
+        key, value = given.get("name", 0), given.get("tensor", 1, UNKNOWN)
+        if isinstance(key, str):
+            module.attributes[key] = value
+            if name == "register_buffer":
+                module.attributes.setdefault("_buffers", Table(is_open=True))
+        return None
+    return None if name == "zero_grad" else NotImplemented
+
+
+def state_of(module: Any) -> Made:
+    """``module.state_dict()``."""
+    state = Parameters("state", module, named=False)
+    state.source = source_of(list(parts_of_model(module)))
+    return state
+
+
+def _loaded(module: Any, state: Any) -> None:
+    """New parameters come from somewhere."""
+    source = source_of([state])
+    for position, part in enumerate(parts_of_model(module)):
+        part.sign = combined("loaded", [state, position])
+        part.source = source
+
+
+def inherited(player: Any, thing: Thing, name: str) -> Any:
+    """What a module of the project's own has from the library."""
+    from distlint.rehearsal.values import MethodOf
+
+    if not is_module(player, thing):
+        return NotImplemented
+    if name == "training":
+        return Opaque(("training",))
+    return MethodOf(thing, name) if name in _METHODS else NotImplemented
+
+
+def holds_buffers(module: Any, depth: int = 0) -> bool:
+    """Whether a module certainly holds buffers."""
+    if isinstance(module, Thing):
+        values = list(module.attributes.values())[:MAX_PARTS]
+        return "_buffers" in module.attributes or (depth < 5 and any(holds_buffers(one, depth + 1) for one in values))
+    if isinstance(module, Layer):
+        if module.kind.startswith(("BatchNorm", "SyncBatchNorm")):
+            return module.arguments is None or module.arguments.get("track_running_stats", 4, True) is True
+        return any(holds_buffers(one, depth + 1) for one in module.children or ()) if depth < 5 else False
+    inner = getattr(module, "inner", None)
+    return inner is not None and depth < 5 and holds_buffers(inner, depth + 1)
+
+
+def note(player: Any, name: str, call: ir.Call, scope: Any, group: Any = None) -> None:
+    """Records an operation that an object makes with the other processes."""
+    from distlint.rehearsal.libraries import Arguments
+    from distlint.rehearsal.stage import Event
+
+    event = Event(name, call, scope.file, scope.function, Arguments())
+    event.group = group if group is not None else player.stage.everyone
+    event.seen["what"] = name
+    player.stage.record(event)
+
+
+def gradient_of(player: Any, base: Tensor) -> Tensor:
+    """``parameter.grad``."""
+    kept = player.stage.kept
+    found = Gradient(base.shape, base.dtype, base.at)
+    if isinstance(base, Weight):
+        if base.synced:
+            found.sign = hash(("gradient", base.sign, kept.get("backward", 0)))
+        else:
+            found.source = kept.get("gradient")
+    return found
+
+
+def clipped(player: Any, given: Given, span: Span) -> Tensor:
+    """``clip_grad_norm_``: the norm of the gradients."""
+    parameters = given.get("parameters", 0, UNKNOWN)
+    if isinstance(parameters, Items):
+        parameters = parameters.items[0] if parameters.items else UNKNOWN
+    first = player.item_of(parameters) if isinstance(parameters, Parameters) else parameters
+    first = first[1] if type(first) is tuple else first
+    gradient = gradient_of(player, first) if isinstance(first, Tensor) else Tensor(None, "")
+    norm = Tensor((), "float32", span, combined("norm", [gradient]), gradient.source)
+    norm.gradient = False
+    return norm

@@ -1,0 +1,106 @@
+"""Optimizers, schedulers and scalers in the rehearsal of a program: learning rates and losses on their way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from distlint.frameworks.torch.rehearsed_shapes import fresh
+from distlint.model import python as ir
+from distlint.model.span import Span
+from distlint.rehearsal.values import UNKNOWN, Given, Items, Made, Opaque, Table, Tensor, source_of
+
+OPTIMIZERS = "torch.optim."
+SCHEDULERS = "torch.optim.lr_scheduler."
+SCALERS = ("torch.cuda.amp.GradScaler", "torch.amp.GradScaler", "torch.amp.grad_scaler.GradScaler")
+
+
+class Optimizer(Made):
+    """An optimizer. Its settings are the same everywhere unless a scheduler follows what differs (``source``)."""
+
+    __slots__ = ()
+
+    def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
+        """Its groups of parameters, of which there may be several."""
+        if name != "param_groups":
+            return NotImplemented
+        sign = None if self.source is not None else ("settings of an optimizer", self.call.at if self.call else 0)
+        group = Table({"lr": Opaque(sign, self.source)}, is_open=True)
+        return Groups(group)
+
+    def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+        """A step takes the loss that a closure gives; the rest gives nothing."""
+        if name == "step":
+            closure = given.get("closure", 0, None)
+            return player.apply(closure, Given([], {}), call, scope) if closure is not None else None
+        return None if name in ("zero_grad", "add_param_group", "load_state_dict") else NotImplemented
+
+
+class Groups(Made):
+    """The groups of parameters of an optimizer."""
+
+    __slots__ = ("group",)
+
+    def __init__(self, group: Table) -> None:
+        super().__init__("param_groups")
+        self.group = group
+
+    def item(self, player: Any) -> Any:
+        """One of them."""
+        return self.group
+
+    def part(self, player: Any, index: Any, span: Span) -> Any:
+        """One of them."""
+        return self.group
+
+    def length(self, player: Any) -> Any:
+        """As many everywhere."""
+        return Opaque(("number of groups",))
+
+
+class Scheduler(Made):
+    """A scheduler of learning rates."""
+
+    __slots__ = ("optimizer",)
+
+    def __init__(self, name: str, call: ir.Call, given: Given) -> None:
+        super().__init__(f"{name}()", call, given)
+        self.optimizer = given.get("optimizer", 0, UNKNOWN)
+
+    def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+        """What it follows decides the rates."""
+        if name == "step":
+            source = source_of(given.values())
+            if isinstance(self.optimizer, Optimizer) and source is not None:
+                self.optimizer.source = source
+            return None
+        if name in ("get_last_lr", "get_lr"):
+            rate = self.optimizer.source if isinstance(self.optimizer, Optimizer) else None
+            return Items([Opaque(None if rate is not None else ("rate", name), rate)])
+        return None if name == "load_state_dict" else NotImplemented
+
+
+class Scaler(Made):
+    """A scaler of losses."""
+
+    __slots__ = ()
+
+    def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+        """A scaled loss is one; a step may be left out, which is the same everywhere if the gradients are."""
+        first = given.get("outputs", 0, UNKNOWN)
+        if name == "scale":
+            return fresh("scale", first.shape, first.dtype, [first], first.at) if isinstance(first, Tensor) else first
+        if name in ("step", "update", "unscale_", "load_state_dict"):
+            return None
+        return Opaque(("scale",)) if name in ("get_scale", "is_enabled") else NotImplemented
+
+
+def made(name: str, given: Given, call: ir.Call) -> Any:
+    """What a class gives that makes one of these; ``NotImplemented`` for others."""
+    last = name.rpartition(".")[2]
+    if name in SCALERS:
+        return Scaler(f"{name}()", call, given)
+    if not last[:1].isupper():
+        return NotImplemented
+    if name.startswith(SCHEDULERS):
+        return Scheduler(name, call, given)
+    return Optimizer(f"{name}()", call, given) if name.startswith(OPTIMIZERS) else NotImplemented

@@ -1,0 +1,212 @@
+"""Wrapped models in the rehearsal of a program: who meets whom in their making, in forward and in backward passes.
+
+Sources: torch 2.13, ``nn/parallel/distributed.py``, ``distributed/fsdp``, ``distributed/checkpoint/state_dict.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from distlint.frameworks.torch import rehearsed_modules as modules
+from distlint.model import python as ir
+from distlint.model.span import Span
+from distlint.rehearsal.values import (
+    UNKNOWN,
+    FunctionValue,
+    Given,
+    Items,
+    Made,
+    Opaque,
+    Table,
+    Tensor,
+    Thing,
+    combined,
+    source_of,
+)
+
+DATA_PARALLEL = "torch.nn.parallel.DistributedDataParallel"
+SHARDED = "torch.distributed.fsdp.FullyShardedDataParallel"
+IN_PLACE = ("torch.distributed.fsdp.fully_shard", "torch.distributed._composable.fsdp.fully_shard")
+_STATES = "torch.distributed.checkpoint.state_dict."
+_GETTING = ("get_model_state_dict", "get_optimizer_state_dict", "get_state_dict")
+_SETTING = ("set_model_state_dict", "set_optimizer_state_dict", "set_state_dict")
+
+
+class Wrapped(Made):
+    """A model behind a wrapper. ``paused`` while gradients are not summed up; ``group`` is who they are summed over."""
+
+    __slots__ = ("group", "inner", "paused", "sharded")
+
+    def __init__(self, name: str, call: ir.Call | None, given: Given | None, inner: Any, group: Any) -> None:
+        super().__init__(f"{name}()", call, given)
+        self.inner = inner
+        self.group = group
+        self.paused = 0
+        self.sharded = name != DATA_PARALLEL
+
+    def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
+        """The model inside; a sharded one lends its attributes."""
+        if name in ("module", "_fsdp_wrapped_module"):
+            return self.inner
+        if self.sharded and isinstance(self.inner, Thing) and name in self.inner.attributes:
+            return self.inner.attributes[name]
+        return NotImplemented
+
+    def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+        """What the wrapper does itself, and what every module has."""
+        if name == "no_sync":
+            return NoSync(self)
+        if name == "forward":
+            return self.called(player, given, call, scope)
+        if name == "clip_grad_norm_":
+            return Tensor(
+                (), "float32", ir.unpack(call.at, scope.file), hash(("norm", player.stage.kept.get("backward")))
+            )
+        if name in ("join", "summon_full_params", "register_comm_hook"):
+            return UNKNOWN
+        found = modules.module_method(player, self.inner, name, given, call, scope)
+        return self if found is self.inner and found is not NotImplemented else found
+
+    def called(self, player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
+        """A forward pass: what comes out leads back to this wrapper, except while it is paused."""
+        found = player.apply(self.inner, given, call, scope)
+        return came_out(player, found, () if self.paused else (self,), given, ir.unpack(call.at, scope.file))
+
+
+class NoSync(Made):
+    """``with model.no_sync()``."""
+
+    __slots__ = ("wrapped",)
+
+    def __init__(self, wrapped: Wrapped) -> None:
+        super().__init__("no_sync()")
+        self.wrapped = wrapped
+
+    def entered(self, player: Any, span: Span) -> Any:
+        """Gradients are kept."""
+        self.wrapped.paused += 1
+        return UNKNOWN
+
+    def left(self, player: Any, span: Span) -> None:
+        """Gradients are summed up again."""
+        self.wrapped.paused -= 1
+
+
+def wrapped(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+    """What a function gives that wraps models; ``NotImplemented`` for others."""
+    if name == DATA_PARALLEL:
+        group = player.stage.group_of(given.get("process_group", None, None))
+        return _evened(player, Wrapped(name, call, given, given.get("module", 0, UNKNOWN), group), call, scope)
+    if name == SHARDED:
+        group = player.stage.group_of(given.get("process_group", 1, None))
+        found = _evened(player, Wrapped(name, call, given, given.get("module", 0, UNKNOWN), group), call, scope)
+        _mark_sharded(found.inner)
+        return found
+    if name in IN_PLACE:
+        return _in_place(player, name, given, call, scope)
+    if name == "torch.nn.DataParallel":
+        return given.get("module", 0, UNKNOWN)
+    if name.endswith("convert_sync_batchnorm"):
+        module = given.get("module", 0, UNKNOWN)
+        for part in modules.parts_of_model(module):
+            if isinstance(part, modules.Layer) and part.kind.startswith("BatchNorm"):
+                part.kind = "SyncBatchNorm"
+        return module
+    if name.startswith(_STATES):
+        return _state(player, name[len(_STATES) :], given, call, scope)
+    return NotImplemented
+
+
+def _evened(player: Any, made: Wrapped, call: ir.Call, scope: Any) -> Wrapped:
+    """The constructor sends the parameters of rank 0, and gradients are the same from now on."""
+    for position, part in enumerate(modules.parts_of_model(made.inner)):
+        if made.arguments is None or made.arguments.get("init_sync", None, True) is True:
+            part.sign = hash(("sent", scope.file, call.at, position))
+            part.source = None
+        part.synced = made.group is player.stage.everyone
+    return made
+
+
+def _mark_sharded(inner: Any) -> None:
+    for part in modules.parts_of_model(inner):
+        part.sharded = True
+
+
+def _in_place(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+    """``fully_shard``: the module stays what it is, but its passes are made together."""
+    module = given.get("module", 0, UNKNOWN)
+    group = player.stage.everyone if given.get("mesh", None, None) is None else None
+    wrapper = Wrapped(name, call, given, module, group)
+    _mark_sharded(module)
+    for part in modules.parts_of_model(module):
+        part.synced = group is not None
+    player.stage.kept.setdefault("wrapped in place", {})[id(module)] = wrapper
+    return module
+
+
+def called_thing(player: Any, thing: Thing, method: FunctionValue, given: Given, call: ir.Call, scope: Any) -> Any:
+    """The call of an object of the project: one that is sharded in place is followed as a wrapped one."""
+    wrapper = player.stage.kept.get("wrapped in place", {}).get(id(thing))
+    if wrapper is None:
+        return player.call_function(method, given, call, scope)
+    if wrapper.group is not None:
+        modules.note(player, "forward", call, scope, wrapper.group)
+    found = player.call_function(method, given, call, scope)
+    return came_out(player, found, (wrapper,), given, ir.unpack(call.at, scope.file))
+
+
+def came_out(player: Any, value: Any, through: tuple[Any, ...], given: Given, span: Span, depth: int = 0) -> Any:
+    """Marks what came out of a wrapped model."""
+    if isinstance(value, Tensor):
+        value.through = (*value.through, *(one for one in through if one not in value.through))
+        return value
+    if isinstance(value, Items) and value.items is not None and depth < 2:
+        value.items = [came_out(player, one, through, given, span, depth + 1) for one in value.items]
+        return value
+    if type(value) is tuple and depth < 2:
+        return tuple(came_out(player, one, through, given, span, depth + 1) for one in value)
+    if isinstance(value, Table) and depth < 2:
+        for key, one in value.items.items():
+            value.items[key] = came_out(player, one, through, given, span, depth + 1)
+        return value
+    if isinstance(value, Opaque):
+        source = value.source or source_of(given.values())
+        return modules.Output(span, value.sign, source, through)
+    if isinstance(value, modules.Output):
+        value.through = (*value.through, *through)
+    return value
+
+
+def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any) -> None:
+    """``loss.backward()``: gradients of all processes are summed up, of each wrapped model that the loss came out of."""
+    kept = player.stage.kept
+    kept["backward"] = kept.get("backward", 0) + 1
+    muted = kept.get("muted", 0)
+    for one in loss.through:
+        if one.group is not None and not muted:
+            modules.note(player, "backward", call, scope, one.group)
+    if not loss.through:
+        kept["gradient"] = loss.source or kept.get("gradient")
+
+
+def _state(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+    """Full states of sharded models are gathered by all processes together."""
+    if name not in (*_GETTING, *_SETTING):
+        return NotImplemented
+    model = given.get("model", 0, UNKNOWN)
+    options = given.get("options", None, None)
+    flags = options.arguments if isinstance(options, Made) else None
+    asked = "full_state_dict" if name in _GETTING else "broadcast_from_rank0"
+    full = flags is not None and flags.get(asked, 0 if name in _GETTING else 3, False) is True
+    is_sharded = any(part.sharded for part in modules.parts_of_model(model)) or (
+        isinstance(model, Wrapped) and model.sharded
+    )
+    if full and (is_sharded or name in _SETTING):
+        modules.note(player, name, call, scope)
+    return modules.state_of(model) if name in _GETTING else UNKNOWN
+
+
+def gathered_whole(player: Any, base: Tensor, call: ir.Call, scope: Any) -> Tensor:
+    """``parameter.full_tensor()``."""
+    modules.note(player, "full_tensor", call, scope)
+    return Tensor(base.shape, base.dtype, base.at, combined("full", [base]))
