@@ -32,6 +32,9 @@ from distlint.rehearsal.values import (
 if TYPE_CHECKING:
     from distlint.link.project import Project
 
+GRADIENTS_KEPT = "gradients kept"
+"""Under this name a process counts the contexts that it is in in which backward passes meet nobody."""
+
 _ROLES = ("collective", "first", "local-first")
 
 
@@ -96,7 +99,7 @@ class Libraries:
 
     def __init__(self, project: Project, parts: list[Any]) -> None:
         self._parts = parts
-        first = parts[0]
+        first = next(one for one in parts if hasattr(one, "elementwise"))
         self.elementwise = first.elementwise
         self.indexed = first.indexed
         self.tensor_attribute = first.tensor_attribute
@@ -190,6 +193,8 @@ class Libraries:
         """Notes an operation that a description names; gives the context manager that some of them are."""
         spec = self._collectives.get(name)
         if spec is None or spec.configured or _alone(spec, made, given):
+            return None
+        if spec.kind == "backward" and player.stage.kept.get(GRADIENTS_KEPT):
             return None
         event = Event(spec.kind, call, scope.file, scope.function, _arguments(spec, given))
         event.group = player.stage.group_of(event.values.get(spec.group[0]) if spec.group[0] else None)

@@ -67,4 +67,6 @@ SPEC = FrameworkSpec(
         ("deepspeed.comm.all_gather_object", "object_list:0"),
     ),
     collectives=COLLECTIVES,
+    rehearsed="distlint.frameworks.deepspeed.rehearsed",
+    rehearsed_calls=("initialize", "init_distributed"),
 )

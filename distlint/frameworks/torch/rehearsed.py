@@ -7,15 +7,18 @@ from typing import Any
 from distlint.frameworks.torch import rehearsed_communication as communication
 from distlint.frameworks.torch import rehearsed_data as data
 from distlint.frameworks.torch import rehearsed_making as making
+from distlint.frameworks.torch import rehearsed_mesh as meshes
 from distlint.frameworks.torch import rehearsed_modules as modules
 from distlint.frameworks.torch import rehearsed_optimizers as optimizers
 from distlint.frameworks.torch import rehearsed_shapes as shapes
+from distlint.frameworks.torch import rehearsed_starts as starts
 from distlint.frameworks.torch import rehearsed_tensors as tensors
 from distlint.frameworks.torch import rehearsed_wrappers as wrappers
 from distlint.frameworks.torch.rehearsed_shapes import fresh
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.libraries import seeded
+from distlint.rehearsal.models import Models
 from distlint.rehearsal.values import UNKNOWN, Given, Items, Library, Made, Nothing, Opaque, Tensor, Work
 
 _SPAWN = ("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn", "torch.multiprocessing.start_processes")
@@ -25,7 +28,7 @@ _NN = "torch.nn."
 _GROUPS = ("get_rank", "get_world_size", "get_process_group_ranks", "get_global_rank", "get_group_rank")
 
 
-class Models:
+class Torch(Models):
     """The functions by which the rehearsal asks for what PyTorch does."""
 
     elementwise = staticmethod(shapes.elementwise)
@@ -65,6 +68,9 @@ class Models:
         wrapped = wrappers.wrapped(player, name, given, call, scope)
         if wrapped is not NotImplemented:
             return wrapped
+        meshed = meshes.made(player, name, given, call, scope)
+        if meshed is not NotImplemented:
+            return meshed
         if name.startswith(communication.PREFIXES):
             if last in _GROUPS and name.count(".") == 2:
                 return communication.about_groups(player, name, given)
@@ -78,9 +84,9 @@ class Models:
         if name.startswith(data.PREFIX):
             return data.made(player, name[len(data.PREFIX) :], given, call, scope)
         if name in _SPAWN:
-            return communication.spawned(player, given, call, scope)
+            return starts.spawned(player, given, call, scope)
         if name in _PROCESS:
-            return communication.process_made(player, given, call, scope)
+            return starts.process_made(player, given, call, scope)
         if name in _SEEDS:
             player.stage.seed = seeded(player, given.get("seed", 0, UNKNOWN), call, scope)
             player.stage.random = 0
@@ -164,13 +170,7 @@ class Models:
             return fresh("call", None, "", list(given.values()), ir.unpack(call.at, scope.file))
         return NotImplemented
 
-    def entered(self, player: Any, manager: Any, span: Span) -> None:
-        """A context manager is entered."""
 
-    def left(self, player: Any, manager: Any, span: Span) -> None:
-        """A context manager is left."""
-
-
-MODELS = Models()
+MODELS = Torch()
 
 __all__ = ["MODELS", "Items", "Library", "Nothing"]

@@ -9,7 +9,7 @@ from typing import Any
 
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal.stage import Enough, Event
+from distlint.rehearsal.stage import Event
 from distlint.rehearsal.values import (
     UNKNOWN,
     Given,
@@ -367,29 +367,4 @@ def about_groups(player: Any, name: str, given: Given) -> Any:
     return NotImplemented
 
 
-def spawned(player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
-    """``torch.multiprocessing.spawn``: this process is one of those that it starts. Raises ``Enough`` behind it."""
-    stage = player.stage
-    count = given.get("nprocs", 2, 1)
-    items = player.items_of(given.get("args", 1, ()))
-    if isinstance(count, int) and count != stage.world:
-        stage.declared = count
-    if not isinstance(count, int) or stage.rank < count:
-        player.apply(
-            given.get("fn", 0, UNKNOWN), Given([stage.rank, *(items or ())], {}, is_open=items is None), call, scope
-        )
-    raise Enough
-
-
-def process_made(player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
-    """``multiprocessing.Process``: the one whose turn it is is followed. Raises ``Enough`` behind it."""
-    stage = player.stage
-    stage.started += 1
-    items = player.items_of(given.get("args", 3, ()))
-    if stage.started - 1 == stage.rank and items is not None:
-        player.apply(given.get("target", 1, UNKNOWN), Given(list(items), {}), call, scope)
-        raise Enough
-    return UNKNOWN
-
-
-__all__ = ["MethodOf", "about_groups", "batch", "operation_of", "perform", "process_made", "spawned", "work_method"]
+__all__ = ["MethodOf", "about_groups", "batch", "operation_of", "perform", "work_method"]

@@ -166,7 +166,7 @@ class Loader(Made):
 
     def _reason(self, player: Any) -> Source | None:
         """Why the batches of each process are others."""
-        for value in (self.sampler, self.dataset):
+        for value in (self, self.sampler, self.dataset):
             if isinstance(value, Made | Opaque) and value.source is not None:
                 return value.source
         if self.arguments is None or self.sampler is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from distlint.frameworks.torch.rehearsed_outputs import came_out, note, passed
 from distlint.frameworks.torch.rehearsed_shapes import fresh
 from distlint.model import python as ir
 from distlint.model.span import Span
@@ -123,14 +124,15 @@ class Layer(Made):
         span = ir.unpack(call.at, scope.file)
         for value in given.values():
             player.stage.use(value, span)
+        through = passed(player, self, given, call, scope)
         if self.kind == "Sequential" and self.children is not None:
             value = given.positional[0] if given.positional else UNKNOWN
             for child in self.children:
                 value = player.apply(child, Given([value], {}), call, scope)
-            return value
+            return came_out(player, value, through, given, span)
         if self.kind == "SyncBatchNorm" and self.training:
             note(player, "SyncBatchNorm", call, scope)
-        return self._out(given, span)
+        return came_out(player, self._out(given, span), through, given, span)
 
     def _out(self, given: Given, span: Span) -> Tensor:
         first = given.positional[0] if given.positional else UNKNOWN
@@ -149,42 +151,6 @@ class Layer(Made):
         made = fresh(self.kind, shape, "float32" if isinstance(first, Tensor) else "", [self, *given.values()], span)
         made.gradient = True
         return made
-
-
-class Output(Made):
-    """What came out of a model of which no more is known; each of its parts did."""
-
-    __slots__ = ("span", "through")
-
-    def __init__(self, span: Span, sign: Any, source: Source | None, through: tuple[Any, ...]) -> None:
-        super().__init__("output of a model")
-        self.sign = sign
-        self.source = source
-        self.span = span
-        self.through = through
-
-    def _tensor(self, key: Any) -> Tensor:
-        found = Tensor(
-            () if key in ("loss", 0) and key == "loss" else None, "", self.span, combined("part", [self, key])
-        )
-        found.source = self.source
-        found.through = self.through
-        found.gradient = True
-        return found
-
-    def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
-        """A field of it, or a method of the tensor that it may be."""
-        return (
-            self._tensor(name) if name in ("loss", "logits", "last_hidden_state", "hidden_states") else NotImplemented
-        )
-
-    def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
-        """It may be a tensor itself."""
-        return player.models.method(player, self._tensor(""), name, given, call, scope)
-
-    def part(self, player: Any, index: Any, span: Span) -> Any:
-        """A part of it."""
-        return self._tensor(index)
 
 
 class Parameters(Made):
@@ -338,17 +304,6 @@ def holds_buffers(module: Any, depth: int = 0) -> bool:
         return any(holds_buffers(one, depth + 1) for one in module.children or ()) if depth < 5 else False
     inner = getattr(module, "inner", None)
     return inner is not None and depth < 5 and holds_buffers(inner, depth + 1)
-
-
-def note(player: Any, name: str, call: ir.Call, scope: Any, group: Any = None) -> None:
-    """Records an operation that an object makes with the other processes."""
-    from distlint.rehearsal.libraries import Arguments
-    from distlint.rehearsal.stage import Event
-
-    event = Event(name, call, scope.file, scope.function, Arguments())
-    event.group = group if group is not None else player.stage.everyone
-    event.seen["what"] = name
-    player.stage.record(event)
 
 
 def gradient_of(player: Any, base: Tensor) -> Tensor:

@@ -7,21 +7,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_mesh as meshes
 from distlint.frameworks.torch import rehearsed_modules as modules
+from distlint.frameworks.torch.rehearsed_outputs import IN_PLACE as KEPT
+from distlint.frameworks.torch.rehearsed_outputs import came_out, note, passed
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal.libraries import GRADIENTS_KEPT
 from distlint.rehearsal.values import (
     UNKNOWN,
     FunctionValue,
     Given,
-    Items,
     Made,
-    Opaque,
-    Table,
     Tensor,
     Thing,
     combined,
-    source_of,
 )
 
 DATA_PARALLEL = "torch.nn.parallel.DistributedDataParallel"
@@ -99,6 +99,8 @@ def wrapped(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> 
         return _evened(player, Wrapped(name, call, given, given.get("module", 0, UNKNOWN), group), call, scope)
     if name == SHARDED:
         group = player.stage.group_of(given.get("process_group", 1, None))
+        if given.get("device_mesh", None, None) is not None:
+            group = meshes.group_over(player, given.get("device_mesh", None))
         found = _evened(player, Wrapped(name, call, given, given.get("module", 0, UNKNOWN), group), call, scope)
         _mark_sharded(found.inner)
         return found
@@ -135,56 +137,30 @@ def _mark_sharded(inner: Any) -> None:
 def _in_place(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
     """``fully_shard``: the module stays what it is, but its passes are made together."""
     module = given.get("module", 0, UNKNOWN)
-    group = player.stage.everyone if given.get("mesh", None, None) is None else None
+    group = meshes.group_over(player, given.get("mesh", None, None))
     wrapper = Wrapped(name, call, given, module, group)
     _mark_sharded(module)
     for part in modules.parts_of_model(module):
         part.synced = group is not None
-    player.stage.kept.setdefault("wrapped in place", {})[id(module)] = wrapper
+    player.stage.kept.setdefault(KEPT, {})[id(module)] = wrapper
     return module
 
 
 def called_thing(player: Any, thing: Thing, method: FunctionValue, given: Given, call: ir.Call, scope: Any) -> Any:
     """The call of an object of the project: one that is sharded in place is followed as a wrapped one."""
-    wrapper = player.stage.kept.get("wrapped in place", {}).get(id(thing))
-    if wrapper is None:
-        return player.call_function(method, given, call, scope)
-    if wrapper.group is not None:
-        modules.note(player, "forward", call, scope, wrapper.group)
+    through = passed(player, thing, given, call, scope)
     found = player.call_function(method, given, call, scope)
-    return came_out(player, found, (wrapper,), given, ir.unpack(call.at, scope.file))
-
-
-def came_out(player: Any, value: Any, through: tuple[Any, ...], given: Given, span: Span, depth: int = 0) -> Any:
-    """Marks what came out of a wrapped model."""
-    if isinstance(value, Tensor):
-        value.through = (*value.through, *(one for one in through if one not in value.through))
-        return value
-    if isinstance(value, Items) and value.items is not None and depth < 2:
-        value.items = [came_out(player, one, through, given, span, depth + 1) for one in value.items]
-        return value
-    if type(value) is tuple and depth < 2:
-        return tuple(came_out(player, one, through, given, span, depth + 1) for one in value)
-    if isinstance(value, Table) and depth < 2:
-        for key, one in value.items.items():
-            value.items[key] = came_out(player, one, through, given, span, depth + 1)
-        return value
-    if isinstance(value, Opaque):
-        source = value.source or source_of(given.values())
-        return modules.Output(span, value.sign, source, through)
-    if isinstance(value, modules.Output):
-        value.through = (*value.through, *through)
-    return value
+    return came_out(player, found, through, given, ir.unpack(call.at, scope.file)) if through else found
 
 
 def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any) -> None:
     """``loss.backward()``: gradients of all processes are summed up, of each wrapped model that the loss came out of."""
     kept = player.stage.kept
     kept["backward"] = kept.get("backward", 0) + 1
-    muted = kept.get("muted", 0)
+    muted = kept.get(GRADIENTS_KEPT, 0)
     for one in loss.through:
         if one.group is not None and not muted:
-            modules.note(player, "backward", call, scope, one.group)
+            note(player, "backward", call, scope, one.group)
     if not loss.through:
         kept["gradient"] = loss.source or kept.get("gradient")
 
@@ -202,11 +178,11 @@ def _state(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> A
         isinstance(model, Wrapped) and model.sharded
     )
     if full and (is_sharded or name in _SETTING):
-        modules.note(player, name, call, scope)
+        note(player, name, call, scope)
     return modules.state_of(model) if name in _GETTING else UNKNOWN
 
 
 def gathered_whole(player: Any, base: Tensor, call: ir.Call, scope: Any) -> Tensor:
     """``parameter.full_tensor()``."""
-    modules.note(player, "full_tensor", call, scope)
+    note(player, "full_tensor", call, scope)
     return Tensor(base.shape, base.dtype, base.at, combined("full", [base]))

@@ -1,0 +1,50 @@
+"""What a framework may say of its functions and objects in a rehearsal; what it does not say is not known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from distlint.model import python as ir
+from distlint.model.span import Span
+from distlint.rehearsal.values import Given, Made, Tensor
+
+
+class Models:
+    """The questions that the rehearsal asks of every framework (``FrameworkSpec.rehearsed``), with no answers."""
+
+    def owns(self, name: str) -> bool:
+        """Whether a function is followed here with all that it does, though descriptions name it as well."""
+        return False
+
+    def call(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+        """What a library function gives; ``NotImplemented`` where that is not known."""
+        return NotImplemented
+
+    def method(self, player: Any, receiver: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+        """What a method gives; ``NotImplemented`` where that is not known."""
+        return NotImplemented
+
+    def called_object(self, player: Any, callee: Any, given: Given, call: ir.Call, scope: Any) -> Any:
+        """What calling an object gives; ``NotImplemented`` where that is not known."""
+        return NotImplemented
+
+    def called_thing(self, player: Any, thing: Any, method: Any, given: Given, call: ir.Call, scope: Any) -> Any:
+        """What calling an object of the project gives, by the method of its class that does it."""
+        return NotImplemented
+
+    def inherited(self, player: Any, thing: Any, name: str) -> Any:
+        """What an object of a class of the project has from a library's class; ``NotImplemented`` where that is not known."""
+        return NotImplemented
+
+    def holds_buffers(self, made: Made) -> bool:
+        """Whether the module that an object wraps certainly holds buffers."""
+        return False
+
+    def changed(self, player: Any, tensor: Tensor, how: str, others: list[Any]) -> None:
+        """A tensor was changed in place."""
+
+    def entered(self, player: Any, manager: Any, span: Span) -> None:
+        """A context manager is entered."""
+
+    def left(self, player: Any, manager: Any, span: Span) -> None:
+        """A context manager is left."""
