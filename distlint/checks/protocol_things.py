@@ -17,7 +17,7 @@ from distlint.link.modules import ClassRef, External, FunctionRef
 from distlint.link.program import names_leading_to
 from distlint.link.walking import below, children, statements
 from distlint.model import python as ir
-from distlint.model.document import Mapping, Sequence
+from distlint.model.document import Leaf, Mapping, Sequence
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
@@ -93,7 +93,7 @@ class Things:
                     certain = False
                 else:
                     found.setdefault(one.identity, one)
-            else:
+            elif not is_nothing(option):
                 certain = False
         return Mention(tuple(found.values()), certain and len(found) == 1)
 
@@ -160,10 +160,14 @@ class Things:
             return min(self.evaluator.modules.external_bases(instance.callee), default="")
         return ""
 
+    def is_wrapper(self, instance: Instance) -> bool:
+        """Whether an object is a wrapper around another, by which that is reached."""
+        return not instance.part and self.made_by(instance) in self.wrappers
+
     def root(self, instance: Instance) -> Instance:
         """The innermost of wrapped modules."""
         for _ in range(6):
-            if instance.part or self.made_by(instance) not in self.wrappers:
+            if not self.is_wrapper(instance):
                 break
             given = find_argument(instance.call, "module", 0)[0]
             inner = self.mention(given, instance.frame, instance.state) if given is not None else None
@@ -260,6 +264,11 @@ class Use(NamedTuple):
     call: ir.Call
     frame: Frame
     instance: Instance
+
+
+def is_nothing(option: Abstract) -> bool:
+    """Whether something is ``None`` for sure: no object that can be used, as an attribute is until it gets its value."""
+    return isinstance(option, Leaf) and option.value.is_known and option.value.only is None
 
 
 def _is_given(expr: ir.Expr, frame: Frame, made: Abstract) -> bool:
@@ -396,6 +405,8 @@ class _Sources:
         for option in options_of(self._evaluator.ask_in(func.base, frame, state)):
             if isinstance(option, Instance):
                 one = self._things.peeled(option)
+                if func.name == "module" and self._things.is_wrapper(one):
+                    continue  # what is called is the model inside
                 if not self._things.is_repeated(one):
                     self.found.setdefault(one.identity, Use(func.name, call, frame, one))
 

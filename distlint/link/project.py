@@ -262,21 +262,17 @@ class Project:
         """
         if owner not in self._attribute_stores:
             found: dict[str, list[tuple[FunctionRef, ir.Expr | None, tuple[Any, ...]]]] = {}
+            # bases first, so that a class body hides what they set; each base may have been asked for before
+            for one in reversed(self.modules.ancestry(owner)):
+                for statement in self.class_(one).body:
+                    if type(statement) is ir.Assign and statement.value is not None:
+                        for target in statement.targets:
+                            if type(target) is ir.Name:
+                                found[target.id] = [(FunctionRef(one.file, -1), statement.value, ())]
+                for index, function in enumerate(self.module(one.file).functions):
+                    if function.owner == one.index and function.parameters:
+                        collect_stores(function.body, function.parameters[0].name, FunctionRef(one.file, index), found)
             self._attribute_stores[owner] = found
-            definition = self.class_(owner)
-            for base in definition.bases:
-                parent = self.modules.resolve(base, owner.file)
-                if isinstance(parent, ClassRef) and parent not in self._attribute_stores:
-                    for name, stores in self.attribute_stores(parent).items():
-                        found.setdefault(name, []).extend(stores)
-            for statement in definition.body:
-                if type(statement) is ir.Assign and statement.value is not None:
-                    for target in statement.targets:
-                        if type(target) is ir.Name:
-                            found[target.id] = [(FunctionRef(owner.file, -1), statement.value, ())]
-            for index, function in enumerate(self.module(owner.file).functions):
-                if function.owner == owner.index and function.parameters:
-                    collect_stores(function.body, function.parameters[0].name, FunctionRef(owner.file, index), found)
         return self._attribute_stores[owner]
 
     def attribute_changes(self, owner: ClassRef) -> dict[str, tuple[FunctionRef, ...]]:
