@@ -13,7 +13,7 @@ from distlint.checks.protocol_events import Events, choices_of, fits_any
 from distlint.checks.protocol_model import Protocol, protocol_of
 from distlint.checks.protocol_parts import names_storing
 from distlint.checks.protocol_tests import Tests
-from distlint.checks.protocol_things import Thing, Things, Use
+from distlint.checks.protocol_things import PARAMETERS, Thing, Things, Use
 from distlint.checks.protocol_walk import Hit, Walk
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Frame, Instance, options_of
@@ -91,6 +91,9 @@ def _makers(project: Project, declared: Protocol) -> list[CallSite]:
                         for site in sites
                         if fits_any(dotted := project.modules.dotted(site.call.func, file), declared.makers)
                     ]
+    if not found and any(role.parameters for role in declared.roles.values()):
+        # what makes the object stands in a table, or is chosen by a variable
+        found += [site for name in sorted(PARAMETERS) for site in project.sites(name)]
     return found
 
 
@@ -123,14 +126,31 @@ def _tracked(declared: Protocol, program: Program, things: Things) -> Iterator[I
         call = step.point.expr
         if step.point.kind != "call" or not isinstance(call, ir.Call):
             continue
-        if (step.frame.file, call.at) in seen or not _makes(declared, things, call, step.frame):
+        if (step.frame.file, call.at) in seen or not _may_make(declared, things, call, step.frame):
             continue
         seen.add((step.frame.file, call.at))
         for option in options_of(things.evaluator.ask_in(call, step.frame)):
-            if isinstance(option, Instance) and option.call is call:
+            if isinstance(option, Instance) and option.call.at == call.at and option.frame.file == step.frame.file:
                 made = Instance(option.callee, option.call, option.frame, option.state, declared.part)
                 if not things.is_repeated(made):
                     yield made
+
+
+def _may_make(declared: Protocol, things: Things, call: ir.Call, frame: Frame) -> bool:
+    """Whether a call makes an object of the protocol, by its name or by what a table or a variable names (``KINDS[kind](...)``)."""
+    if _makes(declared, things, call, frame):
+        return True
+    named = isinstance(call.func, ir.Attribute) or things.evaluator.modules.resolve(call.func, frame.file) is not None
+    if named or not any(role.parameters for role in declared.roles.values()):
+        return False
+    options = options_of(things.evaluator.ask_in(call, frame))
+    return len(options) == 1 and all(
+        isinstance(one, Instance)
+        and one.call.at == call.at
+        and fits_any(things.made_by(one), declared.makers)
+        and not any(_is_excepted(declared, word) for word in one.call.keywords)
+        for one in options
+    )
 
 
 def _is_inside_block(things: Things, made: Instance) -> bool:
@@ -209,6 +229,8 @@ class _Programs:
             if rule.check.python == "protocol":
                 declared = protocol_of(rule.check.parameters)
                 names |= declared.names() | _made_names(self._project, declared)
+                if any(role.parameters for role in declared.roles.values()):
+                    names |= PARAMETERS  # what makes the object may be looked up in a table
                 attributes |= declared.stored()[0]
                 stored |= declared.stored()[1]
         storing = names_storing(self._project, attributes, stored)

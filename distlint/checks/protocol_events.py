@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from distlint.checks.protocol_helpers import stays_inside
 from distlint.checks.protocol_model import Pattern, Protocol, Role
 from distlint.checks.protocol_parts import ANY_OBJECT, Parts
 from distlint.checks.protocol_things import Mention, Thing, Things, Use
@@ -449,7 +450,7 @@ class Events:
             for inner in _held(part):
                 mention = self._things.mention(inner, step.frame)
                 if any(one.identity == self._thing for one in mention.options):
-                    return True
+                    return step.opaque or not stays_inside(self._things, call, step.frame, self._protocol.harmless)
         return False
 
 

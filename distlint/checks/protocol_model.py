@@ -122,7 +122,7 @@ class Protocol(NamedTuple):
     def stored(self) -> tuple[set[str], set[str]]:
         """The attributes whose assignment is an event, and the last names of what is assigned where any attribute will do."""
         patterns = [one for every in self.events.values() for one in every]
-        names = {name for one in patterns for name in one.stores if one.value is not None}
+        names = {name for one in patterns for name in one.stores if name != "*"}
         return names, {made for one in patterns if "*" in one.stores for made in one.value_made_by}
 
 

@@ -29,9 +29,11 @@ to cuda cpu train eval half float double bfloat16 requires_grad_ share_memory ap
 KEEPING = frozenset(_KEEPING_NAMES.split())
 """Methods of a module that give the module itself."""
 
-_PARAMETERS = frozenset({"parameters", "named_parameters"})
+PARAMETERS = frozenset({"parameters", "named_parameters"})
 _CUTTING = frozenset({"detach", "item", "tolist", "numpy", "argmax", "size", "numel"})
 """What gives numbers through which no gradient flows."""
+
+_FILLING = frozenset({"append", "extend"})
 
 MAX_SOURCES = 600
 """Expressions that are looked at to tell what a value was computed by."""
@@ -45,6 +47,8 @@ class Mention(NamedTuple):
 
     options: tuple[Instance, ...]
     certain: bool
+    whole: bool = False
+    """Whether it is one of these objects for sure, if nobody knows which."""
 
     @property
     def only(self) -> Thing | None:
@@ -95,7 +99,7 @@ class Things:
                     found.setdefault(one.identity, one)
             elif not is_nothing(option):
                 certain = False
-        return Mention(tuple(found.values()), certain and len(found) == 1)
+        return Mention(tuple(found.values()), certain and len(found) == 1, certain)
 
     def peeled(self, instance: Instance) -> Instance:
         """The object itself, where a call only handed it on."""
@@ -179,10 +183,15 @@ class Things:
     def holds(self, instance: Instance, known: Collection[Thing], depth: int) -> bool:
         """Whether an object was made with one of some objects, or with something that was."""
         for part in (*instance.call.args, *(keyword.value for keyword in instance.call.keywords)):
+            copied: list[ir.Position] = []
             for one in below(part):
                 if not isinstance(one, ir.Name | ir.Attribute | ir.Call):
                     continue
                 for option in self.mention(one, instance.frame, instance.state).options:
+                    if option.copy and type(one) is ir.Call:
+                        copied.append(one.at)
+                    if any(ir.encloses(at, one.at) for at in copied if at != one.at):
+                        continue  # only a copy of it is held
                     if self.root(option).identity in known:
                         return True
                     if depth > 0 and option.identity != instance.identity and self.holds(option, known, depth - 1):
@@ -211,38 +220,49 @@ class Things:
 
     def owners(self, expr: ir.Expr, frame: Frame, state: Env | None = None, depth: int = 0) -> Mention:
         """The modules whose ``parameters()`` an expression holds (``[p for p in model.parameters() if ...]``)."""
-        found: dict[Thing, Instance] = {}
-        certain = True
         at = state if state is not None else self.evaluator.state(frame, expr.at)
-        for part in below(expr):
-            if type(part) is ir.Call and type(part.func) is ir.Attribute and part.func.name in _PARAMETERS:
-                mention = self.mention(part.func.base, frame, at)
-                found.update((one.identity, one) for one in mention.options)
-                certain = certain and mention.certain
-        if not found and depth < 6:
+        found = [
+            self.mention(part.func.base, frame, at)
+            for part in below(expr)
+            if type(part) is ir.Call and type(part.func) is ir.Attribute and part.func.name in PARAMETERS
+        ]
+        if not any(one.options for one in found) and depth < 6:
             return self._owners_behind(expr, frame, at, depth)
-        return Mention(tuple(found.values()), certain and len(found) == 1)
+        return self._together(found)
 
     def _owners_behind(self, expr: ir.Expr, frame: Frame, state: Env, depth: int) -> Mention:
-        found: dict[Thing, Instance] = {}
-        certain = True
-        if type(expr) is ir.Call and isinstance(expr.func, ir.Attribute) and expr.func.name == "items":
-            expr = expr.func.base
-        reached = False
+        """The same, where the call of ``parameters`` does not stand in the expression itself."""
+        if type(expr) is ir.Call and isinstance(expr.func, ir.Attribute):
+            if expr.func.name == "items":
+                expr = expr.func.base
+            elif expr.func.name in _FILLING:
+                return self._together([self.owners(one, frame, state, depth + 1) for one in expr.args])
+        parts = _groups(expr)
+        if parts is not None:
+            return self._together([self.owners(one, frame, state, depth + 1) for one in parts if not _is_empty(one)])
+        found: list[Mention] = []
+        unclear = False
         for option in options_of(self.evaluator.ask_in(expr, frame, state)):
             if isinstance(option, Instance) and (option.call is not expr or option.frame is not frame):
-                inner = self.owners(option.call, option.frame, option.state, depth + 1)
-                reached = True
-                certain = certain and inner.certain
-                found.update((one.identity, one) for one in inner.options)
+                found.append(self.owners(option.call, option.frame, option.state, depth + 1))
             elif not isinstance(option, Instance):
-                certain = False
-        if not reached and type(expr) is ir.Name:
+                unclear = True
+        if found:
+            return self._together([*found, *([Mention((), certain=False)] if unclear else [])])
+        if type(expr) is ir.Name:
             for value, at, inside in self.definitions(expr.id, frame, state):
-                inner = self.owners(value, inside, at, depth + 1)
-                certain = inner.certain
-                found.update((one.identity, one) for one in inner.options)
-        return Mention(tuple(found.values()), certain and len(found) == 1)
+                if not _is_empty(value):
+                    found.append(self.owners(value, inside, at, depth + 1))
+        return self._together(found)
+
+    def _together(self, found: list[Mention]) -> Mention:
+        """What several expressions hold that make one list; parts of it that are not known leave it uncertain."""
+        options: dict[Thing, Instance] = {}
+        for one in found:
+            for option in one.options:
+                options.setdefault(self.root(option).identity, option)
+        known = all(one.certain or one.whole for one in found)
+        return Mention(tuple(options.values()), known and len(options) == 1)
 
     # Values ----------------------------------------------------------------------------------------------------------
 
@@ -266,6 +286,21 @@ class Use(NamedTuple):
     instance: Instance
 
 
+def _groups(expr: ir.Expr) -> tuple[ir.Expr, ...] | None:
+    """The lists of parameters in groups that are written out (``[{"params": decay}, {"params": rest}]``)."""
+    if type(expr) is ir.ListDisplay:
+        return tuple(expr.items)
+    if type(expr) is ir.DictDisplay:
+        named = zip(expr.keys, expr.values, strict=True)
+        return tuple([value for key, value in named if type(key) is ir.Constant and key.value == "params"])
+    return None
+
+
+def _is_empty(expr: ir.Expr) -> bool:
+    """Whether a list starts without anything in it (also of several: ``decay, rest = [], []``)."""
+    return type(expr) is ir.ListDisplay and all(_is_empty(item) for item in expr.items)
+
+
 def is_nothing(option: Abstract) -> bool:
     """Whether something is ``None`` for sure: no object that can be used, as an attribute is until it gets its value."""
     return isinstance(option, Leaf) and option.value.is_known and option.value.only is None
@@ -283,6 +318,9 @@ def _own(statement: ir.Stmt) -> Iterator[ir.Expr]:
     from distlint.link.walking import expressions_of
 
     return expressions_of(statement)
+
+
+_CHANGES = frozenset({"append", "extend", "insert", "+=", "some"})
 
 
 class _Chain:
@@ -303,7 +341,7 @@ class _Chain:
                 elif value is not None and not isinstance(value, ir.Define):
                     yield value, place.at, frame  # type: ignore[misc]
                 return
-            if isinstance(place, Store) and place.name == name and place.action in ("append", "extend", "insert", "+="):
+            if isinstance(place, Store) and place.name == name and place.action in _CHANGES:
                 yield place.expr, place.at, frame
             if isinstance(place, Join) and name in place.touched:
                 if id(place) in self._seen:
@@ -330,6 +368,11 @@ class _Chain:
         outer = frame.outer or self._things.evaluator.frame(frame.file, function.parent)
         flow = project.flow(outer.file, outer.function)
         yield from self.name(name, outer, flow.exit or (flow.returns[-1][1] if flow.returns else flow.entry))
+
+
+def _is_result(instance: Instance) -> bool:
+    """Whether something is the result of an object's call (``model(x)``), a value that is followed by itself."""
+    return isinstance(instance.callee, External) and instance.callee.name.endswith("()")
 
 
 class _Sources:
@@ -398,7 +441,7 @@ class _Sources:
         if steps and steps[-1] == ".forward":
             option = Instance(option.callee, option.call, option.frame, option.state, option.part[:-1])
         one = self._things.peeled(option)
-        if not self._things.is_repeated(one):
+        if not self._things.is_repeated(one) and not _is_result(one):
             self.found.setdefault(one.identity, Use("", call, frame, one))
 
     def _method(self, func: ir.Attribute, call: ir.Call, frame: Frame, state: Env) -> None:
@@ -407,6 +450,8 @@ class _Sources:
                 one = self._things.peeled(option)
                 if func.name == "module" and self._things.is_wrapper(one):
                     continue  # what is called is the model inside
+                if _is_result(one):
+                    continue
                 if not self._things.is_repeated(one):
                     self.found.setdefault(one.identity, Use(func.name, call, frame, one))
 

@@ -73,11 +73,13 @@ class Instance:
     frame: Frame
     state: Env
     part: tuple[int | str, ...] = ()
+    copy: ir.Position = 0
+    """The call that copied the object that was made, for a copy of it."""
 
     @property
     def identity(self) -> tuple[str, int, tuple[int | str, ...]]:
         """Equal for two mentions of one object: the place of the call that made it, and the part."""
-        return (self.frame.file, self.call.at, self.part)
+        return (self.frame.file, self.call.at, (*self.part, "copy", self.copy) if self.copy else self.part)
 
     def span(self) -> Span:
         """The call that made it."""

@@ -17,6 +17,7 @@ from distlint.link.abstract import (
     options_of,
     several,
 )
+from distlint.link.holders import is_held_in, is_kind_of
 from distlint.link.items import elements
 from distlint.link.library_calls import argument_values
 from distlint.link.modules import ClassRef
@@ -64,6 +65,8 @@ def call_builtin(
         return _iterated(evaluator, name, call, frame, state, span)
     if name == "isinstance" and len(call.args) == 2:
         return _is_instance(evaluator, call, frame, state, span)
+    if name == "hasattr" and len(call.args) == 2:
+        return _has_attribute(evaluator, call, frame, state, span)
     if name == "callable" and call.args:
         value = evaluator.evaluate(call.args[0], frame, state)
         sure = isinstance(value, Reference | LambdaValue | PartialValue)
@@ -187,7 +190,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
 def _is_instance(evaluator: Evaluator, call: ir.Call, frame: Frame, state: Env, span: Span) -> Abstract | None:
     """``isinstance`` of a plain value, a mapping or a list and built-in types; unknown for anything else."""
     asked = call.args[1].items if type(call.args[1]) is ir.ListDisplay else (call.args[1],)
-    names = []
+    names: list[str] = []
     for one in asked:
         target = evaluator.evaluate(one, frame, state)
         if not isinstance(target, Reference):
@@ -197,7 +200,10 @@ def _is_instance(evaluator: Evaluator, call: ir.Call, frame: Frame, state: Env, 
             if not isinstance(target.target, ClassRef)
             else ""
         )
-    results = [_is_kind(option, names) for option in options_of(evaluator.evaluate(call.args[0], frame, state))]
+    results = [
+        _is_kind(option, names) if not isinstance(option, Instance) else is_kind_of(evaluator, option, names)
+        for option in options_of(evaluator.evaluate(call.args[0], frame, state))
+    ]
     if any(result is None for result in results):
         return None
     return several([Leaf(known(result, span), span) for result in results], span)
@@ -216,11 +222,22 @@ def _is_kind(value: Abstract, names: list[str]) -> bool | None:
     return None
 
 
+def _has_attribute(evaluator: Evaluator, call: ir.Call, frame: Frame, state: Env, span: Span) -> Abstract | None:
+    """``hasattr`` of an object that is wrapped around another one; ``None`` for anything else."""
+    name = node_value(node_of(evaluator.evaluate(call.args[1], frame, state), span)).only
+    options = options_of(evaluator.evaluate(call.args[0], frame, state))
+    held = isinstance(name, str) and all(is_held_in(evaluator, one, name) for one in options)
+    return Leaf(known(True, span), span) if held and options else None
+
+
 def _getattr(evaluator: Evaluator, call: ir.Call, frame: Frame, state: Env, span: Span) -> Abstract:
     name = node_value(node_of(evaluator.evaluate(call.args[1], frame, state), span))
     if not name.is_known or not isinstance(name.only, str):
         return Leaf(unknown("an attribute whose name is not known", span), span)
     found = attribute_of(evaluator, call.args[0], (name.only,), frame, state, span)
+    bases = options_of(evaluator.evaluate(call.args[0], frame, state))
+    if bases and all(is_held_in(evaluator, base, name.only) for base in bases):
+        return found
     if len(call.args) == 3 and any(isinstance(option, Instance) for option in options_of(found)):
         return Leaf(unknown("an attribute that may be missing", span), span)
     return found

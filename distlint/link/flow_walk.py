@@ -200,6 +200,12 @@ class _Walker:
             root, path = access_path(func.base)
             if root:
                 return self.store(state, root, path, func.name, call)
+            if type(func.base) is ir.Conditional:
+                # ``(one if test else other).append(x)`` changes one of two
+                for chosen in (func.base.body, func.base.orelse):
+                    root, path = access_path(chosen)
+                    state = self.store(state, root, path, "some", call) if root else state
+                return state
             behind = name_behind_calls(func.base)
             if behind:
                 return self.store(state, behind, (), "unknown", call)

@@ -5,7 +5,17 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING, Any
 
-from distlint.link.abstract import Abstract, Frame, Instance, PartialValue, Reference, leaf, node_of, options_of
+from distlint.link.abstract import (
+    Abstract,
+    Frame,
+    Instance,
+    PartialValue,
+    Reference,
+    leaf,
+    node_of,
+    options_of,
+    several,
+)
 from distlint.link.modules import External, ModuleFile
 from distlint.link.objects import as_mapping
 from distlint.link.paths import PathText, ProjectPath
@@ -44,6 +54,13 @@ _SAME = frozenset({"copy.deepcopy", "copy.copy", "omegaconf.OmegaConf.create", "
 """Functions that give an equal object."""
 
 
+def _copied(value: Abstract, call: ir.Call) -> Abstract:
+    """An object as a copy of its own: made in the same way, but another one."""
+    if not isinstance(value, Instance) or value.part:
+        return value
+    return Instance(value.callee, value.call, value.frame, value.state, copy=call.at)
+
+
 def call_library(
     evaluator: Evaluator, name: str, call: ir.Call, frame: Frame, state: Env, span: Span
 ) -> Abstract | None:
@@ -67,7 +84,8 @@ def call_library(
         default = given if given is not None else Leaf(known(None, span), span)
         return environment_item(evaluator, variable.only, default, frame, state, span)
     if name in _SAME and call.args:
-        return evaluator.evaluate(call.args[0], frame, state)
+        given = evaluator.evaluate(call.args[0], frame, state)
+        return several([_copied(one, call) for one in options_of(given)], span) if name == "copy.deepcopy" else given
     if name == "functools.partial" and call.args:
         return PartialValue(evaluator.evaluate(call.args[0], frame, state), call, frame, state)
     if name == "importlib.import_module" and call.args:

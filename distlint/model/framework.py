@@ -232,6 +232,8 @@ class FrameworkSpec:
     """The table in ``distlint/knowledge`` that has the fields of the frameworks' dataclasses, release by release."""
     records: tuple[str, ...] = ()
     """Library classes whose objects keep their keyword arguments as attributes of the same names."""
+    holders: tuple[tuple[str, str], ...] = ()
+    """(class, attribute): library classes whose objects are wrapped around another one, which they keep in the attribute."""
     results: tuple[tuple[str, tuple[int | str, ...], str], ...] = ()
     """(function, part, class): what a library function returns, or a part of that, is an object of the class."""
     lazily_exported: tuple[tuple[str, str], ...] = field(default=())

@@ -61,6 +61,13 @@ SPEC = FrameworkSpec(
         ),
     ),
     callbacks=(CallbackSpec("torch.utils.checkpoint.checkpoint", "function", 0, shift=1),),
+    holders=(
+        ("torch.nn.parallel.DistributedDataParallel", "module"),
+        ("torch.nn.DataParallel", "module"),
+        ("torch.distributed.fsdp.FullyShardedDataParallel", "module"),
+        ("torch.optim.swa_utils.AveragedModel", "module"),
+        ("torch.compile", "_orig_mod"),
+    ),
     called_methods=(("torch.nn.Module", "forward"), ("torch.autograd.Function", "forward")),
     rank_counters=tuple((f"{module}.tqdm().n", "disable") for module in ("tqdm", "tqdm.auto", "tqdm.std")),
     collectives=COLLECTIVES,
