@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from distlint.checks.preparing import Preparations, is_module, is_thrown_away, texts_of
 from distlint.checks.programs import family
-from distlint.checks.protocol_things import Use
+from distlint.checks.protocol_sources import Use
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Instance
 from distlint.link.modules import External

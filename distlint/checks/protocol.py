@@ -12,8 +12,9 @@ from typing import Any
 from distlint.checks.protocol_events import Events, choices_of, fits_any
 from distlint.checks.protocol_model import Protocol, protocol_of
 from distlint.checks.protocol_parts import names_storing
+from distlint.checks.protocol_sources import Use
 from distlint.checks.protocol_tests import Tests
-from distlint.checks.protocol_things import PARAMETERS, Thing, Things, Use
+from distlint.checks.protocol_things import PARAMETERS, Thing, Things
 from distlint.checks.protocol_walk import Hit, Walk
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Frame, Instance, options_of
@@ -140,8 +141,9 @@ def _may_make(declared: Protocol, things: Things, call: ir.Call, frame: Frame) -
     """Whether a call makes an object of the protocol, by its name or by what a table or a variable names (``KINDS[kind](...)``)."""
     if _makes(declared, things, call, frame):
         return True
-    named = isinstance(call.func, ir.Attribute) or things.evaluator.modules.resolve(call.func, frame.file) is not None
-    if named or not any(role.parameters for role in declared.roles.values()):
+    target = things.evaluator.modules.resolve(call.func, frame.file)
+    named = isinstance(target, FunctionRef | ClassRef) or bool(things.evaluator.modules.dotted(call.func, frame.file))
+    if isinstance(call.func, ir.Attribute) or named or not any(role.parameters for role in declared.roles.values()):
         return False
     options = options_of(things.evaluator.ask_in(call, frame))
     return len(options) == 1 and all(

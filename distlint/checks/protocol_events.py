@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from distlint.checks.protocol_helpers import stays_inside
 from distlint.checks.protocol_model import Pattern, Protocol, Role
 from distlint.checks.protocol_parts import ANY_OBJECT, Parts
-from distlint.checks.protocol_things import Mention, Thing, Things, Use
+from distlint.checks.protocol_sources import Use
+from distlint.checks.protocol_things import Mention, Thing, Things
 from distlint.link.abstract import Frame, Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.flow import Bind, Env, Join

@@ -218,7 +218,11 @@ class _Builder:
 def names_leading_to(project: Project, lasts: Iterable[str]) -> frozenset[str]:
     """The names of functions and classes that may come to a call with one of some last names, by names alone, so rather too many."""
     aliases: dict[str, set[str]] = {}
+    derived: dict[str, set[str]] = {}
     for file in project.python_files:
+        for definition in project.module(file).classes:
+            for base in definition.bases:
+                derived.setdefault(_last_name(base), set()).add(definition.name)
         for item in project.module(file).imports:
             if item.name and item.alias != item.name:
                 aliases.setdefault(item.name, set()).add(item.alias)
@@ -236,7 +240,7 @@ def names_leading_to(project: Project, lasts: Iterable[str]) -> frozenset[str]:
                         names.add(project.module(site.file).classes[function.owner].name)
                     index = function.parent
         for name in sorted(names):
-            names |= aliases.get(name, set())
+            names |= aliases.get(name, set()) | derived.get(name, set())
         wave = names - found
         if not wave:
             break
