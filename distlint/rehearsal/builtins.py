@@ -12,6 +12,7 @@ from distlint.rehearsal.calls import Calls
 from distlint.rehearsal.iterating import distinct, fresh, is_key
 from distlint.rehearsal.kinds import has_attribute, is_instance, type_of
 from distlint.rehearsal.stage import Scope
+from distlint.rehearsal.tables import table_of
 from distlint.rehearsal.values import (
     MAX_ITEMS,
     UNKNOWN,
@@ -35,6 +36,9 @@ from distlint.rehearsal.values import (
 )
 
 MAX_RANGE = 1 << 40
+MAX_COMPARED = 32
+"""Objects that are sorted by their own comparison."""
+
 _READING = ("print", "str", "float", "int", "bool", "sum", "max", "min", "repr", "abs", "round", "sorted")
 _PLAIN: dict[str, Any] = {
     "int": int,
@@ -63,6 +67,9 @@ def call_builtin(player: Calls, name: str, given: Given, call: ir.Call, scope: S
     if name in _READING:
         for value in values:
             _used(player, value, span)
+    kind, _, method = name.partition(".")
+    if method:
+        return _of_a_type(player, kind, method, given, call, scope, span)
     handler = _HANDLERS.get(name)
     if handler is not None:
         return handler(player, values, given, call, scope)
@@ -82,6 +89,23 @@ def call_builtin(player: Calls, name: str, given: Given, call: ir.Call, scope: S
     if name == "open":
         return player.made("builtins.open()", None, given, call, scope)
     return derived(name, values)
+
+
+def _of_a_type(player: Calls, kind: str, name: str, given: Given, call: ir.Call, scope: Scope, span: Span) -> Any:
+    """``dict.fromkeys(names)``, ``str.lower(text)``."""
+    from distlint.rehearsal.methods import call_method
+
+    values = given.positional
+    if name == "fromkeys" and values:
+        items = player.items_of(values[0])
+        if items is None or not all(map(is_key, items)):
+            table = Table()
+            table.opens(*values)
+            return table
+        return Table(dict.fromkeys(items, values[1] if len(values) > 1 else None))
+    if values and isinstance(values[0], str | bytes | Items | Table):
+        return call_method(player, values[0], name, Given(values[1:], given.keywords), call, scope, span)
+    return derived(f"{kind}.{name}", given.values())
 
 
 def _used(player: Calls, value: Any, span: Span) -> None:
@@ -154,6 +178,8 @@ def _listed(player: Calls, name: str, values: list[Any], given: Given, call: ir.
 
 def _sorted(player: Calls, items: list[Any], given: Given, call: ir.Call, scope: Scope) -> list[Any] | None:
     key = given.keywords.get("key")
+    if key is None and 1 < len(items) <= MAX_COMPARED and all(isinstance(one, Thing) for one in items):
+        return _by_comparing(player, items, given, call, scope)
     keys = items if key is None else [player.apply(key, Given([item], {}), call, scope) for item in items]
     if not all(_orderable(one) for one in keys) or not is_known(given.keywords.get("reverse")):
         return None
@@ -162,6 +188,22 @@ def _sorted(player: Calls, items: list[Any], given: Given, call: ir.Call, scope:
     except TypeError:
         return None
     return [items[index] for index in order]
+
+
+def _by_comparing(player: Calls, items: list[Any], given: Given, call: ir.Call, scope: Scope) -> list[Any] | None:
+    """Objects in the order that their own comparison says."""
+    found: list[Any] = []
+    for item in items:
+        place = len(found)
+        while place:
+            less = player.truth(player.operate("<", item, found[place - 1], call.at, scope))
+            if less is None:
+                return None
+            if not less:
+                break
+            place -= 1
+        found.insert(place, item)
+    return found[::-1] if given.keywords.get("reverse") is True else found
 
 
 def _orderable(value: Any) -> bool:
@@ -282,7 +324,14 @@ def _decided(player: Calls, values: list[Any], *, wanted: bool) -> Any:
     return derived("any" if wanted else "all", items) if None in decided else not wanted
 
 
+def _extreme(name: str, numbers: range) -> Any:
+    ends = (numbers[0], numbers[-1])
+    return min(ends) if name == "min" else max(ends) if name == "max" else UNKNOWN
+
+
 def _gathered(player: Calls, name: str, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
+    if isinstance(values[0], range) and len(values[0]) and len(values) == 1:
+        return sum(values[0]) if name == "sum" and len(values[0]) < 1 << 20 else _extreme(name, values[0])
     items = player.items_of(values[0]) if len(values) == 1 or name == "sum" else values
     if items is None:
         return derived(name, values)
@@ -344,6 +393,12 @@ def _getattr(player: Calls, values: list[Any], given: Given, call: ir.Call, scop
     return found
 
 
+def _issubclass(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
+    if len(values) == 2 and isinstance(values[0], ClassValue) and isinstance(values[1], ClassValue):
+        return values[1].ref in player.stage.project.modules.ancestry(values[0].ref)
+    return Opaque(derived("issubclass", values).sign)
+
+
 def _setattr(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
     if len(values) == 3 and isinstance(values[1], str) and player.set_attribute(values[0], values[1], values[2]):
         return None
@@ -361,6 +416,8 @@ def _callable(player: Calls, values: list[Any], given: Given, call: ir.Call, sco
         return UNKNOWN
     if isinstance(values[0], _CALLABLE):
         return True
+    if isinstance(values[0], Thing):
+        return has_attribute(player, values[0], "__call__") or UNKNOWN
     return False if is_known(values[0]) or isinstance(values[0], Items | Table | tuple) else UNKNOWN
 
 
@@ -374,22 +431,6 @@ def _vars(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: 
 
 def _dict(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
     return table_of(player, values, given)
-
-
-def table_of(player: Calls, values: list[Any], given: Given) -> Table:
-    """``dict(values, **given)``."""
-    table = Table()
-    if values:
-        pairs = None if isinstance(values[0], Table) else player.items_of(values[0])
-        if isinstance(values[0], Table):
-            table = Table(dict(values[0].items), is_open=values[0].open)
-            table.whole = values[0].whole
-        elif pairs is not None and all(type(one) is tuple and len(one) == 2 and is_key(one[0]) for one in pairs):
-            table = Table(dict(pairs))
-        else:
-            table.opens(*values)
-    table.items.update(given.keywords)
-    return table
 
 
 _Handler = Callable[[Calls, list[Any], Given, ir.Call, Scope], Any]
@@ -410,6 +451,7 @@ _HANDLERS: dict[str, _Handler] = {
     "hasattr": _hasattr,
     "getattr": _getattr,
     "setattr": _setattr,
+    "issubclass": _issubclass,
     "type": _type,
     "callable": _callable,
     "vars": _vars,

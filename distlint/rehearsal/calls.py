@@ -8,6 +8,7 @@ from distlint.link.modules import FunctionRef
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.definitions import Definitions
+from distlint.rehearsal.options import set_defaults
 from distlint.rehearsal.stage import MAX_CALLS, Enough, Scope
 from distlint.rehearsal.standard import is_shared, standard_call
 from distlint.rehearsal.values import (
@@ -80,12 +81,15 @@ class Calls(Definitions):
         """The arguments of a call."""
         positional: list[Any] = []
         keywords: dict[str, Any] = {}
+        rest: list[Any] = []
         is_open = False
         for argument in call.args:
             value = self.value(argument, scope)
             if type(argument) is ir.Starred:
                 items = self.items_of(value)
-                is_open = is_open or items is None
+                if items is None:
+                    is_open = True
+                    rest.append(value)
                 positional.extend(items or ())
             elif not is_open:
                 positional.append(value)
@@ -93,11 +97,16 @@ class Calls(Definitions):
             value = self.value(keyword.value, scope)
             if keyword.name is not None:
                 keywords[keyword.name] = value
-            elif isinstance(value, Table) and not value.open:
-                keywords.update({str(name): item for name, item in value.items.items()})
-            else:
+                continue
+            held = value.content if isinstance(value, Thing) else value
+            if isinstance(held, Table):
+                keywords.update({str(name): item for name, item in held.items.items()})
+            if not isinstance(held, Table) or held.open:
                 is_open = True
-        return Given(positional, keywords, is_open=is_open)
+                rest.append(value)
+        made = Given(positional, keywords, is_open=is_open)
+        made.rest = rest
+        return made
 
     def apply(self, callee: Any, given: Given, call: ir.Call, scope: Scope) -> Any:
         """Calls a value."""
@@ -117,6 +126,7 @@ class Calls(Definitions):
                 {**callee.given.keywords, **given.keywords},
                 is_open=callee.given.open or given.open,
             )
+            whole.rest = [*callee.given.rest, *given.rest]
             return self.apply(callee.callee, whole, call, scope)
         span = ir.unpack(call.at, scope.file)
         if isinstance(callee, Library):
@@ -234,6 +244,7 @@ class Calls(Definitions):
                 value = given.keywords[parameter.name]
             elif given.open or (self.stage.alone and self.stage.depth == 0):
                 value = self._assumed(parameter.name)
+                value = given.perhaps(parameter.name) if value is UNKNOWN else value
             elif parameter.default is not None:
                 value = self.default_of(function, parameter, inner)
             elif definition.decorators:
@@ -308,6 +319,8 @@ class Calls(Definitions):
             return UNKNOWN
         found = NotImplemented
         if isinstance(receiver, Made):
+            if name == "set_defaults":
+                set_defaults(self.stage, receiver, given)
             context = self.models.meets(self, receiver, name, given, call, scope)
             if context is not None:
                 return context

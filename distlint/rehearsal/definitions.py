@@ -7,18 +7,22 @@ from typing import Any
 from distlint.link.modules import ClassRef, FunctionRef, GlobalRef
 from distlint.model import python as ir
 from distlint.rehearsal.generators import Generators
+from distlint.rehearsal.iterating import is_key
 from distlint.rehearsal.stage import Scope
+from distlint.rehearsal.tables import table_of
 from distlint.rehearsal.values import (
     UNKNOWN,
     ClassValue,
     FunctionValue,
     Given,
+    Items,
     LambdaOf,
     Library,
     Made,
     MethodOf,
     Partial,
     Special,
+    Table,
     Thing,
     derived,
 )
@@ -148,12 +152,31 @@ class Definitions(Generators):
         if self.is_enumeration(ref):
             return self._member_of(ref, given)
         thing = Thing(ref)
+        maker = modules.method(ref, "__new__")
+        if maker is not None:
+            found = self.call_function(FunctionValue(maker, None, ClassValue(ref)), given, call, scope)
+            if not isinstance(found, Thing):
+                return found
+            thing = found
+        thing.content = self._content_of(ref, given)
         init = modules.method(ref, "__init__")
         if init is not None:
             self.call_function(FunctionValue(init, None, thing), given, call, scope)
         elif self.is_record(ref):
             self.fill_record(thing, given)
         return thing
+
+    def _content_of(self, ref: ClassRef, given: Given) -> Table | Items | None:
+        """What an object of a class derived from ``dict`` or ``list`` holds."""
+        for one in self.stage.project.modules.ancestry(ref):
+            for base in self.stage.project.class_(one).bases:
+                last = base.name if type(base) is ir.Attribute else base.id if type(base) is ir.Name else ""
+                if last in ("dict", "OrderedDict", "UserDict", "defaultdict"):
+                    own = self.stage.project.modules.method(ref, "__init__") is not None
+                    return Table() if own else table_of(self, given.positional, given)
+                if last in ("list", "UserList"):
+                    return Items([])
+        return None
 
     def _member_of(self, ref: ClassRef, given: Given) -> Any:
         """``Color("red")``."""
@@ -190,7 +213,11 @@ class Definitions(Generators):
             if found is not None:
                 return self.apply(self.bound(found, receiver), given, call, scope)
         if name == "__init__":
+            if isinstance(receiver, Thing) and isinstance(receiver.content, Table):
+                receiver.content.items.update(table_of(self, given.positional, given).items)
             return None
+        if name == "__new__" and isinstance(receiver, ClassValue):
+            return Thing(receiver.ref)
         if name == "__setattr__" and isinstance(receiver, Thing) and len(given.positional) == 2:
             if isinstance(given.positional[0], str):
                 self.put(receiver.attributes, given.positional[0], given.positional[1])
@@ -204,6 +231,15 @@ class Definitions(Generators):
     def method_of_thing(self, receiver: Thing, name: str, given: Given) -> Any:
         """A method that an object of the project has from a library's class; ``NotImplemented`` where that is not known."""
         values = given.positional
+        if receiver.content is not None:
+            from distlint.rehearsal.methods import call_method
+
+            if name in ("__setitem__", "__getitem__") and values:
+                return self.content_item(receiver, values)
+            call = ir.Call(ir.Constant(None, 0), (), (), 0)
+            anywhere = self.module_scope(self.stage.entry)
+            span = ir.unpack(0, self.stage.entry)
+            return call_method(self, receiver.content, name, given, call, anywhere, span)  # type: ignore[arg-type]
         if name in _SAME_OBJECT:
             return receiver
         if name in _NAMED_PARTS and len(values) >= 2 and isinstance(values[0], str):
@@ -214,6 +250,19 @@ class Definitions(Generators):
             made.attributes = {**receiver.attributes, **given.keywords}
             return made
         return NotImplemented
+
+    def content_item(self, thing: Thing, values: list[Any]) -> Any:
+        """``thing[index]``, or ``thing[index] = value``, of what an object holds as a dictionary or list."""
+        content = thing.content
+        if len(values) == 1:
+            return self.item(content, values[0])
+        if isinstance(content, Table) and is_key(values[0]) and not self.stage.unsure:
+            content.items[values[0]] = values[1]
+        elif isinstance(content, Table):
+            content.opens(*values)
+        elif isinstance(content, Items):
+            content.open()
+        return None
 
     def special_method(self, thing: Thing, name: str, values: list[Any], default: Any) -> Any:
         """What one of Python's own methods gives for an object; the default where its class does not have it."""

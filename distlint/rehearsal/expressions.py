@@ -200,7 +200,7 @@ class Expressions(Objects):
 
     def item(self, base: Any, index: Any) -> Any:
         """``base[index]`` of anything but a tensor."""
-        if isinstance(base, Items | tuple | str | bytes) and isinstance(index, slice):
+        if isinstance(base, Items | tuple | str | bytes | range) and isinstance(index, slice):
             return self._slice(base, index)
         if isinstance(base, Items | tuple | str | range) and isinstance(index, int) and type(base) not in _NAMED:
             items = base.items if isinstance(base, Items) else base
@@ -238,7 +238,10 @@ class Expressions(Objects):
             return cut if cut is not None else derived("slice", [base, *_bounds(index)])
         if cut is not None:
             return Items(cut, at=base.at)
-        made = self.some(derived("slice", [base, *_bounds(index)]), span=base.at)
+        length = base.length()
+        part = _cut(range(length), index) if isinstance(length, int) else None
+        size = len(part) if part is not None else derived("slice", [length, *_bounds(index)])
+        made = self.some(derived("slice", [base, *_bounds(index)]), size, span=base.at)
         made.sample = self.item_of(base) if base.items or base.sample is not None else None
         return made
 

@@ -22,12 +22,13 @@ from distlint.rehearsal.values import (
     Table,
     Tensor,
     Thing,
+    combined,
     derived,
     is_known,
     merged,
 )
 
-MAX_FOLLOWED = 64
+MAX_FOLLOWED = 128
 """Turns of a comprehension, and items of an iterator, that are followed one by one."""
 
 MAX_WATCHED = 9
@@ -118,6 +119,8 @@ class Iterating:
             return [self.models.indexed(self, value, index) for index in range(value.shape[0])]
         if isinstance(value, Generated):
             return self._pulled(value)
+        if isinstance(value, Thing) and value.content is not None and not self._iterates(value):
+            return self.items_of(value.content)
         if isinstance(value, Thing | ClassValue):
             fields = self.fields_in(value)
             return self._items_of_thing(value) if fields is None and isinstance(value, Thing) else fields
@@ -142,6 +145,10 @@ class Iterating:
             if value.partly or len(found) > (MAX_WATCHED if met else MAX_FOLLOWED):
                 value.partly, value.run, value.sample = True, None, found[0]
                 return None
+
+    def _iterates(self, thing: Thing) -> bool:
+        """Whether the class of an object says itself what iterating over it gives."""
+        return self.stage.project.modules.method(thing.cls, "__iter__") is not None
 
     def iterator_of(self, thing: Thing) -> Any:
         """What ``iter`` gives for an object of the project; ``None`` where its class does not say."""
@@ -175,7 +182,7 @@ class Iterating:
             return None
         items = self.items_of(found)
         if items is None:
-            thing.attributes.setdefault("__sample__", self.item_of(found))
+            thing.sample = self.item_of(found)
         return items
 
     def item_of(self, value: Any) -> Any:
@@ -194,7 +201,7 @@ class Iterating:
         if isinstance(value, Items):
             return derived("item", [value.whole])
         if isinstance(value, Thing):
-            return fresh(value.attributes.get("__sample__", UNKNOWN))
+            return fresh(value.sample)
         return derived("item", [value]) if isinstance(value, Opaque | MethodOf) else UNKNOWN
 
     def length(self, value: Any) -> Any:
@@ -220,7 +227,9 @@ class Iterating:
             if method is not None:
                 anywhere = self.module_scope(self.stage.entry)
                 return self.call_function(FunctionValue(method, None, value), Given([], {}), None, anywhere)
-        return derived("len", [value]) if isinstance(value, Opaque | MethodOf) else UNKNOWN
+            return self.length(value.content) if value.content is not None else UNKNOWN
+        # what differs between processes may be as long on all of them
+        return Opaque(combined("len", [value])) if isinstance(value, Opaque | MethodOf) else UNKNOWN
 
     # Comprehensions ----------------------------------------------------------------------------------------------
 
@@ -236,6 +245,8 @@ class Iterating:
             if isinstance(item, Tensor):
                 item.copied = False
         if known:
+            if expr.kind == "generator":
+                return Generated(iter(found), found[0] if found else None)
             if expr.kind == "set":
                 return distinct(found, span)
             return Items(found, at=span)

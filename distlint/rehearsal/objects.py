@@ -25,6 +25,7 @@ from distlint.rehearsal.values import (
 )
 
 _ENUMS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag"})
+_VALUES = frozenset({"enum.IntEnum", "enum.StrEnum", "enum.IntFlag"})
 _RECORDS = frozenset({"typing.NamedTuple", "collections.namedtuple"})
 
 
@@ -37,6 +38,10 @@ class Objects(Operations):
 
     def module_variable(self, module: Scope, name: str) -> Any:
         """A variable of a module."""
+        raise NotImplementedError
+
+    def item(self, base: Any, index: Any) -> Any:
+        """``base[index]``."""
         raise NotImplementedError
 
     # Classes -----------------------------------------------------------------------------------------------------
@@ -114,7 +119,7 @@ class Objects(Operations):
             if not self.is_enumeration(value.ref):
                 return None
             return [self.member(value.ref, name) for name in self.members(value.ref)]
-        names = value.attributes.get("__fields__")
+        names = value.fields
         if names is None or not self.stage.project.modules.external_bases(value.cls) & _RECORDS:
             return None
         return [value.attributes.get(name, UNKNOWN) for name in names]
@@ -122,7 +127,8 @@ class Objects(Operations):
     def member_value(self, value: Any) -> Any:
         """What stands for a member of an enumeration; unknown for everything else."""
         if isinstance(value, Thing) and "_name_" in value.attributes:
-            if self.stage.project.modules.derives_from_builtin(value.cls):
+            modules = self.stage.project.modules
+            if modules.derives_from_builtin(value.cls) or modules.external_bases(value.cls) & _VALUES:
                 return value.attributes["value"]
             return (value.cls, value.attributes["_name_"])
         return UNKNOWN
@@ -147,7 +153,7 @@ class Objects(Operations):
         if name == "__class__":
             return ClassValue(base.cls)
         if name == "__dict__":
-            return Table({key: value for key, value in base.attributes.items() if not key.startswith("__")})
+            return Table(base.attributes)  # the same dictionary: what is stored in it is an attribute
         found = self.class_attribute(base.cls, name)
         if found is not NotImplemented:
             return self.bound(found, base)
@@ -180,13 +186,21 @@ class Objects(Operations):
         """``base[index]`` of an object of the project."""
         if self.stage.project.modules.method(base.cls, "__getitem__") is not None:
             return self.item_at(base, index)
-        fields = base.attributes.get("__fields__")
-        if type(fields) is tuple and isinstance(index, int) and -len(fields) <= index < len(fields):
+        if base.content is not None:
+            return self.item(base.content, index)
+        fields = base.fields
+        if fields is not None and isinstance(index, int) and -len(fields) <= index < len(fields):
             return base.attributes.get(fields[index], UNKNOWN)
         return UNKNOWN
 
     def set_attribute(self, base: Any, name: str, value: Any) -> bool:
         """Stores an attribute of something of the project; false for anything else."""
+        if isinstance(base, Thing) and name == "__dict__":
+            held = value.content if isinstance(value, Thing) else value
+            if isinstance(held, Table):
+                held.items.update(base.attributes)
+                base.attributes = held.items
+            return True
         if isinstance(base, Thing):
             setter = self.class_attribute(base.cls, f"{name}=") if name not in base.attributes else NotImplemented
             if isinstance(setter, FunctionValue):
@@ -246,12 +260,12 @@ class Objects(Operations):
     def fill_record(self, thing: Thing, given: Given) -> None:
         """Sets the fields of a record to what its constructor is given, and calls what comes after it."""
         names = self.fields_of(thing.cls)
-        thing.attributes["__fields__"] = tuple(names)
+        thing.fields = tuple(names)
         for position, (name, default) in enumerate(names.items()):
             if name in given.keywords or position < len(given.positional):
                 thing.attributes[name] = given.get(name, position)
             elif given.open:
-                thing.attributes[name] = UNKNOWN
+                thing.attributes[name] = given.perhaps(name)
             elif default is not None:
                 thing.attributes[name] = self._default(default, self.class_scope(thing.cls))
         thing.open = given.open

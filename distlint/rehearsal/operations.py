@@ -142,7 +142,11 @@ class Operations(Iterating):
             if one is two:
                 return symbol == "=="
             inner = [self.member_value(item) if isinstance(item, Thing) else item for item in (one, two)]
-            if UNKNOWN not in inner and all(is_known(item) for item in inner):
+            if all(is_known(item) for item in inner):
+                return _computed(symbol, *inner)
+        elif any(self.member_value(item) is not UNKNOWN for item in (one, two)):
+            inner = [self.member_value(item) if isinstance(item, Thing) else item for item in (one, two)]
+            if all(is_known(item) for item in inner):
                 return _computed(symbol, *inner)
         return derived(symbol, [one, two])
 
@@ -181,6 +185,8 @@ class Operations(Iterating):
             if method is not None:
                 found = self.call_function(FunctionValue(method, None, two), Given([one], {}), None, scope)
                 return found if symbol == "in" else self._negated(found)
+        if isinstance(two, Thing) and two.content is not None:
+            return self._membership(symbol, one, two.content, scope)
         if isinstance(two, str):
             return (one in two) is (symbol == "in") if isinstance(one, str) else derived(symbol, [one, two])
         if isinstance(two, range) and isinstance(one, int):

@@ -12,10 +12,11 @@ from distlint.link.abstract import Instance, options_of
 from distlint.model.document import Leaf
 from distlint.model.span import Span
 from distlint.model.value import Confidence
-from distlint.rehearsal.values import UNKNOWN, Items, Made, Opaque, is_known
+from distlint.rehearsal.values import UNKNOWN, Given, Items, Made, Opaque, is_known
 
 if TYPE_CHECKING:
     from distlint.rehearsal.iterating import Iterating
+    from distlint.rehearsal.stage import Stage
 
 MAX_RUNS = 4
 """Known command lines of a script that are asked for an option; of a script with more none is."""
@@ -31,8 +32,28 @@ def option_of(player: Iterating, base: Made, name: str) -> Any:
     known = player.stage.by_name(name)
     if known is not UNKNOWN:
         return known
+    if name in player.stage.defaults:
+        return _default(player, player.stage.defaults[name])
     found = _in_runs(player, base, name) if base.call is not None else UNKNOWN
     return Opaque(("option", name)) if found is UNKNOWN else found
+
+
+def set_defaults(stage: Stage, parser: Made, given: Given) -> None:
+    """``parser.set_defaults(func=train)``: functions that a program calls by the command that it is given."""
+    command = parser.arguments.get("name", 0) if parser.arguments is not None else None
+    for name, value in given.keywords.items():
+        if not is_known(value):
+            key = command if "add_parser" in parser.name and isinstance(command, str) else ""
+            stage.defaults.setdefault(name, {})[key] = value
+
+
+def _default(player: Iterating, choices: dict[str, Any]) -> Any:
+    """What was set for the command that the program is started with, where there is one or that is known."""
+    if len(choices) == 1:
+        return next(iter(choices.values()))
+    runs = player.stage.project.runs_reaching(player.stage.entry)
+    named = {one.text for run in runs if run.launch is not None for one in run.launch.arguments} & set(choices)
+    return choices[named.pop()] if len(named) == 1 else UNKNOWN
 
 
 def _in_runs(player: Iterating, base: Made, name: str) -> Any:

@@ -316,7 +316,10 @@ class Player(Calls):
         elif isinstance(base, Made) and base.name == "os.environ" and isinstance(index, str):
             self.stage.environment[index] = UNKNOWN if self.stage.unsure else value
         elif isinstance(base, Thing):
-            self.special_method(base, "__setitem__", [index, value], None)
+            if base.content is not None and self.stage.project.modules.method(base.cls, "__setitem__") is None:
+                self.content_item(base, [index, value])
+            else:
+                self.special_method(base, "__setitem__", [index, value], None)
         else:
             escape(value)
 

@@ -159,6 +159,7 @@ class Stage:
         self.modules: dict[str, Scope] = {}
         self.classes: dict[Any, Scope] = {}
         self.options: dict[Any, Any] = {}
+        self.defaults: dict[str, dict[str, Any]] = {}
         self.yielding: dict[int, bool] = {}
         self.visited: set[FunctionRef] = set()
         self.touched: list[Any] | None = None

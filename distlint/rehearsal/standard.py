@@ -6,14 +6,17 @@ import itertools
 import math
 import os.path
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from distlint.model import python as ir
 from distlint.rehearsal.iterating import MAX_FOLLOWED
 from distlint.rehearsal.stage import Scope
+from distlint.rehearsal.tables import table_of
 from distlint.rehearsal.values import (
     MAX_ITEMS,
     UNKNOWN,
+    ClassValue,
     Generated,
     Given,
     Items,
@@ -136,10 +139,39 @@ def _operator(player: Calls, name: str, given: Given, call: ir.Call, scope: Scop
     if name in _OPERATORS and len(values) == 2:
         return player.operate(_OPERATORS[name], values[0], values[1], call.at, scope)
     if name in ("itemgetter", "attrgetter") and len(values) == 1:
-        made = Made(f"operator.{name}()", call, given)
-        made.stored["key"] = values[0]
-        return made
+        return Getter(f"operator.{name}()", call, given)
     return NotImplemented
+
+
+class Getter(Made):
+    """``operator.itemgetter`` and ``attrgetter``."""
+
+    __slots__ = ()
+
+    def called(self, player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
+        """The item or attribute of what it is given."""
+        key = self.arguments.positional[0] if self.arguments is not None else UNKNOWN
+        if not given.positional:
+            return UNKNOWN
+        if "item" in self.name:
+            return player.item(given.positional[0], key)
+        return player.attribute(given.positional[0], key, call, scope) if isinstance(key, str) else UNKNOWN
+
+
+def _random(draw: str, player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
+    """``shuffle`` leaves a list of which only what tells it is known."""
+    first = given.positional[0] if given.positional else None
+    if name != "shuffle" or not isinstance(first, Items):
+        return NotImplemented
+    before, length = derived("list", [first]), first.length()
+    drawn = player.models.call(player, draw, Given([], {}), call, scope)
+    order = drawn if isinstance(drawn, Opaque) else UNKNOWN
+    sample = first.items[0] if first.items else first.sample
+    first.open()
+    first.size, first.whole = length, derived("shuffle", [before, order])
+    first.sample = None if sample is None or is_known(sample) or isinstance(sample, Opaque) else sample
+    player.note(first)
+    return None
 
 
 # Iterators ------------------------------------------------------------------------------------------------------------
@@ -212,7 +244,7 @@ def _collections(player: Calls, name: str, given: Given, call: ir.Call, scope: S
         rest = values[1:] if name == "defaultdict" else values
         if name == "Counter":
             return _counted(player, rest)
-        made = _table(player, rest, given)
+        made = table_of(player, rest, given)
         if name == "defaultdict":
             made.missing = values[0]
         return made
@@ -268,12 +300,6 @@ def _counted(player: Calls, values: list[Any]) -> Table:
     return Table({item: items.count(item) for item in dict.fromkeys(items)})
 
 
-def _table(player: Calls, values: list[Any], given: Given) -> Table:
-    from distlint.rehearsal.builtins import table_of
-
-    return table_of(player, values, given)
-
-
 def _namespace(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
     if name not in ("SimpleNamespace", "Namespace"):
         return NotImplemented
@@ -303,6 +329,8 @@ def duplicate(value: Any, depth: int) -> Any:
         return table
     if isinstance(value, Thing) and "_name_" not in value.attributes:
         thing = Thing(value.cls, is_open=value.open)
+        thing.fields, thing.sample = value.fields, value.sample
+        thing.content = duplicate(value.content, depth) if value.content is not None else None
         thing.attributes = {name: duplicate(item, depth - 1) for name, item in value.attributes.items()}
         return thing
     if isinstance(value, Tensor):
@@ -315,13 +343,31 @@ def duplicate(value: Any, depth: int) -> Any:
     return value
 
 
+def _field(name: str, call: ir.Call, given: Given) -> Made:
+    made = Made("dataclasses.Field()", call, given)
+    made.sign = ("field", name)
+    made.stored["name"] = name
+    return made
+
+
+def _as_table(value: Any, depth: int) -> Any:
+    """``asdict``."""
+    if depth > 0 and isinstance(value, Thing) and value.fields is not None:
+        return Table({one: _as_table(value.attributes.get(one, UNKNOWN), depth - 1) for one in value.fields})
+    return duplicate(value, depth)
+
+
 def _dataclasses(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
     first = given.positional[0] if given.positional else None
+    if name == "fields" and isinstance(first, Thing | ClassValue):
+        return Items(
+            [_field(one, call, given) for one in player.fields_of(first.cls if isinstance(first, Thing) else first.ref)]
+        )
     if not isinstance(first, Thing):
         return NotImplemented
-    fields = first.attributes.get("__fields__", ())
+    fields = first.fields or ()
     if name == "asdict":
-        return Table({one: first.attributes.get(one, UNKNOWN) for one in fields}, is_open=first.open)
+        return _as_table(first, 4)
     if name == "astuple":
         return tuple(first.attributes.get(one, UNKNOWN) for one in fields)
     if name == "replace":
@@ -454,4 +500,6 @@ _MODULES: dict[str, _Handler] = {
     "contextlib": _contexts,
     "asyncio": _asynchronous,
     "json": _loads,
+    "random": partial(_random, "random.random"),
+    "numpy.random": partial(_random, "numpy.random.rand"),
 }

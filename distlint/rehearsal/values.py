@@ -156,14 +156,21 @@ class Table:
 
 
 class Thing:
-    """An object of a class of the project."""
+    """An object of a class of the project.
 
-    __slots__ = ("attributes", "cls", "open")
+    ``fields`` are the names that a record's constructor takes, ``content`` the dictionary or list that an object of a
+    class derived from these holds, ``sample`` what iterating over it gives where its items are not known.
+    """
+
+    __slots__ = ("attributes", "cls", "content", "fields", "open", "sample")
 
     def __init__(self, cls: ClassRef, *, is_open: bool = False) -> None:
         self.cls = cls
         self.attributes: dict[str, Any] = {}
         self.open = is_open
+        self.fields: tuple[str, ...] | None = None
+        self.content: Table | Items | None = None
+        self.sample: Any = UNKNOWN
 
 
 class Made:
@@ -295,12 +302,14 @@ class MethodOf(NamedTuple):
 class Given:
     """The arguments of a call, worked out; ``open`` if some stand behind ``*`` or ``**`` of something unknown."""
 
-    __slots__ = ("keywords", "open", "positional")
+    __slots__ = ("keywords", "open", "positional", "rest")
 
     def __init__(self, positional: list[Any], keywords: dict[str, Any], *, is_open: bool = False) -> None:
         self.positional = positional
         self.keywords = keywords
         self.open = is_open
+        self.rest: list[Any] = []
+        """What stands behind ``*`` and ``**`` and is not known."""
 
     def get(self, name: str, position: int | None = None, default: Any = None) -> Any:
         """An argument by name or position; the default where it is certainly not given, else unknown."""
@@ -313,6 +322,10 @@ class Given:
     def values(self) -> Iterable[Any]:
         """All of them."""
         return [*self.positional, *self.keywords.values()]
+
+    def perhaps(self, name: str) -> Any:
+        """What a parameter gets that only something unknown may hold."""
+        return derived("argument", [name, *self.rest]) if self.rest else UNKNOWN
 
 
 class Group:
@@ -395,10 +408,12 @@ def _signature_of_parts(value: Any, depth: int) -> Hashable:
         return combined("items", items, depth + 1) if len(items) <= most else None
     if isinstance(value, Table) and (not value.open or value.whole.sign is not None) and len(value.items) <= most:
         return combined("table", [value.whole if value.open else None, *value.items, *value.items.values()], depth + 1)
+    if isinstance(value, Thing) and value.content is not None:
+        return None
     if isinstance(value, Thing) and not value.open and depth < 2 and len(value.attributes) <= MAX_INNER:
         return combined("thing", [ClassValue(value.cls), *value.attributes, *value.attributes.values()], depth + 1)
-    if isinstance(value, range):
-        return ("range", value.start, value.stop, value.step)
+    if isinstance(value, range | slice):
+        return combined(type(value).__name__, (value.start, value.stop, value.step), depth)
     return None
 
 
@@ -431,6 +446,8 @@ def _parts(value: Any) -> Iterable[Any]:
         return [*list(value.items.values())[:MAX_INNER], value.whole]
     if isinstance(value, MethodOf):
         return (value.receiver,)
+    if isinstance(value, slice):
+        return (value.start, value.stop, value.step)
     return ()
 
 

@@ -379,3 +379,121 @@ many = list(forever())
     variables = rehearsed(make_project, code)[0]
     assert variables["first"] == 1
     assert variables["many"].items is None
+
+
+MORE = """
+class Singleton:
+    made = None
+
+    def __new__(cls, *args):
+        if cls.made is None:
+            cls.made = super().__new__(cls)
+        return cls.made
+
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = enum.auto()
+
+class State(dict):
+    def __init__(self, **more):
+        super().__init__(**more)
+        self.__dict__ = self
+
+    def advance(self):
+        self["step"] = self.get("step", 0) + 1
+
+class Mixin:
+    def note(self, word):
+        self.notes.append(word)
+
+class Parent:
+    def __init__(self, **more):
+        self.__dict__.update(more)
+        self.notes = []
+
+    def setup(self):
+        self.note("parent")
+
+class Worker(Mixin, Parent):
+    def setup(self):
+        super().setup()
+        self.note("child")
+
+class Ordered:
+    def __init__(self, place):
+        self.place = place
+
+    def __lt__(self, other):
+        return self.place < other.place
+
+    def __call__(self, words):
+        words.append(self.place)
+
+def batches(items, size):
+    rows = []
+    for item in items:
+        rows.append(item)
+        if len(rows) == size:
+            yield rows
+            rows = []
+    if rows:
+        yield rows
+
+def mapped(function, tree):
+    if isinstance(tree, dict):
+        return {key: mapped(function, value) for key, value in tree.items()}
+    if isinstance(tree, (list, tuple)):
+        return type(tree)(mapped(function, value) for value in tree)
+    return function(tree)
+
+def chained(*functions):
+    return functools.reduce(lambda f, g: lambda x: g(f(x)), functions)
+
+state = State(step=3)
+state.advance()
+worker = Worker(name="w")
+worker.setup()
+called = []
+for one in sorted([Ordered(2), Ordered(1)]):
+    if callable(one):
+        one(called)
+numbers = (x for x in [1, 2])
+first, second, third = next(numbers), next(numbers), next(numbers, None)
+parser = argparse.ArgumentParser()
+commands = parser.add_subparsers()
+commands.add_parser("train").set_defaults(run=lambda options: "trained")
+outcome = parser.parse_args().run(None)
+flags = dict.fromkeys(["a", "b"], False)
+flags["a"] |= True
+shuffled = [1, 2, 3]
+random.seed(0)
+random.shuffle(shuffled)
+"""
+
+MORE_EXPRESSIONS = [
+    ("Singleton() is Singleton()", True),
+    ("(Level.LOW < Level.HIGH, Level.HIGH == 2)", (True, True)),
+    ("(state.step, state['step'], len(state))", (4, 4, 1)),
+    ("(worker.name, worker.notes)", ("w", ["parent", "child"])),
+    ("called", [1, 2]),
+    ("list(batches(range(5), 2))", [[0, 1], [2, 3], [4]]),
+    ("mapped(lambda x: x * 2, {'a': [1, (2, 3)]})['a']", [2, (4, 6)]),
+    ("chained(lambda x: x + 1, lambda x: x * 2)(3)", 8),
+    ("(first, second, third)", (1, 2, None)),
+    ("outcome", "trained"),
+    ("(flags['a'], flags['b'])", (True, False)),
+    ("len(shuffled)", 3),
+    ("len(list(range(1000))[1::2])", 500),
+    ("list(range(1000)[1::300])", [1, 301, 601, 901]),
+    ("sorted([{'v': 2}, {'v': 1}], key=lambda row: row['v'])[0]['v']", 1),
+    ("issubclass(Worker, Parent)", True),
+    ("sum(range(1000))", 499500),
+    ("list(map(str.upper, ['a', 'b']))", ["A", "B"]),
+]
+
+
+def test_more_of_what_is_known(make_project: MakeProject) -> None:
+    code = "".join(f"found_{number} = {text}\n" for number, (text, _) in enumerate(MORE_EXPRESSIONS))
+    variables = rehearsed(make_project, MORE + code)[0]
+    found = {text: plain(variables.get(f"found_{number}")) for number, (text, _) in enumerate(MORE_EXPRESSIONS)}
+    assert found == dict(MORE_EXPRESSIONS)
