@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from distlint.model import python as ir
 from distlint.model.framework import CollectiveSpec
 from distlint.model.span import Span
+from distlint.rehearsal.randomness import Randomness
 from distlint.rehearsal.stage import Event
 from distlint.rehearsal.values import (
     UNKNOWN,
@@ -110,14 +111,7 @@ class Libraries:
         self._varying = {name: why for spec in specs for name, why in spec.varying}
         self._plain = tuple(name for spec in specs for name in spec.plain)
         self._around = {name for spec in specs for name, kind in spec.lengths if kind == "like:0"}
-        generators = [one for spec in specs for one in spec.generators]
-        self._draws = {name: one.name for one in generators for name in one.draws}
-        self._prefixes = tuple((prefix, one.name) for one in generators for prefix in one.prefixes)
-        self._seeds: dict[str, list[str]] = {}
-        for one in generators:
-            for name in one.seeds:
-                self._seeds.setdefault(name, []).append(one.name)
-        self._main = generators[0].name if generators else ""
+        self._random = Randomness([one for spec in specs for one in spec.generators])
 
     # What the rehearsal asks -------------------------------------------------------------------------------------
 
@@ -220,11 +214,9 @@ class Libraries:
 
     def _described(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         span = ir.unpack(call.at, scope.file)
-        if name in self._seeds:
-            self._seed(player, self._seeds[name], given, call, scope)
-            return UNKNOWN
-        if name in self._draws or name.startswith(self._drawing()):
-            return self._drawn(player, name, given, span)
+        random = self._random.call(player, name, given, call, scope)
+        if random is not NotImplemented:
+            return random
         if name in self._evened:
             return self._same_again(player, self._evened[name], given, call, scope)
         if name in self._varying:
@@ -235,31 +227,6 @@ class Libraries:
         if name.startswith(self._plain) and not given.open and not _has_unplain(given):
             return derived(name, given.values())
         return NotImplemented
-
-    def _drawing(self) -> tuple[str, ...]:
-        return tuple(prefix for prefix, _ in self._prefixes)
-
-    def _seed(self, player: Any, generators: list[str], given: Given, call: ir.Call, scope: Any) -> None:
-        stage = player.stage
-        seed = seeded(player, given.get("seed", 0, UNKNOWN), call, scope)
-        for name in generators:
-            if name == self._main:
-                stage.seed, stage.random = seed, 0
-            else:
-                stage.kept[f"seed of {name}"] = [seed, 0]
-
-    def _drawn(self, player: Any, name: str, given: Given, span: Span) -> Any:
-        stage = player.stage
-        generator = self._draws.get(name) or next(one for prefix, one in self._prefixes if name.startswith(prefix))
-        if generator == self._main:
-            sign, source = stage.drawn(span)
-        else:
-            kept = stage.kept.setdefault(f"seed of {generator}", [None, 0])
-            sign, source = drawn(player, kept, span)
-        found = derived(name, [Opaque(sign, source), *given.values()])
-        if sign is not None and found.sign is None and source is not None:
-            found.sign = hash((name, sign))
-        return found
 
     def _same_again(self, player: Any, given_for: str, given: Given, call: ir.Call, scope: Any) -> Any:
         sign = together(player, call, scope)
@@ -282,25 +249,6 @@ def together(player: Any, call: ir.Call, scope: Any) -> Hashable:
     place = (scope.file, call.at, stage.chain)
     count[place] = count.get(place, 0) + 1
     return None if stage.unsure else hash(("together", place, count[place]))
-
-
-def seeded(player: Any, seed: Any, call: ir.Call, scope: Any) -> Any:
-    """A seed, with the reason why it is another on other processes, where they are known to have another."""
-    if player.stage.differs(call, scope.file, seed):
-        return Opaque(("seed", seed), Source("each rank's own seed", ir.unpack(call.at, scope.file)))
-    return seed
-
-
-def drawn(player: Any, kept: list[Any], span: Span) -> tuple[Any, Source | None]:
-    """What tells a number drawn from a generator (its seed and a counter), and why it differs between processes."""
-    from distlint.rehearsal.values import signature
-
-    kept[1] += 1
-    if kept[0] is None:
-        return ("drawn", player.stage.rank, kept[1]), Source("random numbers without a seed", span)
-    sign = signature(kept[0])
-    source = kept[0].source if isinstance(kept[0], Opaque) else None
-    return (None if sign is None else ("drawn", sign, kept[1])), source
 
 
 def _arguments(spec: CollectiveSpec, given: Given) -> Arguments:

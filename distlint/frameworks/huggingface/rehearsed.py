@@ -14,8 +14,9 @@ from distlint.frameworks.torch.rehearsed_optimizers import Optimizer, Scheduler
 from distlint.frameworks.torch.rehearsed_wrappers import DATA_PARALLEL, Wrapped
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal.libraries import GRADIENTS_KEPT, seeded, together
+from distlint.rehearsal.libraries import GRADIENTS_KEPT, together
 from distlint.rehearsal.models import Models
+from distlint.rehearsal.randomness import seeded
 from distlint.rehearsal.values import (
     UNKNOWN,
     Given,

@@ -17,8 +17,8 @@ from distlint.frameworks.torch import rehearsed_wrappers as wrappers
 from distlint.frameworks.torch.rehearsed_shapes import fresh
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal.libraries import seeded
 from distlint.rehearsal.models import Models
+from distlint.rehearsal.randomness import Generator, seeded
 from distlint.rehearsal.values import UNKNOWN, Given, Items, Library, Made, Nothing, Opaque, Tensor, Work
 
 _SPAWN = ("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn", "torch.multiprocessing.start_processes")
@@ -96,6 +96,8 @@ class Torch(Models):
         made = optimizers.made(name, given, call)
         if made is not NotImplemented:
             return made
+        if name == "torch.Generator":
+            return Generator(name, call, given, "the default seed")
         if name == "torch.compile":
             return given.get("model", 0, UNKNOWN)
         return self._plain(player, name, last, given, span) if name.count(".") == 1 else NotImplemented
@@ -126,7 +128,7 @@ class Torch(Models):
         if last == "Size" and given.positional:
             items = player.items_of(given.positional[0])
             return tuple(items) if items is not None else UNKNOWN
-        if last in ("device", "Generator"):
+        if last == "device":
             return Opaque()
         return NotImplemented
 

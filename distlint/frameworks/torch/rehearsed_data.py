@@ -10,6 +10,7 @@ from typing import Any
 
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal.randomness import Generator, drawn
 from distlint.rehearsal.values import (
     UNKNOWN,
     FunctionValue,
@@ -175,7 +176,7 @@ class Loader(Made):
         if self.arguments.get("shuffle", 2, False) is True and generator is None:
             source: Source | None = player.stage.drawn(self.span)[1]
             return source
-        return source_of([generator]) or self.source
+        return _reason_of(player, generator, self.span) or self.source
 
     def _content(self, player: Any) -> Any:
         """What tells the rows, the order of which a common seed decides."""
@@ -250,6 +251,8 @@ def _split(player: Any, given: Given, call: ir.Call, span: Span) -> Any:
     generator = given.get("generator", 2, None)
     if generator is not None:
         sign, source = signature(generator), source_of([generator])
+        if isinstance(generator, Generator):
+            sign, source = drawn(player, generator.state, span)
     found = []
     for position, one in enumerate(sizes):
         part = Rows("Subset", call, given, one)
@@ -304,8 +307,14 @@ def _sampler(player: Any, name: str, given: Given, call: ir.Call, span: Span) ->
     found.source = source_of([first])
     generator = given.get("generator", None, None)
     if name not in ("SequentialSampler", "BatchSampler"):
-        found.source = found.source or (player.stage.drawn(span)[1] if generator is None else source_of([generator]))
+        found.source = found.source or (
+            player.stage.drawn(span)[1] if generator is None else _reason_of(player, generator, span)
+        )
     return found
+
+
+def _reason_of(player: Any, generator: Any, span: Span) -> Source | None:
+    return drawn(player, generator.state, span)[1] if isinstance(generator, Generator) else source_of([generator])
 
 
 def size_of(player: Any, dataset: Any) -> Any:
@@ -313,7 +322,8 @@ def size_of(player: Any, dataset: Any) -> Any:
     if isinstance(dataset, Thing):
         method = player.stage.project.modules.method(dataset.cls, "__len__")
         if method is None:
-            return UNKNOWN
+            rows = player.items_of(dataset)
+            return UNKNOWN if rows is None else len(rows)
         found = player.call_function(
             FunctionValue(method, None, dataset), Given([], {}), None, _own_scope(player, method)
         )

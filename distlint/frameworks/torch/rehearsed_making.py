@@ -6,6 +6,8 @@ from typing import Any
 
 from distlint.frameworks.torch.rehearsed_shapes import dtype_of, fresh, sizes_of
 from distlint.model.span import Span
+from distlint.rehearsal.randomness import Generator
+from distlint.rehearsal.randomness import drawn as drawn_from
 from distlint.rehearsal.values import (
     UNKNOWN,
     Given,
@@ -22,6 +24,7 @@ from distlint.rehearsal.values import (
 
 _FILLED = {"zeros": 0, "ones": 1, "empty": None, "rand": None, "randn": None}
 _RANDOM = ("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "normal", "bernoulli")
+_ASIDE = ("device", "generator", "requires_grad", "pin_memory", "out", "dtype", "layout")
 _LIKE = ("zeros_like", "ones_like", "empty_like", "rand_like", "randn_like", "full_like", "randint_like")
 MAX_DATA = 64
 
@@ -85,15 +88,19 @@ def _counted(player: Any, given: Given, dtype: str | None, span: Span) -> Tensor
 def _content(player: Any, name: str, shape: Any, dtype: str, given: Given, span: Span) -> Tensor:
     if shape is not None and any(isinstance(size, int) and size < 0 for size in shape):
         shape = None
-    source: Source | None = source_of(given.values())
-    if name in _RANDOM and given.get("generator", None) is not None:
-        sign: Any = None
+    # where it is, and how it is used, does not tell what is in it
+    told = [*given.positional, *(value for word, value in given.keywords.items() if word not in _ASIDE)]
+    source: Source | None = source_of(told)
+    sign: Any
+    generator = given.get("generator", None)
+    if name in _RANDOM and generator is not None and not isinstance(generator, Generator):
+        sign = None
     elif name in _RANDOM:
-        drawn, reason = player.stage.drawn(span)
-        sign, source = (None if drawn is None else combined(name, [shape, *given.values()])), source or reason
+        drawn, reason = player.stage.drawn(span) if generator is None else drawn_from(player, generator.state, span)
+        sign, source = (None if drawn is None else combined(name, [shape, *told])), source or reason
         sign = None if sign is None else hash((sign, drawn))
     else:
-        sign = combined(name, given.values())
+        sign = combined(name, told)
     made = Tensor(shape, dtype, span, sign, source)
     made.gradient = given.get("requires_grad", None, False) is True
     made.copied = True

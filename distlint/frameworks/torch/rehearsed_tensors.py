@@ -174,7 +174,7 @@ def _sliced(size: Any, part: slice) -> Any:
 def tensor_attribute(player: Any, base: Tensor, name: str, expr: ir.Expr, scope: Any) -> Any:
     """``tensor.name``."""
     if name == "shape":
-        return base.shape if base.shape is not None else UNKNOWN
+        return base.shape if base.shape is not None else Opaque(combined("shape", [base]))
     if name == "dtype":
         return Library(f"torch.{base.dtype}") if base.dtype else UNKNOWN
     if name == "data":
@@ -219,7 +219,7 @@ def tensor_method(player: Any, base: Tensor, name: str, given: Given, span: Span
             player.stage.use(value, span)
     if name in ("item", "tolist", "numpy"):
         if name == "tolist" and shape is not None and len(shape) == 1:
-            return Items(None if base.numbers is None else list(base.numbers), shape[0])
+            return _listed(base, shape[0])
         return Opaque(combined("item", [base]), base.source)
     if name.startswith("new_"):
         return _new(player, base, name, given, span)
@@ -231,10 +231,19 @@ def tensor_method(player: Any, base: Tensor, name: str, given: Given, span: Span
     return computed(player, name, base, given, 0, span)
 
 
+def _listed(base: Tensor, size: Any) -> Items:
+    """The numbers of a row as a list."""
+    found = Items(None if base.numbers is None else list(base.numbers), size)
+    if found.items is None:
+        found.whole = Opaque(combined("list", [base]), base.source)
+        found.sample = Opaque(combined("some number", [base]), base.source)
+    return found
+
+
 def _measured(base: Tensor, name: str, given: Given) -> Any:
     shape = base.shape
     if shape is None:
-        return UNKNOWN
+        return Opaque(combined(name, [base, *given.values()]))
     if name == "size":
         where = given.get("dim", 0, None)
         if where is None:
