@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from distlint.checks.derivations import Derivation, derivation
 from distlint.checks.execution import body_of
 from distlint.checks.gradient_models import models_of
+from distlint.checks.mean_losses import is_mean
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.spread_names import called_name, names_world, scales_by_world
@@ -270,29 +271,6 @@ def _mean_losses(context: CheckContext, files: frozenset[str]) -> Iterator[Span]
         if any(name in ("sum", "reduction", "no_sync") for name in made.names()):
             return
         for part in made.parts:
-            if type(part.expr) is ir.Call and _is_mean(context, part.expr, part.file, part.function):
+            if type(part.expr) is ir.Call and is_mean(context, part.expr, part.file, part.function):
                 yield ir.unpack(part.expr.at, part.file)
                 break
-
-
-def _is_mean(context: CheckContext, call: ir.Call, file: str, function: int) -> bool:
-    """Whether a call gives the mean over a batch."""
-    project: Project = context.project
-    if any(one.name in (None, "reduction", "size_average") for one in call.keywords):
-        return False
-    if called_name(call) == "mean" and type(call.func) is ir.Attribute:
-        return True
-    means = tuple(context.parameters["means"])
-    if project.modules.dotted(call.func, file) in means:
-        return True
-    options = options_of(project.evaluator(None).ask(call.func, file, function))
-    made = [one for one in options if isinstance(one, Instance) and isinstance(one.callee, External)]
-    return (
-        bool(made)
-        and len(made) == len(options)
-        and all(
-            one.callee.name in means  # type: ignore[union-attr]
-            and not any(keyword.name in (None, "reduction") for keyword in one.call.keywords)
-            for one in made
-        )
-    )

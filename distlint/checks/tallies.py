@@ -4,7 +4,8 @@ Parameters: ``loaders`` with their positional ``signature``, ``samplers`` (that 
 a form that parts the data), ``shows`` (names of
 functions and methods that show or keep a figure), ``schedulers`` (that follow one). The rule's ``fault`` is ``whole``
 (what one rank counted is divided by the length of all the data), ``shown`` (rank 0 shows what it worked out alone),
-``followed`` (a schedule follows it) or ``half`` (only one part of a quotient is brought together).
+``followed`` (a schedule follows it), ``decides`` (it decides what is saved), ``half`` (only one part of a quotient is brought
+together) or ``repeated`` (all ranks counted all of the data, and their sum is divided by its length once).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from distlint.checks.loaders import (
     passes,
     trains,
 )
+from distlint.checks.own_decisions import own_decisions
 from distlint.checks.own_figures import followed_figures
 from distlint.checks.own_parts import own_items, takes_own
 from distlint.checks.preparing import Preparations
@@ -39,13 +41,12 @@ from distlint.checks.spread_names import (
     calls_of,
     forward,
     is_joined,
-    joins,
     mentions,
     names_world,
     regions,
-    scales_by_world,
 )
-from distlint.checks.tally_parts import Tally, bare, local_count, quotients, related_of, words_of
+from distlint.checks.tally_halves import half_reduced, repeated, whole_data
+from distlint.checks.tally_parts import Tally, length_of_all, quotients, related_of
 from distlint.link.abstract import Instance, options_of
 from distlint.link.modules import External
 from distlint.link.walking import below, guards_of, statements
@@ -83,6 +84,9 @@ def tallies(context: CheckContext) -> Iterator[Finding]:
         loaders = loaders_in(project, place.iterable, place.file, place.function, names)
         found: list[tuple[Instance | None, Instance | None, Span | None]] = []
         for loader in loaders:
+            if context.parameters["fault"] == "repeated":
+                found.append((loader, None, whole_data(context, loader)))
+                continue
             sampler = _parting(context, loader)
             found.append((loader, sampler, sampler.span() if sampler is not None else _own_data(context, loader)))
         found += [(loader, sampler, sampler.span()) for loader, sampler in _prepared(context, place, names)]
@@ -188,41 +192,12 @@ def _whole(context: CheckContext, tally: Tally) -> Iterator[Finding]:
     for region in found:
         for part in quotients(region, project):
             if mentions(part.operands[0], region.names) and not names_world(part):
-                if _is_length_of_all(context, part.operands[1], region, tally):
+                if length_of_all(context, part.operands[1], region, tally):
                     yield context.finding(
                         "this divides what one rank has added up by the length of the whole dataset",
                         ir.unpack(part.at, region.file),
                         related=related_of(tally),
                     )
-
-
-def _is_length_of_all(context: CheckContext, expr: ir.Expr, region: Region, tally: Tally) -> bool:
-    """Whether an expression is the length of the dataset that the loader parts."""
-    expr = bare(expr)
-    project: Project = context.project
-    if type(expr) is ir.Name:
-        bound = [
-            statement.value
-            for statement in statements(region.body(project))
-            if type(statement) is ir.Assign
-            and statement.value is not None
-            and any(type(target) is ir.Name and target.id == expr.id for target in statement.targets)
-        ]
-        expr = bound[0] if len(bound) == 1 else expr
-    if type(expr) is not ir.Call or type(expr.func) is not ir.Name or expr.func.id != "len" or len(expr.args) != 1:
-        return False
-    counted = expr.args[0]
-    evaluator = project.evaluator(None)
-    if type(counted) is ir.Attribute and counted.name == "dataset":
-        options = options_of(evaluator.ask(counted.base, region.file, region.function))
-        wanted = tally.identities()
-        return any(isinstance(one, Instance) and one.identity in wanted for one in options)
-    if tally.loader is None:
-        return False
-    _, whole, _ = argument_of(project, tally.loader, "dataset", context.parameters["signature"])
-    identities = {one.identity for one in whole if isinstance(one, Instance)}
-    options = options_of(evaluator.ask(counted, region.file, region.function))
-    return any(isinstance(one, Instance) and one.identity in identities for one in options)
 
 
 # Shown by rank 0 ------------------------------------------------------------------------------------------------------
@@ -268,81 +243,6 @@ def _rank_test(project: Project, call: ir.Call, region: Region) -> ir.Expr | Non
     return None
 
 
-# Half of a quotient ---------------------------------------------------------------------------------------------------
-
-
-def _half(context: CheckContext, tally: Tally) -> Iterator[Finding]:
-    project: Project = context.project
-    yield from _added_means(context, tally)
-    for region in regions(project, tally.place.file, tally.place.function, tally.names):
-        body = region.body(project)
-        joined = [call for call in calls_of(body) if joins(call, region.names)]
-        if not joined or any("AVG" in words_of(call) for call in joined) or scales_by_world(body, region.names):
-            continue
-        given = {
-            part.id
-            for call in joined
-            for one in (*call.args, *(keyword.value for keyword in call.keywords))
-            for part in below(one)
-            if type(part) is ir.Name
-        }
-        together = forward(body, given & region.names)
-        for part in quotients(region, project):
-            above, beneath = part.operands[0], part.operands[1]
-            if not mentions(above, together) or mentions(beneath, together):
-                continue
-            local = local_count(context, beneath, tally, region)
-            if local:
-                call = joined[0]
-                yield context.finding(
-                    f"the sum of all ranks is divided by {local}",
-                    ir.unpack(part.at, region.file),
-                    related=[
-                        Related(ir.unpack(call.at, region.file), "this adds up the upper part of the quotient only"),
-                        *related_of(tally),
-                    ],
-                )
-
-
-def _added_means(context: CheckContext, tally: Tally) -> Iterator[Finding]:
-    """A mean of each rank that is added up over the ranks and divided by nothing."""
-    project: Project = context.project
-    found = list(regions(project, tally.place.file, tally.place.function, tally.names))
-    if any(scales_by_world(region.body(project), region.names) for region in found):
-        return
-    for region in found:
-        body = region.body(project)
-        means = {
-            name
-            for statement in statements(body)
-            if type(statement) is ir.Assign
-            and statement.value is not None
-            and any(
-                type(part) is ir.Operation
-                and part.operators == ("/",)
-                and mentions(part.operands[0], tally.names)
-                and local_count(context, part.operands[1], tally, region)
-                for part in below(statement.value)
-            )
-            for target in statement.targets
-            for name in bound_names(target)
-        }
-        for call in calls_of(body):
-            given = call.args[0] if call.args else None
-            if called_name(call) != "all_reduce" or type(given) is not ir.Name or given.id not in means:
-                continue
-            if {"AVG", "MAX", "MIN"} & words_of(call):
-                continue
-            after = forward(body, (given.id,))
-            later = [part for part in quotients(region, project) if part.at >> 44 > call.at >> 44]
-            if not any(mentions(part.operands[0], after) for part in later):
-                yield context.finding(
-                    "the means of all ranks are added up here and never divided by the number of ranks",
-                    ir.unpack(call.at, region.file),
-                    related=related_of(tally),
-                )
-
-
 # A schedule that follows it --------------------------------------------------------------------------------------------
 
 
@@ -375,6 +275,8 @@ def _followed(context: CheckContext, tally: Tally) -> Iterator[Finding]:
 _FAULTS: dict[str, Callable[[CheckContext, Tally], Iterator[Finding]]] = {
     "whole": _whole,
     "shown": _shown,
-    "half": _half,
+    "half": half_reduced,
+    "repeated": repeated,
+    "decides": own_decisions,
     "followed": _followed,
 }

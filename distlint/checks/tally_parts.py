@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from distlint.checks.loaders import Pass
+from distlint.checks.loaders import Pass, argument_of
 from distlint.checks.spread_names import Region
 from distlint.link.abstract import Instance, options_of
 from distlint.link.walking import below, expressions_of, statements
@@ -84,3 +84,32 @@ def bare(expr: ir.Expr) -> ir.Expr:
         else:
             break
     return expr
+
+
+def length_of_all(context: CheckContext, expr: ir.Expr, region: Region, tally: Tally) -> bool:
+    """Whether an expression is the length of the dataset that the loader parts."""
+    expr = bare(expr)
+    project: Project = context.project
+    if type(expr) is ir.Name:
+        bound = [
+            statement.value
+            for statement in statements(region.body(project))
+            if type(statement) is ir.Assign
+            and statement.value is not None
+            and any(type(target) is ir.Name and target.id == expr.id for target in statement.targets)
+        ]
+        expr = bound[0] if len(bound) == 1 else expr
+    if type(expr) is not ir.Call or type(expr.func) is not ir.Name or expr.func.id != "len" or len(expr.args) != 1:
+        return False
+    counted = expr.args[0]
+    evaluator = project.evaluator(None)
+    if type(counted) is ir.Attribute and counted.name == "dataset":
+        options = options_of(evaluator.ask(counted.base, region.file, region.function))
+        wanted = tally.identities()
+        return any(isinstance(one, Instance) and one.identity in wanted for one in options)
+    if tally.loader is None:
+        return False
+    _, whole, _ = argument_of(project, tally.loader, "dataset", context.parameters["signature"])
+    identities = {one.identity for one in whole if isinstance(one, Instance)}
+    options = options_of(evaluator.ask(counted, region.file, region.function))
+    return any(isinstance(one, Instance) and one.identity in identities for one in options)

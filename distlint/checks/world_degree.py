@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from distlint.checks.divergence import DivergenceView
 from distlint.checks.ranks import Process
-from distlint.checks.world_degree_held import Degree, HeldDegrees, Unseen, agreed, scaled
+from distlint.checks.world_degree_held import GOING_ROUND, Degree, HeldDegrees, Unseen, agreed, scaled
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.flow import Bind, Env, Join
@@ -93,6 +93,9 @@ class Degrees(HeldDegrees):
             return None
         if len(found) == 1:
             return found[0] if expr.operators[0] in ("-", "+") else NONE
+        if any(one is GOING_ROUND for one in found):
+            rest = [one for one in found if one is not GOING_ROUND and one.power]
+            return None if rest else GOING_ROUND
         result = found[0]
         for symbol, other in zip(expr.operators, found[1:], strict=False):
             if symbol in ("*", "/", "//"):
@@ -112,7 +115,7 @@ class Degrees(HeldDegrees):
             if isinstance(place, Join) and name in place.touched:
                 key = ("join", name, id(place))
                 if key in self._active:
-                    return None
+                    return GOING_ROUND
                 self._active.add(key)
                 try:
                     return agreed(

@@ -39,6 +39,10 @@ class Degree(NamedTuple):
         return Degree(self.power + sign * other.power, tuple(dict.fromkeys((*self.places, *other.places))))
 
 
+GOING_ROUND = Degree(0)
+"""What a variable has at the head of a loop that is being followed: whatever it had before, so it adds nothing."""
+
+
 class Unseen:
     """Nothing is known to be put under a name."""
 
@@ -50,8 +54,10 @@ Held = Degree | Unseen | None
 
 def agreed(found: list[Degree | None]) -> Degree | None:
     """The degree that all ways have; a way that is being gone round adds nothing."""
-    known = [one for one in found if one is not None]
-    if not known or len(known) != len(found) or any(one.power != known[0].power for one in known):
+    if found and all(one is GOING_ROUND for one in found):
+        return GOING_ROUND
+    known = [one for one in found if one is not None and one is not GOING_ROUND]
+    if not known or None in found or any(one.power != known[0].power for one in known):
         return None
     return known[0]
 
@@ -61,6 +67,8 @@ def scaled(before: Degree | None, factor: Degree | None, operator: str) -> Degre
     if before is None or factor is None:
         return None
     if operator in ("*", "/", "//"):
+        if before is GOING_ROUND:
+            return None if factor.power else before
         return before.times(factor, 1 if operator == "*" else -1)
     return before
 
