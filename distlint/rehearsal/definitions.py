@@ -164,6 +164,8 @@ class Definitions(Generators):
             self.call_function(FunctionValue(init, None, thing), given, call, scope)
         elif self.is_record(ref):
             self.fill_record(thing, given)
+        else:
+            self.models.built(self, thing, given)
         return thing
 
     def _content_of(self, ref: ClassRef, given: Given) -> Table | Items | None:
@@ -215,6 +217,8 @@ class Definitions(Generators):
         if name == "__init__":
             if isinstance(receiver, Thing) and isinstance(receiver.content, Table):
                 receiver.content.items.update(table_of(self, given.positional, given).items)
+            if isinstance(receiver, Thing):
+                self.models.built(self, receiver, given)
             return None
         if name == "__new__" and isinstance(receiver, ClassValue):
             return Thing(receiver.ref)

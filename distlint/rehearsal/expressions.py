@@ -182,7 +182,10 @@ class Expressions(Objects):
 
     def part_of_made(self, base: Made, name: str, expr: ir.Expr, scope: Scope) -> Any:
         """An attribute of an object of a library: options are asked for where they are parsed."""
-        return option_of(self, base, name) if is_parsed(base) else MethodOf(base, name)
+        if is_parsed(base):
+            return option_of(self, base, name)
+        owner = self.models.owner(base, name)
+        return owner if owner is not None else MethodOf(base, name)
 
     def _of_Subscript(self, expr: ir.Subscript, scope: Scope) -> Any:  # noqa: N802
         base = self.value(expr.base, scope)

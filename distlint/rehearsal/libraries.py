@@ -25,6 +25,7 @@ from distlint.rehearsal.values import (
     Source,
     Table,
     Tensor,
+    Thing,
     derived,
     escape,
     is_known,
@@ -107,6 +108,8 @@ class Libraries:
         self._canonical = project.modules.canonical
         specs = project.specs
         self._collectives = {one.name: one for spec in specs for one in spec.collectives if one.role in _ROLES}
+        named = [*self._collectives, *(name for spec in specs for name, _ in spec.rank_sources)]
+        self._owners = {name.rpartition(".")[0] for name in named if "()." in name}
         self._evened = {name: given for spec in specs for name, given in spec.evened}
         self._varying = {name: why for spec in specs for name, why in spec.varying}
         self._plain = tuple(name for spec in specs for name in spec.plain)
@@ -131,10 +134,20 @@ class Libraries:
 
     def method(self, player: Any, receiver: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         """What a method of an object gives that does not know it itself; ``NotImplemented`` where that is not known."""
+        met = False
+        if isinstance(receiver, Thing):
+            for dotted in self._names(player, receiver, name):
+                if dotted in self._collectives:
+                    met = True
+                    context = self._met(player, dotted, None, given, call, scope)
+                    if context is not None:
+                        return context
         for part in self._parts:
             found = part.method(player, receiver, name, given, call, scope)
             if found is not NotImplemented:
                 return found
+        if met:
+            return Opaque(together(player, call, scope))
         if isinstance(receiver, Made):
             dotted = self._canonical(f"{receiver.name}.{name}")
             found = self._described(player, dotted, given, call, scope)
@@ -144,6 +157,8 @@ class Libraries:
 
     def called_object(self, player: Any, callee: Any, given: Given, call: ir.Call, scope: Any) -> Any:
         """What calling an object gives."""
+        if isinstance(callee, bool | int) and not given.positional:
+            return callee  # a method that tells the place of the process
         for part in self._parts:
             found = part.called_object(player, callee, given, call, scope)
             if found is not NotImplemented:
@@ -162,7 +177,30 @@ class Libraries:
             found = part.inherited(player, thing, name)
             if found is not NotImplemented:
                 return found
+        for dotted in self._names(player, thing, name):
+            kind = player.stage.sources.get(dotted)
+            if kind is not None:
+                return player.stage.source(kind)
+            if dotted in self._collectives:
+                return MethodOf(thing, name)
+            if dotted in self._owners:
+                return Made(dotted)
         return NotImplemented
+
+    def built(self, player: Any, thing: Any, given: Given) -> None:
+        """An object of the project is made by the constructor of a library's class."""
+        for part in self._parts:
+            part.built(player, thing, given)
+
+    def owner(self, made: Made, name: str) -> Made | None:
+        """An attribute of a library's object of which descriptions name methods or attributes."""
+        dotted = self._canonical(f"{made.name}.{name}")
+        return Made(dotted) if dotted in self._owners else None
+
+    def _names(self, player: Any, thing: Any, name: str) -> list[str]:
+        """What descriptions may call something that an object of the project has from a library's class."""
+        bases = player.stage.project.modules.external_bases(thing.cls)
+        return [self._canonical(f"{base}().{name}") for base in sorted(bases)]
 
     def changed(self, player: Any, tensor: Tensor, how: str, others: list[Any]) -> None:
         """A tensor was changed in place."""

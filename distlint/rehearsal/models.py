@@ -36,6 +36,9 @@ class Models:
         """What an object of a class of the project has from a library's class; ``NotImplemented`` where that is not known."""
         return NotImplemented
 
+    def built(self, player: Any, thing: Any, given: Given) -> None:
+        """An object of the project is made by the constructor of a library's class."""
+
     def holds_buffers(self, made: Made) -> bool:
         """Whether the module that an object wraps certainly holds buffers."""
         return False

@@ -8,13 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from distlint.frameworks.huggingface.rehearsed_trainer import TRAINERS, Trainer, trained
-from distlint.frameworks.torch.rehearsed_data import Loader
-from distlint.frameworks.torch.rehearsed_modules import is_module, parts_of_model
-from distlint.frameworks.torch.rehearsed_optimizers import Optimizer, Scheduler
-from distlint.frameworks.torch.rehearsed_wrappers import DATA_PARALLEL, Wrapped
+from distlint.frameworks.torch.rehearsed_prepared import GATHERING, Kept, met, prepared
+from distlint.frameworks.torch.rehearsed_wrappers import Wrapped
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal.libraries import GRADIENTS_KEPT, together
+from distlint.rehearsal.libraries import together
 from distlint.rehearsal.models import Models
 from distlint.rehearsal.randomness import seeded
 from distlint.rehearsal.values import (
@@ -24,17 +22,13 @@ from distlint.rehearsal.values import (
     Made,
     Opaque,
     Source,
-    Table,
     Tensor,
     Thing,
     combined,
-    derived,
 )
 
 _DEALT = "the batches that `prepare` gives each rank"
 _SPLIT = "the part that each rank gets"
-_GATHERING = ("gather", "gather_for_metrics")
-_MODEL_MAKERS = ("from_pretrained()", "from_config()")
 _SEEDS = ("accelerate.utils.set_seed",)
 
 
@@ -60,13 +54,13 @@ class Accelerator(Made):
         span = ir.unpack(call.at, scope.file)
         first = given.positional[0] if given.positional else next(iter(given.keywords.values()), UNKNOWN)
         if name.startswith("prepare"):
-            found = [prepared(player, value, call, given, span) for value in given.positional]
+            found = [prepared(player, value, span, _DEALT) for value in given.positional]
             return UNKNOWN if given.open else found[0] if len(found) == 1 else tuple(found)
         if name == "backward":
             kept = player.stage.kept
             kept["backward"] = kept.get("backward", 0) + 1
             return None
-        if name in _GATHERING or name in ("reduce", "pad_across_processes"):
+        if name in GATHERING or name in ("reduce", "pad_across_processes"):
             return met(player, name, first, together(player, call, scope), span)
         if name == "no_sync":
             return Kept("no_sync()")
@@ -85,22 +79,6 @@ class Accelerator(Made):
             if name in ("print", "log", "wait_for_everyone", "set_trigger", "free_memory", "end_training")
             else NotImplemented
         )
-
-
-class Kept(Made):
-    """A context in which gradients are kept, not summed up."""
-
-    __slots__ = ()
-
-    def entered(self, player: Any, span: Span) -> Any:
-        """Backward passes meet nobody."""
-        kept = player.stage.kept
-        kept[GRADIENTS_KEPT] = kept.get(GRADIENTS_KEPT, 0) + 1
-        return UNKNOWN
-
-    def left(self, player: Any, span: Span) -> None:
-        """They do again."""
-        player.stage.kept[GRADIENTS_KEPT] -= 1
 
 
 class Split(Made):
@@ -124,65 +102,6 @@ class Split(Made):
         return Items(items[start : start + size + (1 if stage.rank < more else 0)])
 
 
-class Dealt(Loader):
-    """A loader whose batches are dealt out to the processes."""
-
-    __slots__ = ("inner",)
-
-    def __init__(self, inner: Loader, span: Span) -> None:
-        super().__init__(inner.call or _no_call(), inner.arguments or Given([], {}), span)
-        self.inner = inner
-        self.source = Source(_DEALT, span)
-
-    def length(self, player: Any) -> Any:
-        """As many for each process: batches are repeated where they do not come out even."""
-        whole = self.inner.length(player)
-        return -(-whole // player.stage.world) if isinstance(whole, int) else derived("dealt", [whole])
-
-
-def _no_call() -> Any:
-    return None
-
-
-def prepared(player: Any, value: Any, call: ir.Call, given: Given, span: Span) -> Any:
-    """What ``prepare`` gives back for one of the things that it is given."""
-    if isinstance(value, Loader):
-        return value if isinstance(value, Dealt) else Dealt(value, span)
-    if isinstance(value, Optimizer | Scheduler | Wrapped):
-        return value
-    is_made = isinstance(value, Made) and value.name.endswith(_MODEL_MAKERS)
-    if is_module(player, value) or is_made or isinstance(value, Thing):
-        wrapper = Wrapped(DATA_PARALLEL, None, Given([], {}), value, player.stage.everyone)
-        for position, part in enumerate(parts_of_model(value)):
-            part.sign, part.source = hash(("sent", span, position)), None
-            part.synced = True
-        return wrapper
-    return Opaque(None) if isinstance(value, Opaque) else value
-
-
-def met(player: Any, name: str, value: Any, sign: Any, span: Span, depth: int = 0) -> Any:
-    """What processes have after they brought together what each of them has."""
-    world = player.stage.world
-    if isinstance(value, Tensor):
-        shape = value.shape
-        if name in _GATHERING and shape is not None:
-            size = world if not shape else shape[0] * world if isinstance(shape[0], int) else UNKNOWN
-            shape = (size if name == "gather" else Opaque(("gathered", sign)), *shape[1:])
-        if name == "pad_across_processes":
-            return Tensor(None, value.dtype, span, combined("padded", [value]), value.source)
-        return Tensor(shape, value.dtype, span, sign)
-    if type(value) is tuple and depth < 2:
-        return tuple(met(player, name, one, hash((sign, at)), span, depth + 1) for at, one in enumerate(value))
-    if isinstance(value, Table) and not value.open and depth < 2:
-        return Table(
-            {key: met(player, name, one, hash((sign, key)), span, depth + 1) for key, one in value.items.items()}
-        )
-    if isinstance(value, Items) and value.items is not None and depth < 2:
-        parts = [met(player, name, one, hash((sign, at)), span, depth + 1) for at, one in enumerate(value.items)]
-        return Items(parts)
-    return Opaque(sign)
-
-
 class HuggingFace(Models):
     """The functions of Accelerate and Transformers."""
 
@@ -200,7 +119,7 @@ class HuggingFace(Models):
             player.stage.initialized = True
             return Accelerator(f"{name}()", call, given)
         if name.startswith("accelerate.utils.") and last in (
-            *_GATHERING,
+            *GATHERING,
             "reduce",
             "broadcast",
             "pad_across_processes",
@@ -208,6 +127,12 @@ class HuggingFace(Models):
             value = given.positional[0] if given.positional else UNKNOWN
             return met(player, last, value, together(player, call, scope), span)
         return Trainer(f"{name}()", call, given) if name in TRAINERS else NotImplemented
+
+    def built(self, player: Any, thing: Any, given: Given) -> None:
+        """A trainer of the project's own keeps what it is given."""
+        if player.stage.project.modules.external_bases(thing.cls) & TRAINERS:
+            for name, value in given.keywords.items():
+                thing.attributes.setdefault(name, value)
 
     def method(self, player: Any, receiver: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         """What a method gives: parts of data sets, and trainers of the project's own."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.torch.rehearsed_prepared import data_parallel
 from distlint.model import python as ir
 from distlint.rehearsal.libraries import together
 from distlint.rehearsal.values import UNKNOWN, FunctionValue, Given, Made, Opaque, Source, Table, Thing
@@ -38,9 +39,11 @@ def trained(player: Any, parts: dict[str, Any], thing: Thing | None, name: str, 
         for hook in _HOOKS[name]:
             _hooked(player, callback, hook, [Made(f"{owner}().args"), Made(f"{owner}().state"), UNKNOWN], call, scope)
     batch = Opaque(None, Source(_BATCH, ir.unpack(call.at, scope.file)))
+    model = parts.get("model", UNKNOWN)
+    wrapped = data_parallel(player, model, ir.unpack(call.at, scope.file))
     if thing is not None:
         for hook in ("compute_loss", "training_step") if name == "train" else ("prediction_step",):
-            _hooked(player, thing, hook, [parts.get("model", UNKNOWN), batch], call, scope)
+            _hooked(player, thing, hook, [wrapped, batch], call, scope)
     metrics = parts.get("compute_metrics")
     if metrics is not None and name != "train":
         player.apply(metrics, Given([Opaque(together(player, call, scope))], {}), call, scope)

@@ -6,6 +6,7 @@ from typing import Any
 
 from distlint.frameworks.torch import rehearsed_communication as communication
 from distlint.frameworks.torch import rehearsed_data as data
+from distlint.frameworks.torch import rehearsed_lightning as lightning
 from distlint.frameworks.torch import rehearsed_making as making
 from distlint.frameworks.torch import rehearsed_mesh as meshes
 from distlint.frameworks.torch import rehearsed_modules as modules
@@ -61,6 +62,8 @@ class Torch(Models):
         operation = communication.operation_of(name)
         if operation:
             return communication.perform(player, operation, given, call, scope)
+        if name.startswith(lightning.PACKAGES):
+            return lightning.made(player, name, given, call, scope)
         if not name.startswith(("torch.", "multiprocessing.", "deepspeed.comm.")):
             return NotImplemented
         span = ir.unpack(call.at, scope.file)

@@ -114,7 +114,7 @@ class Loader(Made):
 
     __slots__ = ("batch", "dataset", "drops", "sampler", "span", "turn")
 
-    def __init__(self, call: ir.Call, given: Given, span: Span) -> None:
+    def __init__(self, call: ir.Call | None, given: Given, span: Span) -> None:
         super().__init__(f"{PREFIX}DataLoader()", call, given)
         self.dataset: Any = given.get("dataset", 0, UNKNOWN)
         self.batch: Any = given.get("batch_size", 1, 1)
@@ -377,6 +377,8 @@ def together_as_batch(row: Any, size: Any, sign: Any, source: Source | None, spa
     if isinstance(row, Tensor):
         rest = None if row.shape is None else row.shape if size is None else (size, *row.shape)
         return Tensor(rest, row.dtype, span, inner, source or row.source)
+    if isinstance(row, Opaque) and depth and size is not None:
+        return Tensor(None, "", span, inner, source or row.source)  # a number of which no more is known, as a rule
     return Opaque(inner, source or source_of([row]))
 
 

@@ -27,7 +27,10 @@ from distlint.rehearsal.values import (
     source_of,
 )
 
-MODULES = frozenset({"torch.nn.Module", "torch.nn.modules.module.Module", "torch.nn.modules.Module"})
+LIGHTNING = frozenset(
+    f"{package}.LightningModule" for package in ("lightning", "lightning.pytorch", "pytorch_lightning")
+)
+MODULES = frozenset({"torch.nn.Module", "torch.nn.modules.module.Module", "torch.nn.modules.Module"}) | LIGHTNING
 _CHAINED_NAMES = """
 to cuda cpu half float double bfloat16 train eval requires_grad_ apply type share_memory xpu compile to_empty
 gradient_checkpointing_enable

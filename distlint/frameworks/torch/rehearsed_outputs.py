@@ -65,7 +65,7 @@ def came_out(player: Any, value: Any, through: tuple[Any, ...], given: Given, sp
             value.items[key] = came_out(player, one, through, given, span, depth + 1)
         return value
     if isinstance(value, Opaque):
-        source = value.source or source_of(given.values())
+        source = value.source or source_of([*given.values(), *given.rest])
         return Output(span, value.sign, source, through)
     if isinstance(value, Output):
         value.through = (*value.through, *through)

@@ -1,0 +1,121 @@
+"""Lightning's trainer and Fabric in the rehearsal of a program: the hooks that every process calls.
+
+Sources: lightning 2.6, ``pytorch/loops``, ``fabric/fabric.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from distlint.frameworks.torch.rehearsed_data import SHARE, Loader
+from distlint.frameworks.torch.rehearsed_prepared import Kept, data_parallel, met, prepared
+from distlint.model import python as ir
+from distlint.model.span import Span
+from distlint.rehearsal.libraries import together
+from distlint.rehearsal.values import UNKNOWN, FunctionValue, Given, Items, Made, Opaque, Source, Tensor, Thing
+
+PACKAGES = ("lightning.", "pytorch_lightning.", "lightning_fabric.")
+_BATCH = "the batch that each rank gets"
+_STEPS = {
+    "fit": (
+        *("setup", "configure_optimizers", "on_fit_start", "on_train_start", "on_train_epoch_start"),
+        *("on_train_batch_start", "training_step", "on_before_optimizer_step", "on_train_batch_end"),
+        *("on_validation_epoch_start", "validation_step", "on_validation_batch_end", "on_validation_epoch_end"),
+        *("on_train_epoch_end", "on_train_end", "on_fit_end"),
+    ),
+    "validate": (
+        "setup",
+        "on_validation_start",
+        "validation_step",
+        "on_validation_batch_end",
+        "on_validation_epoch_end",
+    ),
+    "test": ("setup", "on_test_start", "test_step", "on_test_batch_end", "on_test_epoch_end"),
+    "predict": ("setup", "on_predict_start", "predict_step", "on_predict_batch_end", "on_predict_epoch_end"),
+}
+
+
+class Trainer(Made):
+    """A trainer: what it runs calls the hooks of a module and of callbacks, on every process."""
+
+    __slots__ = ()
+
+    def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+        """Training and its kin."""
+        if name not in _STEPS:
+            return NotImplemented
+        module = given.get("model", 0, UNKNOWN)
+        loader = given.get("train_dataloaders" if name == "fit" else "dataloaders", 1, None)
+        callbacks = self.arguments.get("callbacks", None, None) if self.arguments is not None else None
+        listed = player.items_of(callbacks) if callbacks is not None else []
+        if isinstance(module, Thing):
+            trainer = Made(f"{PACKAGES[0]}LightningModule().trainer")
+            module.attributes.setdefault("trainer", trainer)
+            batch = _batch(player, loader, ir.unpack(call.at, scope.file))
+            for hook in _STEPS[name]:
+                values = (
+                    [batch, Opaque(("turn", hook))]
+                    if hook.endswith("_step")
+                    else [UNKNOWN, batch, Opaque(("turn", hook))]
+                )
+                _hooked(player, module, hook, values if "batch" in hook or hook.endswith("_step") else [], call, scope)
+                for one in listed or ():
+                    _hooked(player, one, hook, [trainer, module, UNKNOWN, batch, Opaque(("turn", hook))], call, scope)
+        return Opaque(together(player, call, scope))
+
+
+class Fabric(Made):
+    """``Fabric``: it wraps models and loaders, and processes communicate through it."""
+
+    __slots__ = ()
+
+    def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+        """What the object does."""
+        span = ir.unpack(call.at, scope.file)
+        first = given.positional[0] if given.positional else next(iter(given.values()), UNKNOWN)
+        if name in ("setup", "setup_module"):
+            model = data_parallel(player, first, span)
+            return model if len(given.positional) == 1 else (model, *given.positional[1:])
+        if name in ("setup_dataloaders", "setup_optimizers"):
+            found = [prepared(player, value, span, SHARE) for value in given.positional]
+            return found[0] if len(found) == 1 else tuple(found)
+        if name == "backward":
+            kept = player.stage.kept
+            kept["backward"] = kept.get("backward", 0) + 1
+            return None
+        if name in ("all_gather", "all_reduce", "broadcast"):
+            return met(player, name, first, together(player, call, scope), span)
+        if name == "no_backward_sync":
+            enabled = given.get("enabled", 1, True)
+            return Kept("no_backward_sync()") if enabled is not False else Made("no_backward_sync()")
+        if name == "clip_gradients":
+            return Tensor((), "float32", span, hash(("norm", player.stage.kept.get("backward"))))
+        return None if name in ("launch", "print", "log", "seed_everything", "barrier") else NotImplemented
+
+
+def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+    """What a class gives; ``NotImplemented`` for others."""
+    last = name.rpartition(".")[2]
+    if last not in ("Trainer", "Fabric"):
+        return NotImplemented
+    player.stage.initialized = True
+    return (Trainer if last == "Trainer" else Fabric)(f"{name}()", call, given)
+
+
+def _batch(player: Any, loader: Any, span: Span) -> Any:
+    """A batch: the trainer gives each process its own share of the data."""
+    loader = loader.items[0] if isinstance(loader, Items) and loader.items else loader
+    if not isinstance(loader, Loader):
+        return Opaque(None, Source(_BATCH, span))
+    loader.source = loader.source or Source(_BATCH, span)
+    return loader.item(player)
+
+
+def _hooked(player: Any, thing: Any, name: str, values: list[Any], call: ir.Call, scope: Any) -> None:
+    """Calls a method of an object of the project, where its class has it."""
+    method = player.stage.project.modules.method(thing.cls, name) if isinstance(thing, Thing) else None
+    if method is None:
+        return
+    parameters = player.stage.project.function(method).parameters[1:]
+    plain = [one for one in parameters if one.kind not in ("var-positional", "var-keyword")]
+    player.call_function(FunctionValue(method, None, thing), Given(values[: len(plain)], {}, is_open=True), call, scope)
