@@ -20,7 +20,7 @@ from distlint.link.walking import below, expressions_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 
-_REFLECTION = frozenset(
+REFLECTION = frozenset(
     {
         "getattr",
         "children",
@@ -74,6 +74,11 @@ def unused_parameters(context: CheckContext) -> Iterator[Finding]:
                 )
 
 
+def is_never_named(context: CheckContext, owner: ClassRef, name: str) -> bool:
+    """Whether this check speaks of a layer itself."""
+    return _is_plain(context, owner) and not _is_named(context.project, owner, name)
+
+
 def _wrapped_class(project: Project, site: CallSite, model: ir.Expr | None) -> ClassRef | None:
     if model is None or type(model) is ir.Starred:
         return None
@@ -108,8 +113,8 @@ def _is_plain(context: CheckContext, owner: ClassRef) -> bool:
         for statement in statements(method.body):
             for expr in expressions_of(statement):
                 for part in below(expr):
-                    if (type(part) is ir.Name and part.id in _REFLECTION) or (
-                        type(part) is ir.Attribute and part.name in _REFLECTION
+                    if (type(part) is ir.Name and part.id in REFLECTION) or (
+                        type(part) is ir.Attribute and part.name in REFLECTION
                     ):
                         return False
                     if type(part) is ir.Lambda:
