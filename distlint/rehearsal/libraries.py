@@ -69,6 +69,22 @@ class First(Made):
             player.stage.record(self.event)
 
 
+class Uneven(Made):
+    """A context in which processes may make different numbers of passes: who has fewer keeps up with the others."""
+
+    __slots__ = ()
+
+    def entered(self, player: Any, span: Span) -> Any:
+        """Passes meet nobody that is missed."""
+        kept = player.stage.kept
+        kept[GRADIENTS_KEPT] = kept.get(GRADIENTS_KEPT, 0) + 1
+        return UNKNOWN
+
+    def left(self, player: Any, span: Span) -> None:
+        """They do again."""
+        player.stage.kept[GRADIENTS_KEPT] -= 1
+
+
 class Around(Made):
     """What hands on the items of something else (a progress bar)."""
 
@@ -110,6 +126,7 @@ class Libraries:
         self._collectives = {one.name: one for spec in specs for one in spec.collectives if one.role in _ROLES}
         named = [*self._collectives, *(name for spec in specs for name, _ in spec.rank_sources)]
         self._owners = {name.rpartition(".")[0] for name in named if "()." in name}
+        self._uneven = {name for spec in specs for name in spec.uneven}
         self._evened = {name: given for spec in specs for name, given in spec.evened}
         self._varying = {name: why for spec in specs for name, why in spec.varying}
         self._plain = tuple(name for spec in specs for name in spec.plain)
@@ -120,6 +137,8 @@ class Libraries:
 
     def call(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         """What a library function gives; ``NotImplemented`` where that is not known."""
+        if name in self._uneven:
+            return Uneven(f"{name}()", call, given)
         for part in self._parts:
             if part.owns(name):
                 return part.call(player, name, given, call, scope)
@@ -169,6 +188,8 @@ class Libraries:
     def meets(self, player: Any, made: Made, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         """Notes the operation that a method of an object is (``""``: its call); a context manager where it is one."""
         dotted = f"{made.name}.{name}" if name else f"{made.name}()"
+        if dotted in self._uneven:
+            return Uneven(dotted, call, given)
         return self._met(player, self._canonical(dotted), made, given, call, scope)
 
     def inherited(self, player: Any, thing: Any, name: str) -> Any:
@@ -226,7 +247,7 @@ class Libraries:
         spec = self._collectives.get(name)
         if spec is None or spec.configured or _alone(spec, made, given):
             return None
-        if spec.kind == "backward" and player.stage.kept.get(GRADIENTS_KEPT):
+        if spec.kind in ("forward", "backward") and player.stage.kept.get(GRADIENTS_KEPT):
             return None
         event = Event(spec.kind, call, scope.file, scope.function, _arguments(spec, given))
         event.group = player.stage.group_of(event.values.get(spec.group[0]) if spec.group[0] else None)

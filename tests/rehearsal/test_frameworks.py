@@ -288,3 +288,29 @@ def test_options_of_a_loader_that_are_not_known_leave_its_length_open(make_proje
     found = variables(performed(make_project, "found = len(DataLoader(Rows(), batch_size=int(input())))"), "found")
     assert isinstance(found[0], Opaque)
     assert why(found[0]) == ""
+
+
+def test_processes_that_join_may_make_different_numbers_of_passes(make_project: MakeProject) -> None:
+    code = """
+from torch.distributed.algorithms.join import Join
+model = DDP(nn.Linear(2, 2))
+with Join([model]):
+    for _ in range(2 + rank):
+        model(torch.ones(1, 2)).sum().backward()
+dist.barrier()
+"""
+    assert events(performed(make_project, code)) == [["init_process_group", "DistributedDataParallel()", "barrier"]] * 2
+
+
+def test_streams_have_as_many_batches_as_they_yield(make_project: MakeProject) -> None:
+    code = """
+class Stream(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        for _ in range(20 + 10 * rank):
+            yield torch.ones(3)
+
+turns = 0
+for batch in DataLoader(Stream(), batch_size=10):
+    turns += 1
+"""
+    assert variables(performed(make_project, code), "turns") == [2, 3]

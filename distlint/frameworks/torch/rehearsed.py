@@ -20,7 +20,7 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.models import Models
 from distlint.rehearsal.randomness import Generator, seeded
-from distlint.rehearsal.values import UNKNOWN, Given, Items, Library, Made, Nothing, Opaque, Tensor, Work
+from distlint.rehearsal.values import UNKNOWN, Given, Items, Library, Made, Nothing, Tensor, Work, derived
 
 _SPAWN = ("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn", "torch.multiprocessing.start_processes")
 _PROCESS = ("torch.multiprocessing.Process", "multiprocessing.Process")
@@ -132,7 +132,7 @@ class Torch(Models):
             items = player.items_of(given.positional[0])
             return tuple(items) if items is not None else UNKNOWN
         if last == "device":
-            return Opaque()
+            return derived("device", given.values())
         return NotImplemented
 
     def _functional(self, player: Any, last: str, given: Given, span: Span) -> Any:

@@ -112,7 +112,7 @@ class Sampler(Made):
 class Loader(Made):
     """A loader of batches; ``source`` says why each process gets others, where that is so."""
 
-    __slots__ = ("batch", "dataset", "drops", "sampler", "span", "turn")
+    __slots__ = ("_row", "_rows", "batch", "dataset", "drops", "sampler", "span", "turn")
 
     def __init__(self, call: ir.Call | None, given: Given, span: Span) -> None:
         super().__init__(f"{PREFIX}DataLoader()", call, given)
@@ -122,6 +122,8 @@ class Loader(Made):
         self.drops: Any = given.get("drop_last", 8, False)
         self.span = span
         self.turn = 0
+        self._row: Any = NotImplemented
+        self._rows: Any = NotImplemented
         batches = given.get("batch_sampler", 4, None)
         if batches is not None:
             self.sampler, self.batch = batches, UNKNOWN
@@ -132,10 +134,12 @@ class Loader(Made):
         return known.get(name, NotImplemented)
 
     def rows(self, player: Any) -> Any:
-        """How many rows this process gets."""
+        """How many rows this process gets; worked out once, because a data set of the project's own may be long."""
         if isinstance(self.sampler, Sampler):
             return self.sampler.size
-        return size_of(player, self.dataset) if self.sampler is None else player.length(self.sampler)
+        if self._rows is NotImplemented:
+            self._rows = size_of(player, self.dataset) if self.sampler is None else player.length(self.sampler)
+        return self._rows
 
     def length(self, player: Any) -> Any:
         """The number of batches of this process."""
@@ -156,7 +160,9 @@ class Loader(Made):
     def item(self, player: Any) -> Any:
         """One batch: it is another in every turn, and another for each process where the rows are shared out."""
         self.turn += 1
-        row = row_of(player, self.dataset, UNKNOWN)
+        if self._row is NotImplemented:
+            self._row = row_of(player, self.dataset, UNKNOWN)
+        row = self._row
         source = self._reason(player) or source_of([row])
         seed: Any = (player.stage.rank if source is not None else "", self._content(player))
         sign = None if seed[1] is None else hash(("batch", self.turn, seed))
