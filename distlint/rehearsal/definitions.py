@@ -122,7 +122,7 @@ class Definitions(Generators):
             if isinstance(found, GlobalRef):
                 scope.variables[statement.alias] = self.module_variable(self.module_scope(found.file), found.name)
             elif found is not None:
-                scope.variables[statement.alias] = self.stage.target_value(found)
+                scope.variables[statement.alias] = self.target_value(found)
         file = modules.find(statement.module, scope.file, statement.level) if statement.module else None
         if file is not None and file not in self.stage.modules and _acts(self.stage.project.module(file)):
             self.module_scope(file)

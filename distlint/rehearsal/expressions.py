@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from distlint.link.modules import FunctionRef, GlobalRef
+from distlint.link.modules import FunctionRef, GlobalRef, Target
 from distlint.model import python as ir
 from distlint.rehearsal.iterating import distinct, is_key
 from distlint.rehearsal.objects import Objects
@@ -72,8 +72,18 @@ class Expressions(Objects):
                 return UNKNOWN
             return self.module_variable(self.module_scope(target.file), target.name)
         if target is not None:
-            return self.stage.target_value(target)
+            return self.target_value(target)
         return Library(f"builtins.{name}")
+
+    def target_value(self, target: Target | None) -> Any:
+        """What a resolved name means: a function as its decorators leave it."""
+        if isinstance(target, FunctionRef):
+            definition = self.stage.project.function(target)
+            if definition.decorators and definition.parent < 0 and definition.owner < 0:
+                found = self.module_scope(target.file).variables.get(definition.name)
+                if found is not None:
+                    return found
+        return self.stage.target_value(target)
 
     def module_variable(self, module: Scope, name: str) -> Any:
         """A variable of a module; not known where a function that we did not see called may have set it."""
@@ -164,7 +174,7 @@ class Expressions(Objects):
             inner = self.module_scope(base.file)
             if name in inner.variables:
                 return self.module_variable(inner, name)
-            return stage.target_value(stage.project.modules.lookup(name, base.file))
+            return self.target_value(stage.project.modules.lookup(name, base.file))
         if isinstance(base, Tensor):
             return self.models.tensor_attribute(self, base, name, expr, scope)
         if isinstance(base, Made):

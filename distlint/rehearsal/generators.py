@@ -39,10 +39,10 @@ class Generators(Expressions):
         """What calling a generator function gives: nothing of it is executed yet."""
         made = Generated(None, None, watched=True)
         made.partly = False
-        made.run = self._resumed(self._steps(body, scope, made), made, chain)
+        made.run = self._resumed_of_generator(self._steps_of_generator(body, scope, made), made, chain)
         return made
 
-    def _resumed(self, run: _Run, made: Generated, chain: tuple[Any, ...]) -> Iterator[Any]:
+    def _resumed_of_generator(self, run: _Run, made: Generated, chain: tuple[Any, ...]) -> Iterator[Any]:
         """Goes on from one ``yield`` to the next, as the call that made the generator."""
         stage = self.stage
         doubt = 0
@@ -71,39 +71,41 @@ class Generators(Expressions):
             self.stage.yielding[id(statement)] = found
         return found
 
-    def _steps(self, body: tuple[ir.Stmt, ...], scope: Scope, made: Generated) -> _Run:
+    def _steps_of_generator(self, body: tuple[ir.Stmt, ...], scope: Scope, made: Generated) -> _Run:
         for statement in body:
             self.stage.step()
             if self.has_yield(statement):
-                ended = yield from self._around(statement, scope, made)
+                ended = yield from self._around_of_generator(statement, scope, made)
             else:
                 ended = self.follow(statement, scope)
             if ended:
                 return ended
         return ""
 
-    def _around(self, statement: ir.Stmt, scope: Scope, made: Generated) -> _Run:
+    def _around_of_generator(self, statement: ir.Stmt, scope: Scope, made: Generated) -> _Run:
         if isinstance(statement, ir.Evaluate | ir.Assign | ir.Return) and statement.value is not None:
             if _is_yield(statement.value):
-                return (yield from self._yielded(statement, scope, made))
+                return (yield from self._yielded_of_generator(statement, scope, made))
         elif isinstance(statement, ir.If):
-            return (yield from self._branch(statement, scope, made))
+            return (yield from self._branch_of_generator(statement, scope, made))
         elif isinstance(statement, ir.For):
-            return (yield from self._loop(statement, scope, made))
+            return (yield from self._loop_of_generator(statement, scope, made))
         elif isinstance(statement, ir.While):
-            return (yield from self._rounds(statement, scope, made))
+            return (yield from self._rounds_of_generator(statement, scope, made))
         elif isinstance(statement, ir.With):
-            return (yield from self._managed(statement, scope, made))
+            return (yield from self._managed_of_generator(statement, scope, made))
         elif isinstance(statement, ir.Try):
-            ended = yield from self._steps(statement.body, scope, made)
+            ended = yield from self._steps_of_generator(statement.body, scope, made)
             if not ended:
-                ended = yield from self._steps(statement.orelse, scope, made)
-            last = yield from self._steps(statement.final, scope, made)
+                ended = yield from self._steps_of_generator(statement.orelse, scope, made)
+            last = yield from self._steps_of_generator(statement.final, scope, made)
             return last or ("" if ended == "raise" and statement.handlers else ended)
         made.partly = True
         return self.follow(statement, scope)
 
-    def _yielded(self, statement: ir.Evaluate | ir.Assign | ir.Return, scope: Scope, made: Generated) -> _Run:
+    def _yielded_of_generator(
+        self, statement: ir.Evaluate | ir.Assign | ir.Return, scope: Scope, made: Generated
+    ) -> _Run:
         wrapped = statement.value
         assert isinstance(wrapped, ir.Wrapped)  # noqa: S101 - tested by the caller
         value = self.value(wrapped.value, scope) if wrapped.value is not None else None
@@ -121,18 +123,18 @@ class Generators(Expressions):
                 self.bind(target, UNKNOWN, scope)
         return "return" if isinstance(statement, ir.Return) else ""
 
-    def _branch(self, statement: ir.If, scope: Scope, made: Generated) -> _Run:
+    def _branch_of_generator(self, statement: ir.If, scope: Scope, made: Generated) -> _Run:
         decided = self.truth(self.value(statement.test, scope))
         if decided is None:
             # followed as far as it shows what comes of it
             made.partly = True
             decided = any(self.has_yield(one) for one in statement.body)
             self.stage.unsure += 1
-            ended = yield from self._steps(statement.body if decided else statement.orelse, scope, made)
+            ended = yield from self._steps_of_generator(statement.body if decided else statement.orelse, scope, made)
             return "" if ended in ("return", "raise") else ended
-        return (yield from self._steps(statement.body if decided else statement.orelse, scope, made))
+        return (yield from self._steps_of_generator(statement.body if decided else statement.orelse, scope, made))
 
-    def _loop(self, statement: ir.For, scope: Scope, made: Generated) -> _Run:
+    def _loop_of_generator(self, statement: ir.For, scope: Scope, made: Generated) -> _Run:
         iterable = self.value(statement.iterable, scope)
         items = self.steps_of(iterable)
         if items is None:
@@ -140,20 +142,20 @@ class Generators(Expressions):
             items = iter([self.item_of(iterable)])
         for item in items:
             self.bind(statement.target, item, scope)
-            ended = yield from self._steps(statement.body, scope, made)
+            ended = yield from self._steps_of_generator(statement.body, scope, made)
             if ended in ("return", "raise"):
                 return ended
             if ended == "break":
                 return ""
-        return (yield from self._steps(statement.orelse, scope, made))
+        return (yield from self._steps_of_generator(statement.orelse, scope, made))
 
-    def _rounds(self, statement: ir.While, scope: Scope, made: Generated) -> _Run:
+    def _rounds_of_generator(self, statement: ir.While, scope: Scope, made: Generated) -> _Run:
         for _ in range(MAX_ROUNDS):
             decided = self.truth(self.value(statement.test, scope))
             if decided is False:
-                return (yield from self._steps(statement.orelse, scope, made))
+                return (yield from self._steps_of_generator(statement.orelse, scope, made))
             made.partly = made.partly or decided is None
-            ended = yield from self._steps(statement.body, scope, made)
+            ended = yield from self._steps_of_generator(statement.body, scope, made)
             if ended in ("return", "raise"):
                 return ended
             if ended == "break" or decided is None:
@@ -161,7 +163,7 @@ class Generators(Expressions):
         made.partly = True
         return ""
 
-    def _managed(self, statement: ir.With, scope: Scope, made: Generated) -> _Run:
+    def _managed_of_generator(self, statement: ir.With, scope: Scope, made: Generated) -> _Run:
         managers = []
         for context, target in statement.items:
             manager = self.value(context, scope)
@@ -169,7 +171,7 @@ class Generators(Expressions):
             managers.append((manager, context))
             if target is not None:
                 self.bind(target, given, scope)
-        ended = yield from self._steps(statement.body, scope, made)
+        ended = yield from self._steps_of_generator(statement.body, scope, made)
         for manager, context in reversed(managers):
             self.left(manager, self.span(context, scope))
         return ended

@@ -497,3 +497,22 @@ def test_more_of_what_is_known(make_project: MakeProject) -> None:
     variables = rehearsed(make_project, MORE + code)[0]
     found = {text: plain(variables.get(f"found_{number}")) for number, (text, _) in enumerate(MORE_EXPRESSIONS)}
     assert found == dict(MORE_EXPRESSIONS)
+
+
+def test_an_imported_function_is_as_its_decorators_leave_it(make_project: MakeProject) -> None:
+    helpers = """
+import functools
+
+def doubled(function):
+    @functools.wraps(function)
+    def inner(*args):
+        return 2 * function(*args)
+    return inner
+
+@doubled
+def three():
+    return 3
+"""
+    code = "import helpers\nfrom helpers import three\nfound = (three(), helpers.three())\n"
+    variables = rehearsed(make_project, code, {"helpers.py": helpers})[0]
+    assert variables["found"] == (6, 6)
