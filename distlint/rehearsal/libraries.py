@@ -88,11 +88,27 @@ class Uneven(Made):
 class Around(Made):
     """What hands on the items of something else (a progress bar)."""
 
-    __slots__ = ("inner",)
+    __slots__ = ("counter", "inner", "silent")
 
     def __init__(self, name: str, call: ir.Call, given: Given, inner: Any) -> None:
         super().__init__(name, call, given)
         self.inner = inner
+        self.counter = ""
+        self.silent: Any = False
+
+    def counts(self, player: Any, attribute: str, switch: str, call: ir.Call, scope: Any) -> None:
+        """An attribute counts, unless an argument switches that off: the reason why it is other numbers on other processes."""
+        self.counter = attribute
+        self.silent = self.arguments.get(switch, None, False) if self.arguments is not None else UNKNOWN
+        if player.stage.differs(call, scope.file, self.silent):
+            why = f"`{attribute}` counts only where `{switch}` is not set"
+            self.source = Source(why, ir.unpack(call.at, scope.file))
+
+    def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
+        """What counts the items."""
+        if name != self.counter:
+            return NotImplemented
+        return 0 if self.silent is True and self.source is None else Opaque(None, self.source)
 
     def items(self, player: Any) -> list[Any] | None:
         """Those of the other."""
@@ -127,6 +143,7 @@ class Libraries:
         named = [*self._collectives, *(name for spec in specs for name, _ in spec.rank_sources)]
         self._owners = {name.rpartition(".")[0] for name in named if "()." in name}
         self._uneven = {name for spec in specs for name in spec.uneven}
+        self._counters = [one for spec in specs for one in spec.rank_counters]
         self._evened = {name: given for spec in specs for name, given in spec.evened}
         self._varying = {name: why for spec in specs for name, why in spec.varying}
         self._plain = tuple(name for spec in specs for name in spec.plain)
@@ -282,10 +299,17 @@ class Libraries:
             source = Source(self._varying[name], span)
             return Opaque(("own", player.stage.rank, name, player.stage.steps), source)
         if name in self._around and given.positional:
-            return Around(f"{name}()", call, given, given.positional[0])
+            return self._around_of(player, name, given, call, scope)
         if name.startswith(self._plain) and not given.open and not _has_unplain(given):
             return derived(name, given.values())
         return NotImplemented
+
+    def _around_of(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Around:
+        found = Around(f"{name}()", call, given, given.positional[0])
+        for attribute, switch in self._counters:
+            if attribute.startswith(f"{name}()."):
+                found.counts(player, attribute.rpartition(".")[2], switch, call, scope)
+        return found
 
     def _same_again(self, player: Any, given_for: str, given: Given, call: ir.Call, scope: Any) -> Any:
         sign = together(player, call, scope)

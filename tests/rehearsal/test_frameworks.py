@@ -314,3 +314,36 @@ for batch in DataLoader(Stream(), batch_size=10):
     turns += 1
 """
     assert variables(performed(make_project, code), "turns") == [2, 3]
+
+
+def test_bars_that_only_some_show_count_there_alone(make_project: MakeProject) -> None:
+    code = "from tqdm import tqdm\nbar = tqdm(range(100), disable=rank != 0)\nbar.update(1)\nfound = bar.n % 10\n"
+    found = variables(performed(make_project, code), "found")
+    assert why(found[0]) == why(found[1]) == "`n` counts only where `disable` is not set"
+
+
+def test_hooks_of_parameters_are_called_in_backward_passes(make_project: MakeProject) -> None:
+    code = """
+def summed(p):
+    dist.all_reduce(p.grad, async_op=True)
+
+model = nn.Linear(2, 2)
+for p in model.parameters():
+    p.register_post_accumulate_grad_hook(summed)
+model(torch.ones(1, 2)).sum().backward()
+"""
+    assert events(performed(make_project, code)) == [["init_process_group", "all_reduce"]] * 2
+
+
+def test_what_is_logged_together_at_once_is_met(make_project: MakeProject) -> None:
+    code = """
+import torch, lightning as L
+
+class Model(L.LightningModule):
+    def training_step(self, batch, index):
+        self.log("loss", batch.mean(), sync_dist=True)
+        self.log("later", batch.mean(), sync_dist=True, on_step=False, on_epoch=True)
+
+L.Trainer().fit(Model(), [torch.ones(2)])
+"""
+    assert events(performed(make_project, code, "")) == [["Lightning fit", "log with sync_dist"]] * 2

@@ -159,10 +159,14 @@ class Torch(Models):
             if name == "backward":
                 player.stage.use(receiver, span)
                 return wrappers.backward(player, receiver, call, scope)
+            if name in wrappers.HOOKS:
+                return wrappers.hooked(player, receiver, name, given)
             if name == "full_tensor":
                 return wrappers.gathered_whole(player, receiver, call, scope)
             found = tensors.tensor_method(player, receiver, name, given, span)
             return fresh(name, None, "", [receiver, *given.values()], span) if found is NotImplemented else found
+        if name == "log" and lightning.is_lightning(player, receiver):
+            return lightning.logged(player, given, call, scope)
         if modules.is_module(player, receiver):
             return modules.module_method(player, receiver, name, given, call, scope)
         if isinstance(receiver, Made) and name == "manual_seed":

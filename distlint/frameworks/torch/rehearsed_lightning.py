@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from distlint.frameworks.torch.rehearsed_data import SHARE, Loader
+from distlint.frameworks.torch.rehearsed_modules import LIGHTNING
+from distlint.frameworks.torch.rehearsed_outputs import note
 from distlint.frameworks.torch.rehearsed_prepared import Kept, data_parallel, met, prepared
 from distlint.model import python as ir
 from distlint.model.span import Span
@@ -15,6 +17,7 @@ from distlint.rehearsal.libraries import together
 from distlint.rehearsal.values import UNKNOWN, FunctionValue, Given, Items, Made, Opaque, Source, Tensor, Thing
 
 PACKAGES = ("lightning.", "pytorch_lightning.", "lightning_fabric.")
+_HOOK = "hook of a trainer"
 _BATCH = "the batch that each rank gets"
 _STEPS = {
     "fit": (
@@ -93,6 +96,20 @@ class Fabric(Made):
         return None if name in ("launch", "print", "log", "seed_everything", "barrier") else NotImplemented
 
 
+def is_lightning(player: Any, thing: Any) -> bool:
+    """Whether an object is a module of Lightning's."""
+    return isinstance(thing, Thing) and bool(player.stage.project.modules.external_bases(thing.cls) & LIGHTNING)
+
+
+def logged(player: Any, given: Given, call: ir.Call, scope: Any) -> None:
+    """``self.log(..., sync_dist=True)``: at once where it is asked for step by step, as it is in training."""
+    on_step = given.get("on_step", None, None)
+    if on_step is None:
+        on_step = player.stage.kept.get(_HOOK) == "training_step"
+    if on_step is True and given.get("sync_dist", None, False) is True:
+        note(player, "log with sync_dist", call, scope)
+
+
 def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
     """What a class gives; ``NotImplemented`` for others."""
     last = name.rpartition(".")[2]
@@ -116,6 +133,7 @@ def _hooked(player: Any, thing: Any, name: str, values: list[Any], call: ir.Call
     method = player.stage.project.modules.method(thing.cls, name) if isinstance(thing, Thing) else None
     if method is None:
         return
+    player.stage.kept[_HOOK] = name
     parameters = player.stage.project.function(method).parameters[1:]
     plain = [one for one in parameters if one.kind not in ("var-positional", "var-keyword")]
     player.call_function(FunctionValue(method, None, thing), Given(values[: len(plain)], {}, is_open=True), call, scope)

@@ -27,6 +27,10 @@ from distlint.rehearsal.values import (
 DATA_PARALLEL = "torch.nn.parallel.DistributedDataParallel"
 SHARDED = "torch.distributed.fsdp.FullyShardedDataParallel"
 IN_PLACE = ("torch.distributed.fsdp.fully_shard", "torch.distributed._composable.fsdp.fully_shard")
+HOOKS = ("register_hook", "register_post_accumulate_grad_hook")
+_HOOKED = "hooks of parameters"
+MAX_HOOKS = 8
+"""Hooks of parameters that are called in a backward pass."""
 _STATES = "torch.distributed.checkpoint.state_dict."
 _GETTING = ("get_model_state_dict", "get_optimizer_state_dict", "get_state_dict")
 _SETTING = ("set_model_state_dict", "set_optimizer_state_dict", "set_state_dict")
@@ -163,6 +167,18 @@ def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any) -> None:
             note(player, "backward", call, scope, one.group)
     if not loss.through:
         kept["gradient"] = loss.source or kept.get("gradient")
+    for callback, tensor, name in list(kept.get(_HOOKED, ()))[:MAX_HOOKS]:
+        value = tensor if name == HOOKS[1] else modules.gradient_of(player, tensor)
+        player.apply(callback, Given([value], {}), call, scope)
+
+
+def hooked(player: Any, tensor: Tensor, name: str, given: Given) -> Any:
+    """A function is to be called with a parameter, or its gradient, whenever that is made."""
+    callback = given.get("hook", 0, UNKNOWN)
+    kept = player.stage.kept.setdefault(_HOOKED, [])
+    if not any(one == callback for one, _, _ in kept):
+        kept.append((callback, tensor, name))
+    return UNKNOWN
 
 
 def _state(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
