@@ -418,14 +418,22 @@ def _callable(player: Calls, values: list[Any], given: Given, call: ir.Call, sco
         return True
     if isinstance(values[0], Thing):
         return has_attribute(player, values[0], "__call__") or UNKNOWN
-    return False if is_known(values[0]) or isinstance(values[0], Items | Table | tuple) else UNKNOWN
+    plain = is_known(values[0]) or isinstance(values[0], Items | Table) or type(values[0]) is tuple
+    return False if plain else UNKNOWN
 
 
 def _vars(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
     if values and isinstance(values[0], Thing):
         return player.attribute(values[0], "__dict__", call, scope)
     if values and isinstance(values[0], Made) and values[0].stored:
-        return Table(dict(values[0].stored), is_open="Namespace" not in values[0].name)
+        table = Table(dict(values[0].stored))
+        if "Namespace" not in values[0].name:
+            table.opens(*values)
+        return table
+    if values and isinstance(values[0], Made):
+        table = Table()
+        table.opens(*values)
+        return table
     return derived("vars", values)
 
 

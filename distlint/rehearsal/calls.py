@@ -57,6 +57,7 @@ class Calls(Definitions):
             return found
         scope = self.stage.modules[file] = Scope(file, -1)
         scope.variables["__name__"] = "__main__" if file == self.stage.entry and not self.stage.alone else file
+        scope.variables["__file__"] = file
         module = self.stage.project.module(file)
         unsure, self.stage.unsure = self.stage.unsure, 0
         try:

@@ -15,7 +15,6 @@ from distlint.rehearsal.values import (
     MAX_ITEMS,
     UNKNOWN,
     ClassValue,
-    FunctionValue,
     Given,
     Items,
     LambdaOf,
@@ -36,7 +35,6 @@ from distlint.rehearsal.values import (
 )
 
 _BIG = 1 << 60
-_NAMED = (Library, ModuleValue, FunctionValue, MethodOf)
 
 
 class Expressions(Objects):
@@ -213,9 +211,10 @@ class Expressions(Objects):
 
     def item(self, base: Any, index: Any) -> Any:
         """``base[index]`` of anything but a tensor."""
-        if isinstance(base, Items | tuple | str | bytes | range) and isinstance(index, slice):
+        is_row = isinstance(base, Items | str | bytes | range) or type(base) is tuple
+        if is_row and isinstance(index, slice):
             return self._slice(base, index)
-        if isinstance(base, Items | tuple | str | range) and isinstance(index, int) and type(base) not in _NAMED:
+        if is_row and isinstance(index, int):
             items = base.items if isinstance(base, Items) else base
             if items is not None and -len(items) <= index < len(items):
                 return items[index]
@@ -233,6 +232,8 @@ class Expressions(Objects):
             )
         if isinstance(base, Made) and is_parsed(base) and isinstance(index, int):
             return base if index == 0 else derived("part", [base, index])
+        if isinstance(base, Library) and isinstance(index, int):
+            return derived("part", [base, index])
         if isinstance(base, Library) or (isinstance(base, Made) and base.name.startswith("typing.")):
             return base  # a type with its parameters
         return (

@@ -16,6 +16,7 @@ from distlint.rehearsal.values import (
     Generated,
     Given,
     Items,
+    Library,
     Made,
     MethodOf,
     Opaque,
@@ -229,7 +230,7 @@ class Iterating:
                 return self.call_function(FunctionValue(method, None, value), Given([], {}), None, anywhere)
             return self.length(value.content) if value.content is not None else UNKNOWN
         # what differs between processes may be as long on all of them
-        return Opaque(combined("len", [value])) if isinstance(value, Opaque | MethodOf) else UNKNOWN
+        return Opaque(combined("len", [value])) if isinstance(value, Opaque | MethodOf | Library) else UNKNOWN
 
     # Comprehensions ----------------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from distlint.rehearsal.values import (
     Special,
     Table,
     Thing,
+    derived,
     escape,
     merged,
 )
@@ -42,6 +43,10 @@ class Objects(Operations):
 
     def item(self, base: Any, index: Any) -> Any:
         """``base[index]``."""
+        raise NotImplementedError
+
+    def content_item(self, thing: Thing, values: list[Any]) -> Any:
+        """``thing[index]``, or ``thing[index] = value``, of what an object holds as a dictionary or list."""
         raise NotImplementedError
 
     # Classes -----------------------------------------------------------------------------------------------------
@@ -153,10 +158,18 @@ class Objects(Operations):
         if name == "__class__":
             return ClassValue(base.cls)
         if name == "__dict__":
-            return Table(base.attributes)  # the same dictionary: what is stored in it is an attribute
+            base.names = base.names or Table(
+                base.attributes
+            )  # the same dictionary: what is stored in it is an attribute
+            return base.names
         found = self.class_attribute(base.cls, name)
         if found is not NotImplemented:
             return self.bound(found, base)
+        if base.names is not None and base.names.open:
+            return derived("part", [base.names.whole, name])
+        if base.content is not None and isinstance(self.class_attribute(base.cls, "__getattr__"), Library):
+            missing = isinstance(base.content, Table) and not base.content.open and name not in base.content.items
+            return None if missing else self.item(base.content, name)
         modules = self.stage.project.modules
         other = modules.method(base.cls, "__getattr__")
         if other is not None and not name.startswith("__"):
@@ -201,6 +214,10 @@ class Objects(Operations):
                 held.items.update(base.attributes)
                 base.attributes = held.items
             return True
+        if isinstance(base, Thing) and base.content is not None:
+            if isinstance(self.class_attribute(base.cls, "__setattr__"), Library):
+                self.content_item(base, [name, value])
+                return True
         if isinstance(base, Thing):
             setter = self.class_attribute(base.cls, f"{name}=") if name not in base.attributes else NotImplemented
             if isinstance(setter, FunctionValue):

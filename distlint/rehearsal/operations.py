@@ -164,17 +164,15 @@ class Operations(Iterating):
             return (isinstance(one, Nothing) and two is None) is (symbol == "is") if two is None else UNKNOWN
         if is_known(one) and is_known(two):
             return (one is two or (type(one) is type(two) and one == two)) is (symbol == "is")
-        solid = (Tensor, Items, Table, Thing, Made, FunctionValue, ClassValue, tuple, range)
-        if two is None and isinstance(one, solid):
+        solid = (Tensor, Items, Table, Thing, Made, FunctionValue, ClassValue, range)
+        if two is None and (isinstance(one, solid) or type(one) is tuple):
             return symbol == "is not"
         if isinstance(one, Thing) and isinstance(two, Thing):
             return (one is two) is (symbol == "is")
         named = (Library, ClassValue)
         if isinstance(one, named) and isinstance(two, named):
             return (one == two) is (symbol == "is")
-        if isinstance(one, Opaque) or isinstance(two, Opaque):
-            return derived(symbol, [one, two])
-        return UNKNOWN
+        return derived(symbol, [one, two])
 
     def _membership(self, symbol: str, one: Any, two: Any, scope: Scope) -> Any:
         if isinstance(two, Made) and two.name == "os.environ" and isinstance(one, str):

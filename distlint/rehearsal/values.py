@@ -162,7 +162,7 @@ class Thing:
     class derived from these holds, ``sample`` what iterating over it gives where its items are not known.
     """
 
-    __slots__ = ("attributes", "cls", "content", "fields", "open", "sample")
+    __slots__ = ("attributes", "cls", "content", "fields", "names", "open", "sample")
 
     def __init__(self, cls: ClassRef, *, is_open: bool = False) -> None:
         self.cls = cls
@@ -170,6 +170,8 @@ class Thing:
         self.open = is_open
         self.fields: tuple[str, ...] | None = None
         self.content: Table | Items | None = None
+        self.names: Table | None = None
+        """Its attributes as a dictionary, once somebody asked for that."""
         self.sample: Any = UNKNOWN
 
 

@@ -516,3 +516,41 @@ def three():
     code = "import helpers\nfrom helpers import three\nfound = (three(), helpers.three())\n"
     variables = rehearsed(make_project, code, {"helpers.py": helpers})[0]
     assert variables["found"] == (6, 6)
+
+
+def test_attributes_of_what_is_not_known_are_not_taken_for_something(make_project: MakeProject) -> None:
+    code = """
+import lib
+
+settings = lib.load("a.yaml")
+missing = settings.token is None
+part = settings.rows[1:]
+options = argparse.ArgumentParser().parse_args()
+
+class Settings:
+    def __init__(self, options):
+        self.__dict__.update(vars(options))
+        self.extra = 1
+
+    def __getattr__(self, name):
+        return None
+
+class Words(dict):
+    __getattr__ = dict.get
+    __setattr__ = dict.__setitem__
+
+mine = Settings(options)
+rate, extra = mine.rate, mine.extra
+words = Words(a=1)
+words.b = 2
+found = (words.a, words["b"], words.c)
+"""
+    one, other = rehearsed(make_project, code)
+    for name in ("missing", "part", "rate"):
+        sign = signature(one[name])
+        assert sign is not None
+        assert sign == signature(other[name])
+        assert not isinstance(one[name], bool)
+    assert one["rate"] is not None
+    assert one["extra"] == 1
+    assert one["found"] == (1, 2, None)
