@@ -15,6 +15,7 @@ from distlint.checks.engines import configurations
 from distlint.checks.rank_faults import Fault, fault_of
 from distlint.checks.rank_meetings import Meetings
 from distlint.checks.registry import CheckContext, check
+from distlint.checks.trace_faults import TraceFaults
 from distlint.judge.conditions import compile_condition
 from distlint.link.abstract import Instance, options_of
 from distlint.link.project import Project
@@ -41,6 +42,21 @@ def rank_matching(context: CheckContext) -> Iterator[Finding]:
         if fault.kind not in wanted or spec.configured != label or spec.kind in others:
             continue
         if _is_alone(project, fault.span.file):
+            continue
+        yield context.finding(
+            fault.message, fault.span, related=fault.related, confidence=Confidence.LIKELY, symbol=fault.symbol
+        )
+    if not label:
+        yield from _traced(context, wanted, others)
+
+
+def _traced(context: CheckContext, wanted: set[str], others: set[str]) -> Iterator[Finding]:
+    """What the rehearsal of whole programs shows besides: where nothing was found of the same call, or of the same test."""
+    project: Project = context.project
+    known = {place for fault in _faults(context, "") for place in (fault.span, *(one.span for one in fault.related))}
+    for fault in TraceFaults.of_project(project):
+        places = {fault.span, *(one.span for one in fault.related)}
+        if fault.kind not in wanted or fault.name in others or places & known or _is_alone(project, fault.span.file):
             continue
         yield context.finding(
             fault.message, fault.span, related=fault.related, confidence=Confidence.LIKELY, symbol=fault.symbol

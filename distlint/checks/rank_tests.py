@@ -144,7 +144,7 @@ class Tests:
         found = ask(test, frame.file, frame.function)
         if found.state == DIFFERS and not _comes_from_afar(found, frame.file) and not self._asks_for_kind(test, frame):
             return Decision(_NOTHING.values, True, found.why, found.places)
-        mode = _mode(test)
+        mode = mode_of(test)
         if isinstance(mode, bool):
             return Decision((mode,) * len(PROCESSES))
         return _NOTHING._replace(mode=mode == "perhaps")
@@ -244,7 +244,7 @@ def _binds(statement: ir.Stmt, name: str) -> bool:
     )
 
 
-def _mode(test: ir.Expr) -> bool | str | None:
+def mode_of(test: ir.Expr) -> bool | str | None:
     """What a test gives in a job of several processes if it is a flag that says so; ``"perhaps"`` if it may ask for that."""
     if type(test) is ir.Operation and len(test.operands) == 2:
         left, right = test.operands

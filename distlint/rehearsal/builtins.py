@@ -26,6 +26,7 @@ from distlint.rehearsal.values import (
     MethodOf,
     Opaque,
     Partial,
+    Ranged,
     Special,
     Table,
     Tensor,
@@ -129,7 +130,7 @@ def _range(player: Calls, values: list[Any], given: Given, call: ir.Call, scope:
             return range(*values)
         except (TypeError, ValueError):
             return UNKNOWN
-    return derived("range", values)
+    return Ranged(derived("range", values))
 
 
 def _bool(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:

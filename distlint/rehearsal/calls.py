@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from distlint.link.modules import FunctionRef
@@ -9,8 +10,9 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.definitions import Definitions
 from distlint.rehearsal.options import set_defaults
-from distlint.rehearsal.stage import MAX_CALLS, Enough, Scope
+from distlint.rehearsal.stage import MAX_CALLS, Left, Scope
 from distlint.rehearsal.standard import is_shared, standard_call
+from distlint.rehearsal.trace import Frame
 from distlint.rehearsal.values import (
     MAX_ITEMS,
     UNKNOWN,
@@ -50,6 +52,10 @@ class Calls(Definitions):
         """Follows a body."""
         raise NotImplementedError
 
+    def within(self, nodes: list[Any], body: Callable[[], str]) -> str:
+        """Follows something whose events belong to a list of nodes of the trace."""
+        raise NotImplementedError
+
     def module_scope(self, file: str) -> Scope:
         """The variables of a module, whose top level is executed when something in it is first asked for."""
         found = self.stage.modules.get(file)
@@ -60,11 +66,13 @@ class Calls(Definitions):
         scope.variables["__file__"] = file
         module = self.stage.project.module(file)
         unsure, self.stage.unsure = self.stage.unsure, 0
+        reasons, self.stage.reasons = self.stage.reasons, []
         try:
             if self.stage.depth < MAX_CALLS:
                 self.play(module.body, scope)
         finally:
             self.stage.unsure = unsure
+            self.stage.reasons = reasons
         return scope
 
     # The call ----------------------------------------------------------------------------------------------------
@@ -145,6 +153,7 @@ class Calls(Definitions):
             found = callee.called(self, given, call, scope)
             if found is not NotImplemented:
                 return found
+        self.stage.miss(call.func)
         self._handed(given, call, scope)
         return self.models.called_object(self, callee, given, call, scope)
 
@@ -201,21 +210,26 @@ class Calls(Definitions):
         if stage.project.flow(function.ref.file, function.ref.index).has_yield:
             at = (*stage.chain, ir.unpack(call.at, scope.file)) if call is not None else stage.chain
             return self.generator(definition.body, inner, at)
-        chain, unsure, repeating = stage.chain, stage.unsure, stage.repeating
+        chain, unsure, repeating, reasons = stage.chain, stage.unsure, stage.repeating, len(stage.reasons)
         if call is not None:
             stage.chain = (*chain, ir.unpack(call.at, scope.file))
         stage.depth += 1
+        frame, grown = Frame(), stage.grown
+        stage.trace.append(frame)
         try:
-            ended = self.play(definition.body, inner)
+            ended = self.within(frame.body, lambda: self.play(definition.body, inner))
         finally:
             stage.depth -= 1
             stage.chain, stage.unsure, stage.repeating = chain, unsure, repeating
-        if ended == "raise" and not inner.results and not stage.unsure:
-            raise Enough
+            del stage.reasons[reasons:]
+        if stage.grown == grown and ended != "raise" and stage.trace[-1:] == [frame]:
+            stage.trace.pop()
+        if ended == "raise" and not inner.results:
+            raise Left("raise")
         results = inner.results if ended else [*inner.results, None]
         found = results[0] if results else UNKNOWN
         for other in results[1:]:
-            found = merged(found, other)
+            found = merged(found, other, inner.tests)
         return found
 
     def fill(self, inner: Scope, definition: ir.Function, function: FunctionValue, given: Given) -> None:
@@ -262,9 +276,7 @@ class Calls(Definitions):
     def _library(self, name: str, given: Given, call: ir.Call, scope: Scope, span: Span) -> Any:
         stage = self.stage
         if name in _LEAVING:
-            if not stage.unsure:
-                raise Enough
-            return UNKNOWN
+            raise Left("exit" if given.get("code", 0) in (0, None) else "raise")
         if name.startswith("builtins."):
             from distlint.rehearsal.builtins import call_builtin
 
@@ -341,6 +353,7 @@ class Calls(Definitions):
             dotted = self.stage.project.modules.canonical(f"{receiver.name}.{name}()")
             return self.made(dotted, receiver, given, call, scope)
         self._handed(given, call, scope)
+        self.stage.miss(call.func)
         if isinstance(receiver, Opaque | MethodOf):
             return derived(name, [receiver, *given.values()])
         return UNKNOWN
@@ -372,7 +385,9 @@ class Calls(Definitions):
         known = items.items is not None and more is not None and len(items.items) + len(more) <= MAX_ITEMS
         if not known or self.stage.unsure:
             escape(other)
+            length = self.stage.because(items.length(), self.length(other))
             items.open()
+            items.size = length
         elif items.items is not None and more is not None:
             items.items.extend(more)
         self.note(items)
@@ -384,6 +399,7 @@ class Calls(Definitions):
         if isinstance(manager, Thing):
             return self.special_method(manager, "__enter__", [], manager)
         if isinstance(manager, Made):
+            self.stage.evened += self.stage.is_uneven(manager.name)
             found = manager.entered(self, span)
             if found is not NotImplemented:
                 return found
@@ -398,6 +414,7 @@ class Calls(Definitions):
             self.special_method(manager, "__exit__", [None, None, None], None)
             return
         if isinstance(manager, Made):
+            self.stage.evened -= self.stage.is_uneven(manager.name)
             manager.left(self, span)
         self.models.left(self, manager, span)
 

@@ -11,6 +11,7 @@ from distlint.rehearsal.objects import Objects
 from distlint.rehearsal.operations import MAX_TEXT
 from distlint.rehearsal.options import is_parsed, option_of
 from distlint.rehearsal.stage import Scope
+from distlint.rehearsal.trace import Branch
 from distlint.rehearsal.values import (
     MAX_ITEMS,
     UNKNOWN,
@@ -31,6 +32,7 @@ from distlint.rehearsal.values import (
     derived,
     is_known,
     merged,
+    signature,
     source_of,
 )
 
@@ -286,15 +288,43 @@ class Expressions(Objects):
         return derived("part", [value, position]) if isinstance(value, Opaque | Made | MethodOf) else UNKNOWN
 
     def _of_Conditional(self, expr: ir.Conditional, scope: Scope) -> Any:  # noqa: N802
-        decided = self.truth(self.value(expr.test, scope))
+        test = self.value(expr.test, scope)
+        decided = self.truth(test)
         if decided is not None:
             return self.value(expr.body if decided else expr.orelse, scope)
-        self.stage.unsure += 1
+        branch = self.parting(test, expr.test, scope)
+        grown = self.stage.grown
+        values = [
+            self._perhaps_value(part, nodes, test, scope)
+            for part, nodes in zip((expr.body, expr.orelse), branch.arms, strict=True)
+        ]
+        if self.stage.grown > grown:
+            self.stage.mark(branch)
+        return merged(values[0], values[1], [self.asked(test)])
+
+    def asked(self, value: Any) -> Any:
+        """What a test asks of a value: of a list whether something is in it, not what."""
+        return self.length(value) if isinstance(value, Items | Table) else value
+
+    def parting(self, test: Any, at: ir.Expr, scope: Scope, arms: int = 2) -> Branch:
+        """A place in the trace for a test that is not known."""
+        test = self.asked(test)
+        span, chain = self.span(at, scope), self.stage.chain
+        sign = signature(test)
+        return Branch(at, span, chain, sign if sign is not None else ("at", span, chain), source_of([test]), arms)
+
+    def _perhaps_value(self, expr: ir.Expr, nodes: list[Any], test: Any, scope: Scope) -> Any:
+        """The value of an expression that is worked out only where a test says so."""
+        stage = self.stage
+        outer, stage.trace = stage.trace, nodes
+        stage.unsure += 1
+        stage.reasons.append(self.asked(test))
         try:
-            values = [self.value(part, scope) for part in (expr.body, expr.orelse)]
+            return self.value(expr, scope)
         finally:
-            self.stage.unsure -= 1
-        return merged(*values)
+            stage.reasons.pop()
+            stage.unsure -= 1
+            stage.trace = outer
 
     # Operations --------------------------------------------------------------------------------------------------
 
@@ -313,22 +343,33 @@ class Expressions(Objects):
         return self.operate(first, values[0], values[1], expr.at, scope)
 
     def _logic(self, symbol: str, expr: ir.Operation, scope: Scope) -> Any:
-        value: Any = UNKNOWN
-        unsure = 0
-        open_ = False
+        return self._rest_of_logic(symbol, list(expr.operands), [], scope)
+
+    def _rest_of_logic(self, symbol: str, operands: list[ir.Expr], before: list[Any], scope: Scope) -> Any:
+        """What the rest of ``a and b and c`` gives, behind operands of which it is not known whether they decide."""
+        first, *rest = operands
+        value = self.value(first, scope)
+        decided = self.truth(value)
+        if decided is (symbol == "or"):
+            return derived(symbol, [*before, value]) if before and not is_known(value) else value
+        if not rest:
+            return derived(symbol, [*before, value]) if before and decided is not (symbol == "or") else value
+        if decided is not None:
+            return self._rest_of_logic(symbol, rest, before, scope)
+        branch = self.parting(value, first, scope)
+        stage = self.stage
+        grown = stage.grown
+        outer, stage.trace = stage.trace, branch.arms[0 if symbol == "and" else 1]
+        stage.unsure += 1
+        stage.reasons.append(self.asked(value))
         try:
-            for operand in expr.operands:
-                value = self.value(operand, scope)
-                decided = self.truth(value)
-                if decided is (symbol == "or"):
-                    return UNKNOWN if open_ and not is_known(value) else value
-                if decided is None:
-                    open_ = True
-                    unsure += 1
-                    self.stage.unsure += 1
+            return self._rest_of_logic(symbol, rest, [*before, value], scope)
         finally:
-            self.stage.unsure -= unsure
-        return UNKNOWN if open_ else value
+            stage.reasons.pop()
+            stage.unsure -= 1
+            stage.trace = outer
+            if stage.grown > grown:
+                stage.mark(branch)
 
     def _unary(self, symbol: str, value: Any) -> Any:
         if symbol == "not":

@@ -48,6 +48,7 @@ class Generators(Expressions):
         doubt = 0
         while stage.depth < MAX_CALLS:
             outer = stage.chain, stage.unsure, stage.repeating
+            reasons = len(stage.reasons)
             stage.chain = chain
             stage.unsure += doubt
             stage.depth += 1
@@ -59,6 +60,7 @@ class Generators(Expressions):
                 doubt = max(0, stage.unsure - outer[1])
                 stage.depth -= 1
                 stage.chain, stage.unsure, stage.repeating = outer
+                del stage.reasons[reasons:]
             yield item
         made.partly = True
 

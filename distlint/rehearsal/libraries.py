@@ -331,7 +331,7 @@ def together(player: Any, call: ir.Call, scope: Any) -> Hashable:
     count = stage.kept.setdefault("together", {})
     place = (scope.file, call.at, stage.chain)
     count[place] = count.get(place, 0) + 1
-    return None if stage.unsure else hash(("together", place, count[place]))
+    return None if stage.parted else hash(("together", place, count[place]))
 
 
 def _arguments(spec: CollectiveSpec, given: Given) -> Arguments:

@@ -60,10 +60,12 @@ class Objects(Operations):
         if not found.played:
             found.played = True
             unsure, stage.unsure = stage.unsure, 0
+            reasons, stage.reasons = stage.reasons, []
             try:
                 self.play(stage.project.class_(ref).body, found)
             finally:
                 stage.unsure = unsure
+                stage.reasons = reasons
         return found
 
     def class_attribute(self, ref: ClassRef, name: str) -> Any:
@@ -242,9 +244,12 @@ class Objects(Operations):
 
     def put(self, variables: dict[str, Any], name: str, value: Any) -> None:
         """Sets a variable that others see as well: perhaps, where it is not sure that we come here."""
+        earlier = variables.get(name, UNKNOWN)
         if self.stage.unsure:
-            value = merged(variables.get(name, UNKNOWN), value)
+            value = merged(earlier, value, self.stage.reasons)
         variables[name] = value
+        if self.stage.touched is not None:
+            self.stage.touched.append((variables, name, earlier))
 
     # Fields ------------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,8 @@ from distlint.link.modules import FunctionRef
 from distlint.rehearsal.calls import start
 from distlint.rehearsal.libraries import Libraries
 from distlint.rehearsal.player import Player
-from distlint.rehearsal.stage import MAX_STEPS, Enough, Shared, Stage
+from distlint.rehearsal.stage import Enough, Left, Shared, Stage
+from distlint.rehearsal.trace import End
 from distlint.rehearsal.values import Work
 
 if TYPE_CHECKING:
@@ -172,14 +173,19 @@ class Rehearsal:
 
 def _run(player: Player, file: str, function: int) -> bool:
     """Follows one process; false where not to its end."""
+    trace = player.stage.trace
     try:
         if function < 0:
             player.module_scope(file)
         else:
             start(player, FunctionRef(file, function))
+    except Left as left:
+        trace.append(End(left.kind))
     except Enough:
-        return player.stage.steps <= MAX_STEPS
+        trace.append(End("cut"))
+        return False
     except RecursionError:
+        trace.append(End("cut"))
         return False
     return True
 

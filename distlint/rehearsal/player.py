@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from distlint.model import python as ir
-from distlint.rehearsal.calls import Calls
 from distlint.rehearsal.iterating import is_key
 from distlint.rehearsal.stage import Enough, Scope
 from distlint.rehearsal.values import (
@@ -16,15 +15,12 @@ from distlint.rehearsal.values import (
     Tensor,
     Thing,
     escape,
-    is_known,
     merged,
 )
-
-MAX_TURNS = 8
-"""Turns of a loop that are followed one by one; of a longer one the first two."""
+from distlint.rehearsal.ways import Ways
 
 
-class Player(Calls):
+class Player(Ways):
     """Executes bodies. A body ends with ``""`` (went on), ``return``, ``break``, ``continue`` or ``raise``."""
 
     def play(self, body: tuple[ir.Stmt, ...], scope: Scope) -> str:
@@ -94,147 +90,6 @@ class Player(Calls):
     def _on_Import(self, statement: ir.Import, scope: Scope) -> None:  # noqa: N802
         self.imported(statement, scope)
 
-    # Branches ----------------------------------------------------------------------------------------------------
-
-    def _on_If(self, statement: ir.If, scope: Scope) -> str:  # noqa: N802
-        decided = self.truth(self.value(statement.test, scope))
-        if decided is not None:
-            return self.play(statement.body if decided else statement.orelse, scope)
-        return self.either([statement.body, statement.orelse], scope)
-
-    def _on_Match(self, statement: ir.Match, scope: Scope) -> str:  # noqa: N802
-        self.value(statement.subject, scope)
-        return self.either([body for _, _, body in statement.cases] + [()], scope)
-
-    def either(self, bodies: list[tuple[ir.Stmt, ...]], scope: Scope) -> str:
-        """Follows bodies of which one is executed, and joins what they leave."""
-        before = dict(scope.variables)
-        self.stage.steps += len(before) // 20  # what copying costs
-        ends: list[tuple[str, dict[str, Any]]] = []
-        stage = self.stage
-        for body in bodies[:12]:
-            scope.variables = dict(before)
-            stage.unsure += 1
-            doubt = scope.doubt
-            try:
-                ended = self.play(body, scope)
-            finally:
-                stage.unsure -= 1 + (scope.doubt - doubt)
-                scope.doubt = doubt
-            ends.append((ended, scope.variables))
-        going = [variables for ended, variables in ends if not ended]
-        left = [ended for ended, _ in ends if ended and ended != "raise"]
-        if not going:
-            scope.variables = ends[0][1]
-            return left[0] if left else "raise"
-        if left:
-            # some way left the function or the loop: what follows is reached perhaps
-            scope.doubt += 1
-            stage.unsure += 1
-        scope.variables = going[0]
-        for other in going[1:]:
-            for name in {*scope.variables, *other}:
-                one, two = scope.variables.get(name, UNKNOWN), other.get(name, UNKNOWN)
-                if one is not two:
-                    scope.variables[name] = merged(one, two)
-        return ""
-
-    def _on_Try(self, statement: ir.Try, scope: Scope) -> str:  # noqa: N802
-        ended = self.play(statement.body, scope)
-        if ended == "raise" and statement.handlers:
-            ended = self.either([body for _, _, body in statement.handlers], scope)
-        elif not ended:
-            ended = self.play(statement.orelse, scope)
-        last = self.play(statement.final, scope)
-        return last or ended
-
-    def _on_With(self, statement: ir.With, scope: Scope) -> str:  # noqa: N802
-        managers = []
-        for context, target in statement.items:
-            manager = self.value(context, scope)
-            entered = self.entered(manager, self.span(context, scope))
-            managers.append((manager, context))
-            if target is not None:
-                self.bind(target, entered, scope)
-        ended = self.play(statement.body, scope)
-        for manager, context in reversed(managers):
-            self.left(manager, self.span(context, scope))
-        return ended
-
-    # Loops -------------------------------------------------------------------------------------------------------
-
-    def _on_For(self, statement: ir.For, scope: Scope) -> str:  # noqa: N802
-        iterable = self.value(statement.iterable, scope)
-        items = self.items_of(iterable)
-        if items is not None and len(items) <= MAX_TURNS:
-            return self._turns(statement, items, scope)
-        turns = [self.item_of(iterable)] if items is None else items[:2]
-        return self._some_turns(statement, turns, scope)
-
-    def _turns(self, loop: ir.For, items: list[Any], scope: Scope) -> str:
-        ended = ""
-        doubt, unsure = scope.doubt, self.stage.unsure
-        for item in items:
-            self.bind(loop.target, item, scope)
-            ended = self.play(loop.body, scope)
-            if ended in ("break", "return", "raise"):
-                break
-        if not scope.results:
-            scope.doubt, self.stage.unsure = doubt, unsure
-        if ended in ("return", "raise"):
-            return ended
-        return self.play(loop.orelse, scope) if ended != "break" else ""
-
-    def _some_turns(self, loop: ir.For | ir.While, items: list[Any], scope: Scope) -> str:
-        """Follows a loop of which not all turns are: afterwards nothing is known of what it changes."""
-        stage = self.stage
-        before = dict(scope.variables)
-        outer, stage.touched = stage.touched, []
-        stage.repeating += 1
-        doubt, unsure = scope.doubt, stage.unsure
-        ended = ""
-        try:
-            for item in items:
-                if isinstance(loop, ir.For):
-                    self.bind(loop.target, item, scope)
-                ended = self.play(loop.body, scope)
-                if ended in ("break", "return", "raise"):
-                    break
-        finally:
-            stage.repeating -= 1
-            for changed in stage.touched:
-                if isinstance(changed, Items):
-                    changed.open()
-                elif isinstance(changed, tuple):
-                    thing, name = changed
-                    thing.attributes[name] = UNKNOWN
-            if outer is not None:
-                outer.extend(stage.touched)
-            stage.touched = outer
-        if not scope.results:
-            scope.doubt, stage.unsure = doubt, unsure
-        for name, value in list(scope.variables.items()):
-            earlier = before.get(name, value)
-            if earlier is not value:
-                scope.variables[name] = merged(earlier, value)
-            elif name not in before and not isinstance(value, Tensor):
-                scope.variables[name] = UNKNOWN if is_known(value) else value
-        return ended if ended in ("return", "raise") else ""
-
-    def _on_While(self, statement: ir.While, scope: Scope) -> str:  # noqa: N802
-        for _ in range(MAX_TURNS):
-            decided = self.truth(self.value(statement.test, scope))
-            if decided is False:
-                return self.play(statement.orelse, scope)
-            if decided is None:
-                break
-            ended = self.play(statement.body, scope)
-            if ended in ("return", "raise"):
-                return ended
-            if ended == "break":
-                return ""
-        return self._some_turns(statement, [None], scope)
-
     # Binding -----------------------------------------------------------------------------------------------------
 
     def bind(self, target: ir.Expr, value: Any, scope: Scope) -> None:
@@ -274,7 +129,7 @@ class Player(Calls):
                 holder = holder.outer
             holder = holder or self.module_scope(scope.file)
             if self.stage.unsure:
-                value = merged(holder.variables.get(name, UNKNOWN), value)
+                value = merged(holder.variables.get(name, UNKNOWN), value, self.stage.reasons)
         holder.variables[name] = value  # type: ignore[union-attr]
         if isinstance(value, Tensor):
             value.copied = False
@@ -306,8 +161,8 @@ class Player(Calls):
             base.size = length
             escape(value)
         elif isinstance(base, Table):
-            if is_key(index) and not self.stage.unsure:
-                base.items[index] = value
+            if is_key(index) and (index in base.items or not self.stage.unsure):
+                self.put(base.items, index, value)
             else:
                 base.opens(index, value)
                 base.items.clear()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from distlint.link.modules import ClassRef, External, FunctionRef, GlobalRef, ModuleFile, Target
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal.trace import Hole, Took
 from distlint.rehearsal.values import (
     UNKNOWN,
     ClassValue,
@@ -19,6 +20,8 @@ from distlint.rehearsal.values import (
     Source,
     Tensor,
     Work,
+    combined,
+    source_of,
 )
 
 if TYPE_CHECKING:
@@ -38,6 +41,14 @@ WORLD_NAMES = frozenset({"world_size", "nprocs", "num_processes"})
 
 class Enough(Exception):  # noqa: N818 - not an error
     """The rehearsal of a process took too long, or its program ends here."""
+
+
+class Left(Enough):
+    """The program ends here: ``kind`` is ``exit`` where it ends well, ``raise`` where an exception, or an exit code, ends it."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self.kind = kind
 
 
 class Event:
@@ -89,7 +100,7 @@ class Fault:
 class Scope:
     """The variables of a function that is being followed, of a class, or of a module."""
 
-    __slots__ = ("doubt", "file", "function", "members", "outer", "outside", "played", "results", "variables")
+    __slots__ = ("doubt", "file", "function", "members", "outer", "outside", "played", "results", "tests", "variables")
 
     def __init__(self, file: str, function: int, outer: Scope | None = None) -> None:
         self.file = file
@@ -98,6 +109,8 @@ class Scope:
         self.variables: dict[str, Any] = {}
         self.outside: set[str] = set()
         self.results: list[Any] = []
+        self.tests: list[Any] = []
+        """Tests that are not known and that some way of the function left it, or a loop, behind."""
         self.doubt = 0
         self.played = False
         self.members: dict[str, Any] = {}
@@ -167,6 +180,12 @@ class Stage:
         self.kept: dict[str, Any] = {}
         """What the frameworks' models remember of the process."""
         self.shared: Shared = Shared()
+        self.trace: list[Any] = []
+        self.grown = 0
+        self.quiet = 0
+        self.reasons: list[Any] = []
+        self.evened = 0
+        self.uneven = {f"{name}()" for spec in project.specs for name in spec.uneven}
         self.alone = False
         """Whether a function is looked at by itself, of whose callers nothing is known."""
 
@@ -213,11 +232,44 @@ class Stage:
 
     def record(self, event: Event) -> None:
         """Adds an operation to what the process did."""
+        if self.evened:
+            event.group = None  # processes may make different numbers of steps here
         event.sure = not self.unsure
         event.repeated = bool(self.repeating)
         event.chain = self.chain
         event.index = len(self.events)
         self.events.append(event)
+        self.mark(event)
+
+    def mark(self, node: Any) -> None:
+        """Adds a node to the tree of what the process does (``rehearsal.trace``)."""
+        self.grown += 1
+        self.trace.append(node)
+
+    def took(self, span: Span, way: int) -> None:
+        """Notes which way a known test sends the process."""
+        if not self.quiet:
+            self.trace.append(Took(span, self.chain, way))
+
+    def miss(self, func: ir.Expr) -> None:
+        """Notes a call that we don't see into."""
+        name = func.name if type(func) is ir.Attribute else func.id if type(func) is ir.Name else ""
+        if name and not self.quiet:
+            self.trace.append(Hole(name))
+
+    @property
+    def parted(self) -> bool:
+        """Whether only some of the processes may have come here."""
+        return source_of(self.reasons) is not None
+
+    def is_uneven(self, name: str) -> bool:
+        """Whether a context manager lets processes make different numbers of steps (``FrameworkSpec.uneven``)."""
+        return name in self.uneven
+
+    def because(self, *values: Any) -> Opaque:
+        """The value that one of some values is, depending on tests that are not known: equal where all of them are."""
+        every = [*self.reasons, *values]
+        return Opaque(combined("perhaps", every), source_of(every))
 
     def differs(self, call: ir.Call, file: str, value: Any) -> bool:
         """Whether what a known value is at a call is another on other processes."""

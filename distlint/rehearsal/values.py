@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distlint.model.span import Span
@@ -39,6 +39,16 @@ class Opaque:
 
 
 UNKNOWN = Opaque()
+
+
+class Ranged(Opaque):
+    """A ``range`` whose number of items is not known: ``count`` is that number."""
+
+    __slots__ = ("count",)
+
+    def __init__(self, count: Opaque) -> None:
+        super().__init__(count.sign, count.source)
+        self.count = count
 
 
 class Tensor:
@@ -478,17 +488,29 @@ def alike(one: Any, other: Any) -> bool:
     return type(one) is type(other) and isinstance(one, named) and one == other
 
 
-def merged(one: Any, other: Any) -> Any:
-    """What a variable is where two paths meet."""
+def merged(one: Any, other: Any, tests: Sequence[Any] = ()) -> Any:
+    """What a variable is where two paths meet; ``tests`` decide which of them a process takes.
+
+    Where the tests are known to go the same way everywhere, so is what they choose; where they differ, so does it.
+    """
     if alike(one, other):
         return one
-    if isinstance(one, Tensor) and isinstance(other, Tensor) and one.whole is other.whole:
-        return one
-    if isinstance(one, Tensor) and isinstance(other, Tensor) and not (one.pending or other.pending):
-        same_shape = one.shape is not None and other.shape is not None and alike(one.shape, other.shape)
-        joined = Tensor(one.shape if same_shape else None, one.dtype if one.dtype == other.dtype else "", one.at)
-        joined.through = one.through if one.through == other.through else ()
-        return joined
+    every = [*tests, one, other]
+    if isinstance(one, Tensor) and isinstance(other, Tensor):
+        if one.whole is other.whole:
+            return one
+        if not (one.pending or other.pending):
+            same_shape = one.shape is not None and other.shape is not None and alike(one.shape, other.shape)
+            joined = Tensor(one.shape if same_shape else None, one.dtype if one.dtype == other.dtype else "", one.at)
+            joined.through = one.through if one.through == other.through else ()
+            if tests:
+                joined.sign, joined.source = combined("perhaps", every), source_of(every)
+            return joined
+    if isinstance(one, Items) and isinstance(other, Items):
+        length = merged(one.length(), other.length(), tests)
+        escape(one)
+        escape(other)
+        return Items(None, length, one.at)
     escape(one)
     escape(other)
-    return UNKNOWN
+    return Opaque(combined("perhaps", every), source_of(every)) if tests else UNKNOWN

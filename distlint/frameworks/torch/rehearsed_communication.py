@@ -243,7 +243,7 @@ def _result(player: Any, event: Event, span: Span) -> Any:
     own = Source(_OWN[operation], span) if operation in _OWN and group is stage.everyone else None
     for position, tensor in enumerate(tensors):
         whole = tensor.whole
-        same = operation in _SAME_EVERYWHERE and is_member and not stage.unsure
+        same = operation in _SAME_EVERYWHERE and is_member and not stage.parted
         whole.sign = hash((key, ranks, position)) if same else None
         whole.source = own
         tensor.sign, tensor.source = whole.sign, own

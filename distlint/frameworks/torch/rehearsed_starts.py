@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from distlint.model import python as ir
-from distlint.rehearsal.stage import Enough
+from distlint.rehearsal.stage import Left
 from distlint.rehearsal.values import UNKNOWN, Given, Opaque, Tensor
 
 
 def spawned(player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
-    """``torch.multiprocessing.spawn``: this process is one of those that it starts. Raises ``Enough`` behind it."""
+    """``torch.multiprocessing.spawn``: this process is one of those that it starts. Raises ``Left`` behind it."""
     stage = player.stage
     count = given.get("nprocs", 2, 1)
     items = player.items_of(given.get("args", 1, ()))
@@ -23,7 +23,7 @@ def spawned(player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
             call,
             scope,
         )
-    raise Enough
+    raise Left("exit")
 
 
 def _handed(value: Any) -> Any:
@@ -36,11 +36,11 @@ def _handed(value: Any) -> Any:
 
 
 def process_made(player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
-    """``multiprocessing.Process``: the one whose turn it is is followed. Raises ``Enough`` behind it."""
+    """``multiprocessing.Process``: the one whose turn it is is followed. Raises ``Left`` behind it."""
     stage = player.stage
     stage.started += 1
     items = player.items_of(given.get("args", 3, ()))
     if stage.started - 1 == stage.rank and items is not None:
         player.apply(given.get("target", 1, UNKNOWN), Given([_handed(item) for item in items], {}), call, scope)
-        raise Enough
+        raise Left("exit")
     return UNKNOWN

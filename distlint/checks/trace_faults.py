@@ -1,0 +1,130 @@
+"""Faults that the traces of rehearsed processes show, in the words of ``rank_faults``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from distlint.checks.rank_faults import DIFFERENT, ROUNDS, SKIPPED
+from distlint.checks.traces import Clash, clashes
+from distlint.model.finding import Related
+from distlint.model.span import Span
+from distlint.rehearsal.performance import Performance, Rehearsal
+from distlint.rehearsal.stage import Event
+
+if TYPE_CHECKING:
+    from distlint.link.project import Project
+
+
+class TraceFault(NamedTuple):
+    """A fault with all that a finding says; ``name`` is the operation that some processes leave out."""
+
+    kind: str
+    name: str
+    span: Span
+    message: str
+    related: tuple[Related, ...]
+    symbol: str
+
+
+class TraceFaults(tuple[TraceFault, ...]):
+    """The faults of a project."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of_project(cls, project: Project) -> TraceFaults:
+        """Worked out once."""
+        if cls not in project.kept:
+            project.kept[cls] = cls(_faults(project))
+        found: TraceFaults = project.kept[cls]
+        return found
+
+
+def _faults(project: Project) -> Iterator[TraceFault]:
+    rehearsal = Rehearsal.of(project)
+    for performance in rehearsal.performances():
+        if performance.function >= 0 or performance.world < 2:
+            continue
+        found = [_fault(performance, clash) for clash in clashes(performance)]
+        if found and not performance.told:
+            other = rehearsal.again(performance)
+            if other is not None:
+                places = {_fault(other, clash).span for clash in clashes(other)}
+                found = [fault for fault in found if fault.span in places]
+        yield from found
+
+
+def _fault(performance: Performance, clash: Clash) -> TraceFault:
+    event, part = clash.event, clash.part
+    depth = len(part.chain) if part is not None else len(event.chain)
+    inside = depth < len(event.chain)
+    span = event.chain[depth] if inside else event.span
+    related = []
+    if part is not None:
+        if part.why:
+            what = "the number of rounds" if part.is_loop else "what is tested here"
+            related.append(Related(part.span, f"{what} differs from rank to rank: {part.why}"))
+            if part.source is not None and part.source != part.span:
+                related.append(Related(part.source, f"{part.why} comes in here"))
+        else:
+            related.append(Related(part.span, "the rank is tested here"))
+    if inside:
+        related.append(Related(event.span, f"comes to `{plain(event.name)}` here"))
+    those, others, plural = _sides(performance, clash)
+    if clash.other is not None and clash.other.span != event.span:
+        verb = "come" if plural else "comes"
+        related.append(Related(clash.other.span, f"{others} {verb} to `{plain(clash.other.name)}` here"))
+    return TraceFault(
+        _kind(clash), event.name, span, _message(clash, those, others, plural), tuple(related), plain(event.name)
+    )
+
+
+def _kind(clash: Clash) -> str:
+    if clash.different:
+        return DIFFERENT
+    return ROUNDS if clash.part is not None and clash.part.is_loop else SKIPPED
+
+
+def _sides(performance: Performance, clash: Clash) -> tuple[str, str, bool]:
+    """What a message calls the ranks that make a call, the others, and whether the others are several."""
+    if clash.rank == clash.without:
+        return "some ranks", "another", False
+    if clash.rank == 0 and len(performance.stages) > 1:
+        return "rank 0", "the other ranks", True
+    return f"rank {clash.rank}", f"rank {clash.without}", False
+
+
+def _message(clash: Clash, those: str, others: str, plural: bool) -> str:
+    event, other = clash.event, clash.other
+    verb = "" if plural else "s"
+    if clash.different and other is not None:
+        come = "come" if those == "some ranks" else "comes"
+        return (
+            f"{those} {come} to `{plain(event.name)}` while {others} come{verb} to `{plain(other.name)}` {_where(other, event)}: "
+            "the two never meet"
+        )
+    if other is not None:
+        after = f"{others} go{'' if plural else 'es'} on to `{plain(other.name)}` {_where(other, event)}"
+    else:
+        after = f"{others} {'end' + verb + ' without it' if clash.gone else 'never come' + verb + ' there'}"
+    if clash.part is not None and clash.part.is_loop:
+        why = f" ({clash.part.why})" if clash.part.why else ""
+        return (
+            f"the loop makes more rounds on some ranks than on others{why}: those with more of them wait in the "
+            f"`{plain(event.name)}` call, {after}"
+        )
+    if clash.rank == clash.without and clash.part is not None:
+        return f"some ranks make the `{plain(event.name)}` call and others don't ({clash.part.why}), but every rank has to: {after}"
+    return f"{those} alone makes the `{plain(event.name)}` call, but every rank has to: {after}"
+
+
+def _where(other: Event, event: Event) -> str:
+    if other.file == event.file:
+        return f"in line {other.span.line}"
+    return f"in {other.file}:{other.span.line}"
+
+
+def plain(name: str) -> str:
+    """What an operation is called in a message: names of several libraries' operations carry the library in brackets."""
+    return name.partition(" (")[0]

@@ -1,0 +1,206 @@
+"""What a process of a rehearsal does, as a tree: its events, and the tests, loops, calls and exceptions that lead to them.
+
+The tree holds every way that the process may go. A test that is known leaves its one way, and a ``Took`` that says which; one that is
+not known is a ``Branch`` with an arm for each way. ``follow`` makes a line of events of the tree for one choice of arms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any
+
+from distlint.model import python as ir
+from distlint.model.span import Span
+from distlint.rehearsal.values import Source
+
+if TYPE_CHECKING:
+    from distlint.rehearsal.stage import Event
+
+MAX_LINE = 1_500
+"""Events of one way that are looked at."""
+
+TURNS = 2
+"""Turns of a loop whose number is not known: one in which ranks may part, and one behind it."""
+
+
+class End:
+    """The way ends here: ``return``, ``break``, ``continue``, ``raise``, ``exit`` (the program ends well), ``cut`` (we stop looking)."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+
+class Took:
+    """A known test, and which way it sends this process."""
+
+    __slots__ = ("chain", "span", "way")
+
+    def __init__(self, span: Span, chain: tuple[Span, ...], way: int) -> None:
+        self.span = span
+        self.chain = chain
+        self.way = way
+
+
+class Hole:
+    """A call of something that we don't see into; ``name`` is what it is called by."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+class Branch:
+    """A test that is not known. ``key`` is equal for tests that go the same way, ``source`` says why processes may part here."""
+
+    __slots__ = ("arms", "chain", "key", "source", "span", "test")
+
+    def __init__(
+        self, test: ir.Expr, span: Span, chain: tuple[Span, ...], key: Hashable, source: Source | None, arms: int
+    ) -> None:
+        self.test = test
+        self.span = span
+        self.chain = chain
+        self.key = key
+        self.source = source
+        self.arms: list[list[Any]] = [[] for _ in range(arms)]
+
+
+class Round:
+    """A loop whose turns are not followed one by one. ``count`` is their number where it is known."""
+
+    __slots__ = ("body", "chain", "count", "key", "source", "span")
+
+    def __init__(
+        self, span: Span, chain: tuple[Span, ...], key: Hashable, source: Source | None, count: int | None
+    ) -> None:
+        self.span = span
+        self.chain = chain
+        self.key = key
+        self.source = source
+        self.count = count
+        self.body: list[Any] = []
+
+
+class Laps:
+    """A loop whose turns were followed one by one."""
+
+    __slots__ = ("chain", "span", "turns")
+
+    def __init__(self, span: Span, chain: tuple[Span, ...]) -> None:
+        self.span = span
+        self.chain = chain
+        self.turns: list[list[Any]] = []
+
+
+class Frame:
+    """A call of a function of the project."""
+
+    __slots__ = ("body",)
+
+    def __init__(self) -> None:
+        self.body: list[Any] = []
+
+
+class Attempt:
+    """A ``try`` statement."""
+
+    __slots__ = ("body", "final", "handlers", "orelse")
+
+    def __init__(self) -> None:
+        self.body: list[Any] = []
+        self.handlers: list[list[Any]] = []
+        self.orelse: list[Any] = []
+        self.final: list[Any] = []
+
+
+class Choice:
+    """Which arms are taken: ``arms`` by the keys of branches, otherwise one that goes on; ``turns`` by the keys of loops.
+
+    ``settled`` says of a branch which arm it certainly is, ``None`` where that is open, and -1 where nothing may rest on it.
+    """
+
+    def __init__(
+        self,
+        arms: dict[Hashable, int] | None = None,
+        turns: dict[Hashable, int] | None = None,
+        usual: int = 0,
+        settled: Callable[[Branch], int | None] | None = None,
+    ) -> None:
+        self.settled = settled
+        self.arms = arms or {}
+        self.turns = turns or {}
+        self.usual = usual
+        self.rounds: dict[Hashable, Round] = {}
+
+    def arm(self, branch: Branch) -> list[Any]:
+        """The arm that is taken."""
+        number = self.settled(branch) if self.settled is not None else None
+        if number == -1:
+            return [Hole("")]
+        if number is None:
+            number = self.arms.get(branch.key)
+        if number is None:
+            number = self._usual(branch)
+        return branch.arms[min(number, len(branch.arms) - 1)]
+
+    def _usual(self, branch: Branch) -> int:
+        going = [number for number, arm in enumerate(branch.arms) if not (arm and isinstance(arm[-1], End))]
+        going = going or [*range(len(branch.arms))]
+        return going[min(self.usual, len(going) - 1)]
+
+    def number(self, loop: Round) -> int:
+        """How many turns a loop makes."""
+        self.rounds.setdefault(loop.key, loop)
+        return self.turns.get(loop.key, TURNS)
+
+
+def follow(nodes: list[Any], choice: Choice, line: list[Event | Took | Hole]) -> str:
+    """Adds what happens on one way to ``line``; returns how the way ends (``""``: it goes on behind the last node)."""
+    from distlint.rehearsal.stage import Event
+
+    for node in nodes:
+        ended = ""
+        if isinstance(node, Event | Took | Hole):
+            line.append(node)
+            if len(line) > MAX_LINE:
+                return "cut"
+        elif isinstance(node, End):
+            return node.kind
+        elif isinstance(node, Branch):
+            ended = follow(choice.arm(node), choice, line)
+        elif isinstance(node, Frame):
+            ended = follow(node.body, choice, line)
+            ended = "" if ended == "return" else ended
+        elif isinstance(node, Laps):
+            ended = _turns(node.turns, choice, line)
+        elif isinstance(node, Round):
+            ended = _turns([node.body] * choice.number(node), choice, line)
+        elif isinstance(node, Attempt):
+            ended = _attempt(node, choice, line)
+        if ended:
+            return ended
+    return ""
+
+
+def _turns(bodies: list[list[Any]], choice: Choice, line: list[Event | Took | Hole]) -> str:
+    for body in bodies:
+        ended = follow(body, choice, line)
+        if ended == "break":
+            return ""
+        if ended not in ("", "continue"):
+            return ended
+    return ""
+
+
+def _attempt(node: Attempt, choice: Choice, line: list[Event | Took | Hole]) -> str:
+    ended = follow(node.body, choice, line)
+    if ended == "raise" and node.handlers:
+        ended = follow(node.handlers[0], choice, line)
+    elif not ended:
+        ended = follow(node.orelse, choice, line)
+    if ended == "cut":
+        return ended
+    return follow(node.final, choice, line) or ended

@@ -1,0 +1,429 @@
+"""The ways that a process of a rehearsal may go: branches, exceptions, context managers and loops.
+
+Where a test is not known every way is followed and what they leave is joined; where all of them lead stands in the trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from distlint.model import python as ir
+from distlint.rehearsal.calls import Calls
+from distlint.rehearsal.stage import Enough, Left, Scope
+from distlint.rehearsal.trace import Attempt, Branch, End, Laps, Round
+from distlint.rehearsal.values import (
+    UNKNOWN,
+    Items,
+    Opaque,
+    Ranged,
+    Tensor,
+    is_known,
+    merged,
+    signature,
+    source_of,
+)
+
+MAX_TURNS = 8
+"""Turns of a loop that are followed one by one; of a longer one the first two."""
+
+MAX_ARMS = 12
+
+_LEAVING = ("return", "raise", "exit")
+
+
+class Ways(Calls):
+    """Follows statements that lead to others."""
+
+    def within(self, nodes: list[Any], body: Callable[[], str]) -> str:
+        """Follows something whose events belong to a list of nodes; how it ended stands at the end of the list."""
+        stage = self.stage
+        outer, stage.trace = stage.trace, nodes
+        try:
+            ended = body()
+        except Left as left:
+            nodes.append(End(left.kind))
+            raise
+        except (Enough, RecursionError):
+            nodes.append(End("cut"))
+            raise
+        finally:
+            stage.trace = outer
+        if ended:
+            nodes.append(End(ended))
+        return ended
+
+    # Branches ----------------------------------------------------------------------------------------------------
+
+    def _on_If(self, statement: ir.If, scope: Scope) -> str:  # noqa: N802
+        test, bodies = statement.test, [statement.body, statement.orelse]
+        while type(test) is ir.Operation and test.operators[0] == "not":
+            test, bodies = test.operands[0], bodies[::-1]
+        value = self.value(test, scope)
+        decided = self.truth(value)
+        if decided is not None:
+            self.stage.took(self.span(test, scope), int(decided))
+            return self.play(bodies[0] if decided else bodies[1], scope)
+        return self.either(bodies, scope, self.asked(value), test)
+
+    def _on_Match(self, statement: ir.Match, scope: Scope) -> str:  # noqa: N802
+        subject = self.value(statement.subject, scope)
+        bodies: list[tuple[ir.Stmt, ...]] = []
+        for number, (pattern, guard, body) in enumerate(statement.cases):
+            decided = self._matches(subject, pattern, scope)
+            if decided is not False and guard is not None:
+                truth = self.truth(self.value(guard, scope))
+                decided = truth if decided else (None if truth is not False else False)
+            if decided is False:
+                continue
+            if decided and not bodies:
+                self.stage.took(self.span(statement.subject, scope), number)
+                return self.play(body, scope)
+            bodies.append(body)
+            if decided:
+                break
+        else:
+            bodies.append(())
+        if bodies == [()]:
+            return ""
+        return self.either(bodies, scope, subject, statement.subject)
+
+    def _matches(self, subject: Any, pattern: ir.Expr | None, scope: Scope) -> bool | None:
+        """Whether a case of a ``match`` is the subject's (see ``ir.Match``)."""
+        if pattern is None:
+            return None
+        if type(pattern) is ir.Name and pattern.id == "_":
+            return True
+        choices = pattern.items if type(pattern) is ir.ListDisplay else (pattern,)
+        found = [self.truth(self.operate("==", subject, self.value(one, scope), pattern.at, scope)) for one in choices]
+        return True if True in found else None if None in found else False
+
+    def either(self, bodies: list[tuple[ir.Stmt, ...]], scope: Scope, test: Any, at: ir.Expr) -> str:
+        """Follows bodies of which one is executed, and joins what they leave. ``test`` is what decides, and stands ``at`` a place."""
+        before = dict(scope.variables)
+        stage = self.stage
+        stage.steps += len(before) // 20  # what copying costs
+        bodies = bodies[:MAX_ARMS]
+        branch = self.parting(test, at, scope, len(bodies))
+        grown = stage.grown
+        ends: list[tuple[str, dict[str, Any]]] = []
+        for body, nodes in zip(bodies, branch.arms, strict=True):
+            scope.variables = dict(before)
+            ended = self._perhaps(body, nodes, scope, test)
+            ends.append((ended, scope.variables))
+        if stage.grown > grown or any(ended for ended, _ in ends):
+            stage.mark(branch)
+        going = [variables for ended, variables in ends if not ended]
+        left = [ended for ended, _ in ends if ended and ended not in ("raise", "exit")]
+        if not going:
+            scope.variables = ends[0][1]
+            if not left and "raise" not in [ended for ended, _ in ends]:
+                raise Left("exit")
+            scope.tests.append(test)
+            return left[0] if left else "raise"
+        if left:
+            # some way left the function or the loop: what follows is reached perhaps
+            scope.doubt += 1
+            stage.unsure += 1
+            stage.reasons.append(test)
+            scope.tests.append(test)
+        scope.variables = going[0]
+        for other in going[1:]:
+            for name in {*scope.variables, *other}:
+                one, two = scope.variables.get(name, UNKNOWN), other.get(name, UNKNOWN)
+                if one is not two:
+                    scope.variables[name] = merged(one, two, [test])
+        return ""
+
+    def _perhaps(self, body: tuple[ir.Stmt, ...], nodes: list[Any], scope: Scope, test: Any) -> str:
+        """Follows a body that is executed perhaps, in which the program may end."""
+        stage = self.stage
+        depth, chain, repeating, touched = stage.depth, stage.chain, stage.repeating, stage.touched
+        unsure, doubt, reasons = stage.unsure, scope.doubt, len(stage.reasons)
+        stage.unsure += 1
+        stage.reasons.append(test)
+        try:
+            return self.within(nodes, lambda: self.play(body, scope))
+        except Left as left:
+            stage.depth, stage.chain, stage.repeating, stage.touched = depth, chain, repeating, touched
+            return left.kind
+        finally:
+            stage.unsure, scope.doubt = unsure, doubt
+            del stage.reasons[reasons:]
+
+    # Exceptions and managers -------------------------------------------------------------------------------------
+
+    def _on_Try(self, statement: ir.Try, scope: Scope) -> str:  # noqa: N802
+        stage = self.stage
+        node = Attempt()
+        grown = stage.grown
+        stage.trace.append(node)
+        try:
+            ended = self.within(node.body, lambda: self.play(statement.body, scope))
+        except Left as left:
+            if left.kind != "raise" or not statement.handlers:
+                self.within(node.final, lambda: self.play(statement.final, scope))
+                raise
+            ended = "raise"
+        raised = _raises(node.body)
+        if statement.handlers and (ended == "raise" or raised is not None):
+            bodies = [body for _, _, body in statement.handlers[:MAX_ARMS]]
+            node.handlers = [[] for _ in bodies]
+            ended = self._handled(bodies, node, scope, ended, raised)
+        if not ended:
+            ended = self.within(node.orelse, lambda: self.play(statement.orelse, scope))
+        last = self.within(node.final, lambda: self.play(statement.final, scope))
+        if stage.grown == grown and node in stage.trace[-1:] and not _holds_end(node):
+            stage.trace.pop()
+        return last or ended
+
+    def _handled(
+        self, bodies: list[tuple[ir.Stmt, ...]], node: Attempt, scope: Scope, ended: str, raised: Branch | None
+    ) -> str:
+        """Follows the handlers of an exception that was raised certainly (``ended``), or behind a test that is not known."""
+        test = Opaque(raised.key, raised.source) if raised is not None else UNKNOWN
+        before = dict(scope.variables)
+        outcomes: list[tuple[str, dict[str, Any]]] = [] if ended == "raise" else [(ended, before)]
+        for body, nodes in zip(bodies, node.handlers, strict=True):
+            scope.variables = dict(before)
+            if ended == "raise" and len(bodies) == 1 and raised is None:
+                outcomes.append((self.within(nodes, lambda body=body: self.play(body, scope)), scope.variables))  # type: ignore[misc]
+            else:
+                outcomes.append((self._perhaps(body, nodes, scope, test), scope.variables))
+        going = [variables for how, variables in outcomes if not how]
+        if not going:
+            how = next((how for how, _ in outcomes if how not in ("raise", "exit")), outcomes[0][0])
+            if how == "exit":
+                raise Left(how)
+            return how
+        scope.variables = going[0]
+        for other in going[1:]:
+            for name in {*scope.variables, *other}:
+                one, two = scope.variables.get(name, UNKNOWN), other.get(name, UNKNOWN)
+                if one is not two:
+                    scope.variables[name] = merged(one, two, [test])
+        return ""
+
+    def _on_With(self, statement: ir.With, scope: Scope) -> str:  # noqa: N802
+        managers = []
+        for context, target in statement.items:
+            manager = self.value(context, scope)
+            entered = self.entered(manager, self.span(context, scope))
+            managers.append((manager, context))
+            if target is not None:
+                self.bind(target, entered, scope)
+        ended = self.play(statement.body, scope)
+        for manager, context in reversed(managers):
+            self.left(manager, self.span(context, scope))
+        return ended
+
+    # Loops -------------------------------------------------------------------------------------------------------
+
+    def _on_For(self, statement: ir.For, scope: Scope) -> str:  # noqa: N802
+        iterable = self.value(statement.iterable, scope)
+        items = self.items_of(iterable)
+        if items is not None and len(items) <= MAX_TURNS:
+            return self._turns(statement, items, scope)
+        count = iterable.count if isinstance(iterable, Ranged) else self.length(iterable)
+        turns = [self.item_of(iterable)] if items is None else items[:2]
+        return self._some_turns(statement, turns, scope, count, iterable)
+
+    def _turns(self, loop: ir.For, items: list[Any], scope: Scope) -> str:
+        stage = self.stage
+        laps = Laps(self.span(loop.iterable, scope), stage.chain)
+        grown = stage.grown
+        stage.trace.append(laps)
+        ended = ""
+        doubt, unsure, reasons = scope.doubt, stage.unsure, len(stage.reasons)
+        for item in items:
+            self.bind(loop.target, item, scope)
+            laps.turns.append([])
+            ended = self.within(laps.turns[-1], lambda: self.play(loop.body, scope))
+            if ended in ("break", *_LEAVING):
+                break
+        if not scope.results:
+            scope.doubt, stage.unsure = doubt, unsure
+            del stage.reasons[reasons:]
+        self._prune(laps, grown)
+        if ended in _LEAVING:
+            return ended
+        return self.play(loop.orelse, scope) if ended != "break" else ""
+
+    def _prune(self, laps: Laps, grown: int) -> None:
+        """Takes a loop in which nothing happens out of the trace."""
+        if self.stage.grown == grown and self.stage.trace[-1:] == [laps]:
+            self.stage.trace.pop()
+
+    def _some_turns(
+        self, loop: ir.For | ir.While, items: list[Any], scope: Scope, count: Any, iterable: Any = None
+    ) -> str:
+        """Follows a loop of which not all turns are: afterwards nothing is known of what it changes.
+
+        The first pass sees the first turn as it is. In the second one all that changes from turn to turn is not known: that
+        one stands for any turn, and goes into the trace.
+        """
+        stage = self.stage
+        before = dict(scope.variables)
+        outer, stage.touched = stage.touched, []
+        tests = len(scope.tests)
+        place = (self.span(loop.iterable if isinstance(loop, ir.For) else loop.test, scope), stage.chain)
+        stage.quiet += 1
+        try:
+            ended = self._pass(loop, items, scope, [])
+        finally:
+            stage.quiet -= 1
+            touched, stage.touched = stage.touched, outer
+            if outer is not None:
+                outer.extend(touched)
+        self._widen(scope, before, touched, place, [])
+        if not stage.quiet:
+            ended = self._any_turn(loop, scope, count, iterable, place)
+        self._widen(scope, before, touched, place, [count, *scope.tests[tests:]])
+        return ended if ended in _LEAVING else ""
+
+    def _pass(self, loop: ir.For | ir.While, items: list[Any], scope: Scope, nodes: list[Any]) -> str:
+        stage = self.stage
+        doubt, unsure, reasons = scope.doubt, stage.unsure, len(stage.reasons)
+        stage.repeating += 1
+        ended = ""
+        outer, stage.trace = stage.trace, nodes
+        try:
+            for item in items:
+                if isinstance(loop, ir.For):
+                    self.bind(loop.target, item, scope)
+                ended = self.play(loop.body, scope)
+                if ended in ("break", *_LEAVING):
+                    break
+        finally:
+            stage.repeating -= 1
+            stage.trace = outer
+        if not scope.results:
+            scope.doubt, stage.unsure = doubt, unsure
+            del stage.reasons[reasons:]
+        if ended:
+            nodes.append(End(ended))
+        return ended
+
+    def _any_turn(
+        self, loop: ir.For | ir.While, scope: Scope, count: Any, iterable: Any, place: tuple[Any, ...]
+    ) -> str:
+        """Follows the turn that stands for all of them; what it does goes into the trace, but is not counted again."""
+        stage = self.stage
+        if isinstance(loop, ir.While):
+            count = self.value(loop.test, scope)
+            item: Any = None
+        else:
+            item = self._some_item(iterable, place)
+        sign = signature(count)
+        node = Round(
+            place[0],
+            stage.chain,
+            ("loop", sign) if sign is not None and not is_known(count) else ("loop at", *place),
+            source_of([count]) if not is_known(count) else None,
+            count if isinstance(count, int) and not isinstance(count, bool) else None,
+        )
+        events, waits, faults = len(stage.events), len(stage.waits), len(stage.faults)
+        stage.unsure += 1
+        stage.trace.append(node)
+        grown = stage.grown
+        try:
+            ended = self._pass(loop, [item], scope, node.body)
+        finally:
+            stage.unsure -= 1
+            del stage.events[events:], stage.waits[waits:], stage.faults[faults:]
+        if stage.grown == grown and stage.trace[-1:] == [node] and not (node.body and isinstance(node.body[-1], End)):
+            stage.trace.pop()
+        return ended
+
+    def _some_item(self, iterable: Any, place: Hashable) -> Any:
+        """Any item of an iterable: not the one of its first turn."""
+        if isinstance(iterable, range | Ranged):
+            source = iterable.source if isinstance(iterable, Ranged) else None
+            sign = signature(iterable) if isinstance(iterable, Ranged) else ("range", iterable)
+            return Opaque(("turn", place, sign) if sign is not None else None, source)
+        items = self.items_of(iterable)
+        if items:
+            return merged(items[0], items[-1], [Opaque(("turn", place))]) if len(items) > 1 else items[0]
+        return self.item_of(iterable)
+
+    def _widen(
+        self, scope: Scope, before: dict[str, Any], touched: list[Any], place: tuple[Any, ...], tests: list[Any]
+    ) -> None:
+        """Takes what a loop changes to be unknown: equal on all processes where all that it is made of is."""
+        turn = Opaque(("turns", place))
+        for changed in touched:
+            if isinstance(changed, Items):
+                size = merged(changed.size, changed.length(), [turn, *tests])
+                changed.open()
+                changed.size = size if not is_known(size) else UNKNOWN
+            elif isinstance(changed, tuple):
+                variables, name, earlier = changed
+                variables[name] = _either(earlier, variables.get(name, UNKNOWN), [turn, *tests])
+        for name, value in list(scope.variables.items()):
+            earlier = before.get(name, value)
+            if earlier is not value:
+                scope.variables[name] = _either(earlier, value, [turn, *tests])
+            elif name not in before and not isinstance(value, Tensor) and is_known(value):
+                scope.variables[name] = _either(UNKNOWN, value, [turn, *tests])
+
+    def _on_While(self, statement: ir.While, scope: Scope) -> str:  # noqa: N802
+        stage = self.stage
+        laps = Laps(self.span(statement.test, scope), stage.chain)
+        grown = stage.grown
+        stage.trace.append(laps)
+        value: Any = True
+        for _ in range(MAX_TURNS):
+            value = self.value(statement.test, scope)
+            decided = self.truth(value)
+            if decided is False:
+                self._prune(laps, grown)
+                return self.play(statement.orelse, scope)
+            if decided is None:
+                break
+            laps.turns.append([])
+            ended = self.within(laps.turns[-1], lambda: self.play(statement.body, scope))
+            if ended in _LEAVING:
+                return ended
+            if ended == "break":
+                self._prune(laps, grown)
+                return ""
+            if type(statement.test) is ir.Constant and scope.tests:
+                break  # only what can't be known ends it
+        self._prune(laps, grown)
+        return self._some_turns(statement, [None], scope, value)
+
+
+def _either(earlier: Any, value: Any, tests: list[Any]) -> Any:
+    """What is one of two values, even where both look the same now: a loop goes on."""
+    if earlier is value:
+        return value
+    return merged(earlier, value, tests)
+
+
+def _raises(nodes: list[Any]) -> Branch | None:
+    """The first test that is not known and one of whose ways raises an exception that nothing catches."""
+    from distlint.rehearsal.trace import Frame
+
+    for node in nodes:
+        if isinstance(node, Branch):
+            for arm in node.arms:
+                if (arm and isinstance(arm[-1], End) and arm[-1].kind == "raise") or _raises(arm) is not None:
+                    return node
+        elif isinstance(node, Frame | Round):
+            found = _raises(node.body)
+            if found is not None:
+                return found
+        elif isinstance(node, Laps):
+            for turn in node.turns:
+                found = _raises(turn)
+                if found is not None:
+                    return found
+        elif isinstance(node, Attempt) and not node.handlers:
+            found = _raises(node.body)
+            if found is not None:
+                return found
+    return None
+
+
+def _holds_end(node: Attempt) -> bool:
+    return any(nodes and isinstance(nodes[-1], End) for nodes in (node.body, node.orelse, node.final, *node.handlers))
