@@ -399,7 +399,6 @@ class Calls(Definitions):
         if isinstance(manager, Thing):
             return self.special_method(manager, "__enter__", [], manager)
         if isinstance(manager, Made):
-            self.stage.evened += self.stage.is_uneven(manager.name)
             found = manager.entered(self, span)
             if found is not NotImplemented:
                 return found
@@ -414,7 +413,6 @@ class Calls(Definitions):
             self.special_method(manager, "__exit__", [None, None, None], None)
             return
         if isinstance(manager, Made):
-            self.stage.evened -= self.stage.is_uneven(manager.name)
             manager.left(self, span)
         self.models.left(self, manager, span)
 

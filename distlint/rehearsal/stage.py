@@ -184,8 +184,6 @@ class Stage:
         self.grown = 0
         self.quiet = 0
         self.reasons: list[Any] = []
-        self.evened = 0
-        self.uneven = {f"{name}()" for spec in project.specs for name in spec.uneven}
         self.alone = False
         """Whether a function is looked at by itself, of whose callers nothing is known."""
 
@@ -232,8 +230,6 @@ class Stage:
 
     def record(self, event: Event) -> None:
         """Adds an operation to what the process did."""
-        if self.evened:
-            event.group = None  # processes may make different numbers of steps here
         event.sure = not self.unsure
         event.repeated = bool(self.repeating)
         event.chain = self.chain
@@ -261,10 +257,6 @@ class Stage:
     def parted(self) -> bool:
         """Whether only some of the processes may have come here."""
         return source_of(self.reasons) is not None
-
-    def is_uneven(self, name: str) -> bool:
-        """Whether a context manager lets processes make different numbers of steps (``FrameworkSpec.uneven``)."""
-        return name in self.uneven
 
     def because(self, *values: Any) -> Opaque:
         """The value that one of some values is, depending on tests that are not known: equal where all of them are."""

@@ -9,7 +9,6 @@ from typing import Any
 
 from distlint.frameworks.torch import rehearsed_mesh as meshes
 from distlint.frameworks.torch import rehearsed_modules as modules
-from distlint.frameworks.torch.collectives import UNEVEN
 from distlint.frameworks.torch.rehearsed_outputs import IN_PLACE as KEPT
 from distlint.frameworks.torch.rehearsed_outputs import came_out, note, passed
 from distlint.model import python as ir
@@ -67,9 +66,7 @@ class Wrapped(Made):
             return Tensor(
                 (), "float32", ir.unpack(call.at, scope.file), hash(("norm", player.stage.kept.get("backward")))
             )
-        if name == "join":
-            return Made(f"{UNEVEN[0]}()", call, given)
-        if name in ("summon_full_params", "register_comm_hook"):
+        if name in ("join", "summon_full_params", "register_comm_hook"):
             return UNKNOWN
         found = modules.module_method(player, self.inner, name, given, call, scope)
         return self if found is self.inner and found is not NotImplemented else found
