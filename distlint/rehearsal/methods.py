@@ -82,6 +82,7 @@ def _of_list(
         return _add(player, receiver, name, values[0])
     if name in ("extend", "update", "extendleft") and values:
         player.extend(receiver, values[0])
+        receiver.received(values[0])
         _keep_distinct(receiver)
         return None
     if name == "copy":
@@ -125,6 +126,7 @@ def _add(player: Calls, receiver: Items, name: str, value: Any) -> None:
         player.note(receiver)
     else:
         player.extend(receiver, Items([value]))
+        receiver.received(value)
     if receiver.most is not None and receiver.items is not None and len(receiver.items) > receiver.most:
         del receiver.items[0 if name == "append" else -1]
 

@@ -132,13 +132,20 @@ class Items:
         """How many items it keeps (``deque(maxlen=...)``)."""
 
     def open(self) -> None:
-        """Forgets what is in it."""
+        """Forgets what is in it, except why that differs between processes."""
+        source = source_of(self.items or (self.whole,))
         for item in self.items or ():
             escape(item)
         self.items = None
         self.size = UNKNOWN
         self.sample = None
-        self.whole = UNKNOWN
+        self.whole = UNKNOWN if source is None else Opaque(None, source)
+
+    def received(self, value: Any) -> None:
+        """Something was added to what is not known: what is in the list differs where that does."""
+        source = source_of([value])
+        if self.items is None and self.whole.source is None and source is not None:
+            self.whole = Opaque(None, source)
 
     def length(self) -> Any:
         """How many items it has."""

@@ -347,3 +347,13 @@ class Model(L.LightningModule):
 L.Trainer().fit(Model(), [torch.ones(2)])
 """
     assert events(performed(make_project, code, "")) == [["Lightning fit", "log with sync_dist"]] * 2
+
+
+def test_lists_that_grow_tell_why_they_differ(make_project: MakeProject) -> None:
+    code = """
+losses = []
+for batch in DataLoader(Rows(), 2, sampler=DistributedSampler(Rows())):
+    losses.append(batch["x"].mean().item())
+found = sum(losses) / len(losses)
+"""
+    assert why(variables(performed(make_project, code), "found")[0]) == SHARE
