@@ -227,8 +227,6 @@ class Objects(Operations):
                 self.call_function(_to_object(setter, base), Given([value], {}), None, anywhere)
                 return True
             self.put(base.attributes, name, value)
-            if self.stage.touched is not None:
-                self.stage.touched.append((base, name))
             return True
         if isinstance(base, ClassValue):
             self.put(self.class_scope(base.ref).variables, name, value)
