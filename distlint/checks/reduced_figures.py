@@ -65,7 +65,7 @@ def reduced_figures(context: CheckContext) -> Iterator[Finding]:
 def _added(context: CheckContext, site: CallSite) -> Iterator[Finding]:
     project: Project = context.project
     tensor, _ = find_argument(site.site.call, "tensor", 0)
-    root = _root(tensor)
+    root = root_of(tensor)
     if not root or tensor is None or _operation(site.site.call) != "SUM":
         return
     body = body_of(project, site.file, site.site.function)
@@ -85,7 +85,8 @@ def _added(context: CheckContext, site: CallSite) -> Iterator[Finding]:
             return
 
 
-def _root(tensor: ir.Expr | None) -> str:
+def root_of(tensor: ir.Expr | None) -> str:
+    """The variable that holds a tensor, no gradient; ``""`` if there is none."""
     name, steps = access_path(tensor) if tensor is not None else ("", ())
     return name if not any(step == ".grad" for step in steps) else ""
 
@@ -175,7 +176,7 @@ def _uses(context: CheckContext, site: CallSite, root: str) -> tuple[Span | None
     """Where what a call has brought together is shown, and whether it may be scaled on the way."""
     project: Project = context.project
     shown: Span | None = None
-    for region, around in _reached(project, site.file, site.site.function, {root}):
+    for region, around in reached(project, site.file, site.site.function, {root}):
         body = region.body(project)
         if _is_scaled(body, region.names) or any(_scales(one) for one in around):
             return None, True
@@ -200,7 +201,7 @@ def _tells(expr: ir.Expr, names: frozenset[str]) -> bool:
     return any(_tells(one, names) for one in inner)
 
 
-def _reached(
+def reached(
     project: Project, file: str, function: int, names: set[str], around: tuple[ir.Expr, ...] = (), depth: int = 0
 ) -> Iterator[tuple[Region, tuple[ir.Expr, ...]]]:
     """The functions that a figure comes to, with the expressions in which the calls that return it stand."""
@@ -232,7 +233,7 @@ def _reached(
                 if argument is not None and type(_bare(argument)) is ir.Name:
                     bound.add(_bare(argument).id)  # type: ignore[union-attr]
         if bound or inside:
-            yield from _reached(project, caller.file, caller.site.function, bound, tuple(inside), depth + 1)
+            yield from reached(project, caller.file, caller.site.function, bound, tuple(inside), depth + 1)
 
 
 def _scales(expr: ir.Expr) -> bool:
@@ -262,12 +263,12 @@ def _is_scaled(body: tuple[ir.Stmt, ...], names: frozenset[str]) -> bool:
 def _divided(context: CheckContext, site: CallSite) -> Iterator[Finding]:
     project: Project = context.project
     tensor, _ = find_argument(site.site.call, "tensor", 0)
-    root = _root(tensor)
+    root = root_of(tensor)
     operation = _operation(site.site.call)
     if not root or operation not in ("SUM", "AVG"):
         return
     wanted = 1 if operation == "AVG" else 2
-    for region, around in _reached(project, site.file, site.site.function, {root}):
+    for region, around in reached(project, site.file, site.site.function, {root}):
         for expr, at in _divisions(region.body(project)):
             concerned = mentions(expr, region.names) or any(one.at == expr.at for one in around)
             if not concerned or not names_world(expr):
