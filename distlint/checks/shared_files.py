@@ -1,7 +1,8 @@
 """Folders and files that every rank makes or removes, though only the first can.
 
 Parameters: ``starts`` (calls that make processes a job), ``calls`` (by dotted name, or ``.method`` for methods of path objects: how it
-fails for the second process, the argument with which it does not, and its position or -1), ``waiting`` (names of calls that wait for
+fails for the second process, the argument with which it does not, its position or -1, and the position of the path if it is not
+the first), ``waiting`` (names of calls that wait for
 the other ranks).
 """
 
@@ -39,24 +40,25 @@ def shared_files(context: CheckContext) -> Iterator[Finding]:
             continue
         if waits_by_turns(project, found.file, found.site.function, context.parameters["waiting"]):
             continue
-        way, start = next(_ways(project, found, starts), (None, None))
-        if way is None or start is None or _is_own(project, path, found):
+        way, start = next(ways_of_all(project, found, starts), (None, None))
+        if way is None or start is None or is_own(project, path, found):
             continue
         yield context.finding(
             f"every rank {verb} this path, and only the first one can",
             found.span,
-            related=[Related(start.span, "the processes of the job meet here"), *_checks(way)],
+            related=[Related(start.span, "the processes of the job meet here"), *tests_of(way)],
         )
 
 
-def _ways(project: Project, found: CallSite, starts: list[CallSite]) -> Iterator[tuple[Way, CallSite]]:
+def ways_of_all(project: Project, found: CallSite, starts: list[CallSite]) -> Iterator[tuple[Way, CallSite]]:
+    """The ways on which all ranks of a job come to a call, with the call that starts the job."""
     for way in ways_to(project, found.file, found.site.function, found.site.call.at):
         start = in_many_processes(project, way, starts)
         if start is not None and all_ranks_go(project, way):
             yield way, start
 
 
-def _checks(way: Way) -> Iterator[Related]:
+def tests_of(way: Way) -> Iterator[Related]:
     """The tests whether something is there: they may find the same on all ranks."""
     for test in way.tests:
         expr = test.guard.test
@@ -74,7 +76,7 @@ def _changes(context: CheckContext, starts: list[CallSite]) -> Iterator[tuple[Ca
     project: Project = context.project
     lasts = {name.rpartition(".")[2] for name in context.parameters["calls"]}
     late = sorted(left_out(project, sorted({one.file for one in starts}), lasts))
-    for name, (verb, harmless, position) in context.parameters["calls"].items():
+    for name, (verb, harmless, position, *place) in context.parameters["calls"].items():
         method = name.startswith(".")
         for found in _sites(project, name, late):
             call = found.site.call
@@ -91,7 +93,8 @@ def _changes(context: CheckContext, starts: list[CallSite]) -> Iterator[tuple[Ca
             if method:
                 yield found, verb, [call.func.base]  # type: ignore[union-attr]
             elif call.args and type(call.args[0]) is not ir.Starred:
-                yield found, verb, list(call.args[:2]) if "moves" in verb else [call.args[0]]
+                index = place[0] if place else 0
+                yield found, verb, list(call.args[:2]) if "moves" in verb else list(call.args[index : index + 1])
 
 
 def _sites(project: Project, name: str, late: list[str]) -> Iterator[CallSite]:
@@ -104,7 +107,7 @@ def _sites(project: Project, name: str, late: list[str]) -> Iterator[CallSite]:
                 yield CallSite(file, site)
 
 
-def _is_own(project: Project, path: list[ir.Expr], found: CallSite) -> bool:
+def is_own(project: Project, path: list[ir.Expr], found: CallSite) -> bool:
     """Whether a path may differ from rank to rank."""
     for expr in path:
         made = derivation(project, expr, found.file, found.site.function)

@@ -1,0 +1,110 @@
+"""Files that all ranks write at once.
+
+Parameters: ``starts`` (calls that make processes a job), ``writes`` (by dotted name, or ``.method`` for methods of path objects: the
+position of the path), ``waiting`` (names of calls that wait for the other ranks), ``downloads`` (prefixes of what downloads with
+``download=True``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from distlint.checks.execution import body_of
+from distlint.checks.rank_ways import waits_by_turns
+from distlint.checks.registry import CheckContext, check
+from distlint.checks.shared_files import is_own, tests_of, ways_of_all
+from distlint.link.arguments import find_argument
+from distlint.link.project import CallSite
+from distlint.link.walking import below
+from distlint.model import python as ir
+from distlint.model.finding import Finding, Related
+
+if TYPE_CHECKING:
+    from distlint.link.project import Project
+
+
+@check("shared-writes")
+def shared_writes(context: CheckContext) -> Iterator[Finding]:
+    """A finding for each call with which every rank writes one file."""
+    project: Project = context.project
+    starts = list(project.calls_to(set(context.parameters["starts"])))
+    if not starts:
+        return
+    reported: set[tuple[str, int]] = set()
+    for site, path in (*_writes(context), *_downloads(context)):
+        key = (site.file, site.site.call.at)
+        if key in reported or waits_by_turns(project, site.file, site.site.function, context.parameters["waiting"]):
+            continue
+        if path is not None and (_is_nothing(project, path, site) or is_own(project, [path], site)):
+            continue
+        way, start = next(ways_of_all(project, site, starts), (None, None))
+        if way is None or start is None or _is_prepared_for(project, site):
+            continue
+        reported.add(key)
+        yield context.finding(
+            "every rank downloads this to the same place at once" if path is None else "every rank writes this file",
+            site.span,
+            related=[Related(start.span, "the processes of the job meet here"), *tests_of(way)],
+        )
+
+
+def _writes(context: CheckContext) -> Iterator[tuple[CallSite, ir.Expr]]:
+    """The calls that write a file, and the expressions of its path."""
+    project: Project = context.project
+    table = context.parameters["writes"]
+    for site in project.calls_to({name for name in table if not name.startswith(".")}):
+        given, _ = find_argument(site.site.call, "f", table[site.name])
+        if given is not None and _is_path(project, given, site):
+            yield site, given
+    for name in table:
+        for site in project.sites(name[1:]) if name.startswith(".") else ():
+            func = site.site.call.func
+            if type(func) is ir.Attribute and not project.modules.dotted(func, site.file):
+                yield site, func.base
+    for site in project.sites("open"):
+        call = site.site.call
+        mode, _ = find_argument(call, "mode", 1)
+        if type(call.func) is ir.Name and call.args and type(mode) is ir.Constant and type(mode.value) is str:
+            if mode.value[:1] in ("w", "a"):
+                yield site, call.args[0]
+
+
+def _is_path(project: Project, expr: ir.Expr, site: CallSite) -> bool:
+    """Whether an expression is no buffer in memory."""
+    made = project.modules.dotted(expr.func, site.file) if type(expr) is ir.Call else ""
+    if type(expr) is ir.Name:
+        body = body_of(project, site.file, site.site.function)
+        text = project.text_of(site.file)
+        return bool(body) and f"{expr.id} = io." not in text and f"{expr.id} = BytesIO" not in text
+    return not made.startswith("io.")
+
+
+def _downloads(context: CheckContext) -> Iterator[tuple[CallSite, None]]:
+    """The calls that make a dataset of a library and have it downloaded."""
+    project: Project = context.project
+    prefixes = tuple(context.parameters["downloads"])
+    for file in project.python_files:
+        if file not in project.facts or project.facts[file].module is None or "download" not in project.text_of(file):
+            continue
+        for sites in project.module(file).calls.values():
+            for site in sites:
+                given, _ = find_argument(site.call, "download", None)
+                if type(given) is ir.Constant and given.value is True:
+                    if project.modules.dotted(site.call.func, file).startswith(prefixes):
+                        yield CallSite(file, site), None
+
+
+def _is_nothing(project: Project, path: ir.Expr, site: CallSite) -> bool:
+    """Whether what is written is thrown away, or no file."""
+    value = project.evaluator(None).value(path, site.file, site.site.function)
+    if value.is_known and str(value.only).startswith("/dev/"):
+        return True
+    return any(type(part) is ir.Attribute and part.name == "devnull" for part in below(path))
+
+
+def _is_prepared_for(project: Project, site: CallSite) -> bool:
+    """Whether the text around knows of the others: a lock, or a name of its own for each process."""
+    lines = project.text_of(site.file).split("\n")
+    near = "\n".join(lines[max(0, site.span.line - 12) : site.span.line])
+    return any(word in near for word in ("Lock(", "lock(", "flock", "getpid", "uuid", "local_rank", "node_rank"))
