@@ -105,8 +105,8 @@ class HeldDegrees:
         if type(base) is ir.Attribute and type(base.base) is ir.Name and base.base.id == "self" and function >= 0:
             owner = self._project.module(file).functions[function].owner
             stores = self._project.attribute_stores(ClassRef(file, owner)).get(base.name, ()) if owner >= 0 else ()
-            if len(stores) == 1 and stores[0][1] is not None and not stores[0][2]:
-                where, value, _ = stores[0]
+            where, value, part = stores[0] if len(stores) == 1 else (None, None, ())
+            if where is not None and value is not None and not part:
                 before = self._project.flow(where.file, where.index).before(value.at)
                 return self._held(value, key, where.file, where.index, before)
         return UNSEEN
