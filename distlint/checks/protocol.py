@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from distlint.checks.protocol_entering import names_entered
 from distlint.checks.protocol_events import Events, choices_of, fits_any
 from distlint.checks.protocol_model import Protocol, protocol_of
 from distlint.checks.protocol_parts import names_storing
@@ -20,7 +21,7 @@ from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Frame, Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.modules import ClassRef, FunctionRef
-from distlint.link.program import Program, Step, names_leading_to, program_of
+from distlint.link.program import Program, Step, program_of
 from distlint.link.project import CallSite, Project
 from distlint.link.walking import statements
 from distlint.model import python as ir
@@ -227,6 +228,7 @@ class _Programs:
         names: set[str] = set()
         attributes: set[str] = set()
         stored: set[str] = set()
+        calling = False
         for rule in context.rules:
             if rule.check.python == "protocol":
                 declared = protocol_of(rule.check.parameters)
@@ -235,8 +237,9 @@ class _Programs:
                     names |= PARAMETERS  # what makes the object may be looked up in a table
                 attributes |= declared.stored()[0]
                 stored |= declared.stored()[1]
+                calling = calling or _asks_for_calls(self._project, declared)
         storing = names_storing(self._project, attributes, stored)
-        self._entered = names_leading_to(self._project, names | storing) | storing
+        self._entered = names_entered(self._project, names | storing, calls_objects=calling) | storing
         self._programs: dict[FunctionRef, Program] = {}
         self._things: dict[tuple[object, ...], Things] = {}
         self._tests: dict[FunctionRef, Tests] = {}
@@ -315,6 +318,14 @@ class _Programs:
                         stack.append(caller)
             self._starts[ref] = frozenset(tops)
         return self._starts[ref]
+
+
+def _asks_for_calls(project: Project, declared: Protocol) -> bool:
+    """Whether calls of the objects themselves are events of a protocol whose objects the project has."""
+    if not any(one.object for every in declared.events.values() for one in every):
+        return False
+    wanted = declared.needs or {name.rpartition(".")[2] for name in declared.given_to}
+    return not wanted or any(project.sites(name) for name in wanted)
 
 
 def _place(ref: FunctionRef) -> tuple[str, int]:
