@@ -88,12 +88,19 @@ def loaders_in(project: Project, iterable: ir.Expr, file: str, function: int, na
     found = []
     for part in handed_on(iterable):
         answer: Abstract = evaluator.ask(part, file, function)
-        found += [
-            option
-            for option in options_of(answer)
-            if isinstance(option, Instance) and not option.part and evaluator.instance_name(option) in names
-        ]
+        made = [option for option in options_of(answer) if isinstance(option, Instance)]
+        loaders = [one for one in made if not one.part and evaluator.instance_name(one) in names]
+        # ``self.loader = ready(self.loader)``: an attribute holds both at some time, and is used as what came of it
+        others = [one for one in made if one not in loaders] if loaders else []
+        found += [one for one in loaders if not any(_is_made_of(evaluator, other, one) for other in others)]
     return found
+
+
+def _is_made_of(evaluator: Evaluator, made: Instance, given: Instance) -> bool:
+    """Whether the call that made an object got another one."""
+    arguments = (*made.call.args, *(word.value for word in made.call.keywords))
+    options = [one for part in arguments for one in options_of(evaluator.ask_in(part, made.frame, made.state))]
+    return any(isinstance(one, Instance) and one.identity == given.identity for one in options)
 
 
 def handed_on(expr: ir.Expr) -> Iterator[ir.Expr]:

@@ -92,7 +92,9 @@ def _handed(things: Things, sites: tuple[CallSite, ...]) -> Iterator[Handed]:
         for position, expr in enumerate(found.site.call.args):
             if type(expr) is ir.Starred:
                 break
-            options = options_of(things.evaluator.ask(expr, found.file, found.site.function))
+            given = options_of(things.evaluator.ask(expr, found.file, found.site.function))
+            # what an attribute holds behind the call is not what the call gets
+            options = [one for one in given if not isinstance(one, Instance) or one.call is not found.site.call]
             one = options[0] if len(options) == 1 else None
             yield Handed(found, position, expr, things.peeled(one) if isinstance(one, Instance) else None)
 
