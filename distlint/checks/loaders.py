@@ -13,6 +13,7 @@ from typing import NamedTuple
 from distlint.checks.execution import body_of
 from distlint.link.abstract import Abstract, Instance, options_of
 from distlint.link.arguments import find_argument
+from distlint.link.evaluate import Evaluator
 from distlint.link.modules import FunctionRef
 from distlint.link.project import Project
 from distlint.link.walking import below, blocks_of, expressions_of, statements

@@ -1,0 +1,135 @@
+"""Gradients that are cleared in each pass of a loop although the optimizer steps only after several passes.
+
+Parameters: ``optimizers`` and ``scalers`` (classes, as protocols name them), ``models`` (classes whose ``zero_grad`` clears the same).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from distlint.checks.protocol_events import fits_any
+from distlint.checks.protocol_things import Things
+from distlint.checks.registry import CheckContext, check
+from distlint.link.abstract import Frame, Instance, Reference, options_of
+from distlint.link.modules import FunctionRef
+from distlint.link.program import names_leading_to
+from distlint.link.project import Project
+from distlint.link.walking import Guard, below, calls_in, guards_of, statements
+from distlint.model import python as ir
+from distlint.model.finding import Finding, Related
+from distlint.model.span import Span
+
+MAX_DEPTH = 2
+"""Helpers, one called by the other, that are looked into from the body of a loop."""
+
+_EVENTS = frozenset({"backward", "zero_grad", "step"})
+
+
+class _Event(NamedTuple):
+    """What happens in a round of a loop: always (no guards), or under tests."""
+
+    kind: str
+    span: Span
+    guards: tuple[tuple[Guard, Frame], ...]
+
+
+@check("cleared-passes")
+def cleared_passes(context: CheckContext) -> Iterator[Finding]:
+    """A finding for each clearing that stands in each round of a loop whose steps wait for a count."""
+    project: Project = context.project
+    loops = _Loops(context)
+    reported: set[Span] = set()
+    leading = names_leading_to(project, {"zero_grad"}) | {"zero_grad"} if project.sites("zero_grad") else frozenset()
+    for file in project.python_files:
+        module = project.module(file)
+        if not leading & module.calls.keys():
+            continue
+        for index in range(-1, len(module.functions)):
+            body = module.functions[index].body if index >= 0 else module.body
+            for statement in statements(body):
+                if isinstance(statement, ir.For | ir.While) and any(
+                    _last_name(call.func) in leading for call in calls_in(statement.body)
+                ):
+                    for finding in loops.judged(statement, loops.frame(file, index)):
+                        if finding.span not in reported:
+                            reported.add(finding.span)
+                            yield finding
+
+
+def _last_name(func: ir.Expr) -> str:
+    return func.name if type(func) is ir.Attribute else func.id if type(func) is ir.Name else ""
+
+
+class _Loops:
+    def __init__(self, context: CheckContext) -> None:
+        self._context = context
+        self._project: Project = context.project
+        self._things = Things(self._project, (), (), ())
+
+    def frame(self, file: str, function: int) -> Frame:
+        return self._things.evaluator.frame(file, function)
+
+    def judged(self, loop: ir.For | ir.While, frame: Frame) -> Iterator[Finding]:
+        """What is wrong with one loop, where it goes backward itself."""
+        events = list(self._events(loop.body, frame, (), 0))
+        steps = [one for one in events if one.kind == "step"]
+        cleared = [one for one in events if one.kind == "zero_grad" and not one.guards]
+        if not steps or not cleared or not any(one.kind == "backward" and not one.guards for one in events):
+            return
+        if all(any(self._minds_count(guard, inside) for guard, inside in one.guards) for one in steps):
+            yield self._context.finding(
+                "the gradients are cleared in each pass, but the optimizer steps only after several: it takes those of the last pass",
+                cleared[0].span,
+                related=[Related(steps[0].span, "this step waits for a number of passes")],
+            )
+
+    def _events(
+        self, body: tuple[ir.Stmt, ...], frame: Frame, around: tuple[tuple[Guard, Frame], ...], depth: int
+    ) -> Iterator[_Event]:
+        for call in calls_in(body):
+            guards = guards_of(body, call.at)
+            if guards is None:
+                continue
+            under = (*around, *((guard, frame) for guard in guards))
+            kind = self._kind(call, frame)
+            if kind:
+                yield _Event(kind, ir.unpack(call.at, frame.file), under)
+            elif depth < MAX_DEPTH and not self._things.evaluator.modules.dotted(call.func, frame.file):
+                for option in options_of(self._things.evaluator.ask_in(call.func, frame)):
+                    if isinstance(option, Reference) and isinstance(option.target, FunctionRef):
+                        inner = self.frame(option.target.file, option.target.index)
+                        inside = self._project.function(option.target).body
+                        yield from self._events(inside, inner, under, depth + 1)
+
+    def _kind(self, call: ir.Call, frame: Frame) -> str:
+        func = call.func
+        if type(func) is not ir.Attribute or func.name not in _EVENTS:
+            return ""
+        if func.name == "backward":
+            return func.name
+        mention = self._things.mention(func.base, frame)
+        wanted = self._context.parameters["optimizers"]
+        wanted = wanted + self._context.parameters["scalers" if func.name == "step" else "models"]
+        made = [not one.part and fits_any(self._made_by(one), wanted) for one in mention.options]
+        return func.name if made and all(made) and (mention.certain or mention.whole) else ""
+
+    def _made_by(self, instance: Instance) -> str:
+        return self._things.made_by(instance)
+
+    def _minds_count(self, guard: Guard, frame: Frame) -> bool:
+        """Whether a test counts passes: a remainder, also where a variable holds the result."""
+        if guard.test is None or guard.kind == "for":
+            return False
+        return self._counts(guard.test, frame, 0)
+
+    def _counts(self, expr: ir.Expr, frame: Frame, depth: int) -> bool:
+        for part in below(expr):
+            if type(part) is ir.Operation and "%" in part.operators:
+                return True
+            if type(part) is ir.Name and depth < MAX_DEPTH:
+                state = self._things.evaluator.state(frame, expr.at)
+                for value, _, inside in self._things.definitions(part.id, frame, state):
+                    if self._counts(value, inside, depth + 1):
+                        return True
+        return False
