@@ -57,6 +57,7 @@ _PLAIN: dict[str, Any] = {
     "format": format,
     "ascii": ascii,
 }
+_Handler = Callable[[Calls, list[Any], Given, ir.Call, Scope], Any]
 _CALLABLE = (FunctionValue, ClassValue, LambdaOf, Partial, MethodOf, Special)
 
 
@@ -394,6 +395,15 @@ def _getattr(player: Calls, values: list[Any], given: Given, call: ir.Call, scop
     return found
 
 
+def _special(kind: str) -> _Handler:
+    """``property(function)`` and its kin, without an @."""
+
+    def made(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
+        return Special(kind, values[0]) if values else UNKNOWN
+
+    return made
+
+
 def _issubclass(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
     if len(values) == 2 and isinstance(values[0], ClassValue) and isinstance(values[1], ClassValue):
         return values[1].ref in player.stage.project.modules.ancestry(values[0].ref)
@@ -442,7 +452,6 @@ def _dict(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: 
     return table_of(player, values, given)
 
 
-_Handler = Callable[[Calls, list[Any], Given, ir.Call, Scope], Any]
 _HANDLERS: dict[str, _Handler] = {
     "print": _nothing,
     "len": _len,
@@ -461,6 +470,9 @@ _HANDLERS: dict[str, _Handler] = {
     "getattr": _getattr,
     "setattr": _setattr,
     "issubclass": _issubclass,
+    "property": _special("property"),
+    "staticmethod": _special("static"),
+    "classmethod": _special("class"),
     "type": _type,
     "callable": _callable,
     "vars": _vars,

@@ -268,6 +268,24 @@ class Definitions(Generators):
             content.open()
         return None
 
+    def deleted(self, base: Any, index: Any) -> None:
+        """``del base[index]``."""
+        held = base.content if isinstance(base, Thing) else base
+        sure = not self.stage.unsure
+        if isinstance(held, Table):
+            if sure and is_key(index) and (index in held.items or not held.open):
+                held.items.pop(index, None)
+            else:
+                held.opens(index)
+        elif isinstance(held, Items):
+            known = isinstance(index, int) and held.items is not None and -len(held.items) <= index < len(held.items)
+            if sure and known and held.items is not None:
+                del held.items[index]
+            else:
+                held.open()
+            if self.stage.touched is not None:
+                self.stage.touched.append(held)
+
     def special_method(self, thing: Thing, name: str, values: list[Any], default: Any) -> Any:
         """What one of Python's own methods gives for an object; the default where its class does not have it."""
         method = self.stage.project.modules.method(thing.cls, name)

@@ -98,6 +98,8 @@ def _is_one(player: Iterating, value: Any, cls: Any) -> bool | None:
         return False
     if isinstance(value, Tensor):
         return last in ("Tensor", "Parameter") if cls.name.startswith(("torch.", "builtins.")) else None
+    if isinstance(value, Thing) and value.content is not None:
+        return _is_one(player, value.content, cls)
     if isinstance(value, Thing):
         if cls.name in modules.external_bases(value.cls):
             return True

@@ -13,10 +13,12 @@ from distlint.rehearsal.values import (
     ClassValue,
     FunctionValue,
     Given,
+    LambdaOf,
     Library,
     Made,
     MethodOf,
     ModuleValue,
+    Partial,
     Special,
     Table,
     Thing,
@@ -320,6 +322,8 @@ def _to_object(function: Any, receiver: Any) -> Any:
     """A function bound to the object or class that it is asked for on."""
     if isinstance(function, FunctionValue) and function.receiver is None:
         return FunctionValue(function.ref, function.scope, receiver)
+    if isinstance(function, LambdaOf):
+        return Partial(function, Given([receiver], {}))
     if isinstance(function, Special):
         return Special(function.kind, _to_object(function.callee, receiver))
     return function

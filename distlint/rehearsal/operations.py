@@ -67,6 +67,7 @@ _METHODS = {
     "^": "xor",
     "@": "matmul",
 }
+_CONSTANTS = {"typing.TYPE_CHECKING": False, "builtins.__debug__": True}
 _OPPOSITE = {"==": "!=", "!=": "=="}
 
 MAX_TEXT = 2_000
@@ -270,11 +271,15 @@ class Operations(Iterating):
             return bool(value)
         if isinstance(value, FunctionValue | ClassValue):
             return True
+        if isinstance(value, Library) and value.name in _CONSTANTS:
+            return _CONSTANTS[value.name]
         if isinstance(value, Thing):
             return self._truth_of_thing(value)
         return None
 
     def _truth_of_thing(self, thing: Thing) -> bool | None:
+        if thing.content is not None:
+            return self.truth(thing.content)
         modules = self.stage.project.modules
         for name in ("__bool__", "__len__"):
             method = modules.method(thing.cls, name)

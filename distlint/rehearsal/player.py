@@ -82,6 +82,8 @@ class Player(Ways):
             for target in statement.values:
                 if type(target) is ir.Name:
                     scope.variables[target.id] = UNKNOWN
+                elif type(target) is ir.Subscript:
+                    self.deleted(self.value(target.base, scope), self.value(target.index, scope))
         return ""
 
     def _on_Define(self, statement: ir.Define, scope: Scope) -> None:  # noqa: N802

@@ -76,6 +76,11 @@ _MATH = frozenset(_MATH_NAMES.split())
 _NOTHING = frozenset(
     {"warnings.warn", "warnings.filterwarnings", "warnings.simplefilter", "time.sleep", "gc.collect", "random.shuffle_"}
 )
+_ENTRIES = frozenset(
+    {"fire.Fire", "fire.core.Fire", "typer.run", "absl.app.run", "tyro.cli", "jsonargparse.CLI", "defopt.run"}
+)
+"""What calls a function, or makes an object, with what the command line says."""
+
 _OPERATORS = {
     "add": "+",
     "sub": "-",
@@ -101,6 +106,12 @@ def standard_call(player: Calls, name: str, given: Given, call: ir.Call, scope: 
     """What a function of the standard library gives; ``NotImplemented`` where that is not known."""
     if name in _NOTHING:
         return None
+    if name in _ENTRIES and given.positional:
+        command = Given([], {}, is_open=True)
+        command.rest = [Opaque(("command line",))]
+        return player.apply(given.positional[0], command, call, scope)
+    if name == "typing.cast" and len(given.positional) == 2:
+        return given.positional[1]
     module, _, last = name.rpartition(".")
     handler = _MODULES.get(module)
     if handler is None or given.open:
