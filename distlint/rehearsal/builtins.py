@@ -216,8 +216,8 @@ def _enumerate(player: Calls, values: list[Any], given: Given, call: ir.Call, sc
     if not values:
         return UNKNOWN
     first = given.get("start", 1, 0)
-    size = player.length(values[0]) if not isinstance(values[0], Generated) else UNKNOWN
     steps = player.steps_of(values[0])
+    size = player.length(values[0])
     if steps is None or not isinstance(first, int):
         index = Opaque(("turn", scope.file, call.at, player.stage.chain))
         return _unknown_turns(player, (index, player.item_of(values[0])), values, size)
@@ -227,7 +227,7 @@ def _enumerate(player: Calls, values: list[Any], given: Given, call: ir.Call, sc
 def _zip(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
     every = [player.steps_of(value) for value in values]
     if not every or None in every:
-        sizes = [player.length(value) for value in values if not isinstance(value, Generated)]
+        sizes = [player.length(value) for value in values if not isinstance(value, Generated) or value.partly]
         size = sizes[0] if len(sizes) == 1 else derived("zip", sizes)
         return _unknown_turns(player, tuple(player.item_of(value) for value in values), values, size)
     return _lazily(zip(*(one for one in every if one is not None), strict=False), values)
@@ -265,13 +265,14 @@ def _map(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: S
 def _filter(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
     steps = player.steps_of(values[1]) if len(values) == 2 else None
     if steps is None:
-        return Generated(None, player.item_of(values[1]) if len(values) == 2 else UNKNOWN)
+        sample = player.item_of(values[1]) if len(values) == 2 else UNKNOWN
+        return Generated(None, sample, count=derived("filter", values))
     found = []
     for item in itertools.islice(steps, MAX_ITEMS):
         kept = item if values[0] is None else player.apply(values[0], Given([item], {}), call, scope)
         decided = player.truth(kept)
         if decided is None:
-            return Generated(None, item)
+            return Generated(None, item, count=derived("filter", [kept, *values]))
         if decided:
             found.append(item)
     return Items(found)
@@ -289,7 +290,9 @@ def _iter(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: 
         found = player.iterator_of(value)
         return Generated(None, UNKNOWN) if found is None else _iter(player, [found], given, call, scope)
     steps = player.steps_of(value)
-    return Generated(None, player.item_of(value)) if steps is None else Generated(steps)
+    if steps is None:
+        return Generated(None, player.item_of(value), count=player.length(value))
+    return Generated(steps)
 
 
 def _next(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:

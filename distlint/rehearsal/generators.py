@@ -114,7 +114,7 @@ class Generators(Expressions):
         if wrapped.kind == "yield from":
             items = self.steps_of(value)
             if items is None:
-                made.partly = True
+                made.depends(self.length(value))
                 yield self.item_of(value)
             else:
                 yield from items
@@ -126,10 +126,11 @@ class Generators(Expressions):
         return "return" if isinstance(statement, ir.Return) else ""
 
     def _branch_of_generator(self, statement: ir.If, scope: Scope, made: Generated) -> _Run:
-        decided = self.truth(self.value(statement.test, scope))
+        test = self.value(statement.test, scope)
+        decided = self.truth(test)
         if decided is None:
             # followed as far as it shows what comes of it
-            made.partly = True
+            made.depends(test)
             decided = any(self.has_yield(one) for one in statement.body)
             self.stage.unsure += 1
             ended = yield from self._steps_of_generator(statement.body if decided else statement.orelse, scope, made)
@@ -140,7 +141,7 @@ class Generators(Expressions):
         iterable = self.value(statement.iterable, scope)
         items = self.steps_of(iterable)
         if items is None:
-            made.partly = True
+            made.depends(self.length(iterable))
             items = iter([self.item_of(iterable)])
         for item in items:
             self.bind(statement.target, item, scope)
@@ -153,10 +154,12 @@ class Generators(Expressions):
 
     def _rounds_of_generator(self, statement: ir.While, scope: Scope, made: Generated) -> _Run:
         for _ in range(MAX_ROUNDS):
-            decided = self.truth(self.value(statement.test, scope))
+            test = self.value(statement.test, scope)
+            decided = self.truth(test)
             if decided is False:
                 return (yield from self._steps_of_generator(statement.orelse, scope, made))
-            made.partly = made.partly or decided is None
+            if decided is None:
+                made.depends(test)
             ended = yield from self._steps_of_generator(statement.body, scope, made)
             if ended in ("return", "raise"):
                 return ended

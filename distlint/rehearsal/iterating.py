@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from distlint.link.modules import FunctionRef
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal.stage import Scope, Stage
+from distlint.rehearsal.stage import Left, Scope, Stage
 from distlint.rehearsal.values import (
     MAX_ITEMS,
     UNKNOWN,
@@ -82,7 +83,8 @@ class Iterating:
     def steps_of(self, value: Any) -> Iterator[Any] | None:
         """The items of something that is iterated over, one by one; ``None`` where they are not known."""
         if isinstance(value, Generated):
-            return None if value.partly or value.run is None else self._drawn_from(value)
+            if not value.watched and value.run is not None and not value.partly:
+                return self._drawn_from(value)
         items = self.items_of(value)
         return iter(items) if items is not None else None
 
@@ -140,11 +142,13 @@ class Iterating:
         while True:
             more, item = self.advance(value)
             if not more:
+                if value.partly:
+                    value.sample = any_turn(value.sample)
                 return None if value.partly else found
             found.append(item)
             met = value.watched and len(self.stage.events) > before
             if value.partly or len(found) > (MAX_WATCHED if met else MAX_FOLLOWED):
-                value.partly, value.run, value.sample = True, None, found[0]
+                value.partly, value.run, value.sample = True, None, any_turn(found[-1])
                 return None
 
     def _iterates(self, thing: Thing) -> bool:
@@ -160,7 +164,7 @@ class Iterating:
             found = self.call_function(FunctionValue(method, None, thing), Given([], {}), None, anywhere)
             if isinstance(found, Thing):
                 advance = modules.method(found.cls, "__next__")
-                return None if advance is None else Generated(None, UNKNOWN)
+                return None if advance is None else Generated(self._advanced(found, advance), watched=True)
             return found
         if modules.method(thing.cls, "__getitem__") is None:
             return None
@@ -168,6 +172,25 @@ class Iterating:
         if isinstance(size, int) and not isinstance(size, bool):
             return Generated((self.item_at(thing, index) for index in range(size)), watched=True)
         return Generated(None, self.item_at(thing, derived("index", [size])))
+
+    def _advanced(self, thing: Thing, method: FunctionRef) -> Iterator[Any]:
+        """What an object's ``__next__`` gives, until it raises an exception."""
+        stage = self.stage
+        for _ in range(MAX_FOLLOWED):
+            outer, stage.trace = stage.trace, []
+            nodes = stage.trace
+            try:
+                item = self.call_function(
+                    FunctionValue(method, None, thing), Given([], {}), None, self.module_scope(stage.entry)
+                )
+            except Left as left:
+                if left.kind != "raise" or stage.unsure:
+                    raise
+                return
+            finally:
+                stage.trace = outer
+            outer.extend(nodes)
+            yield item
 
     def item_at(self, thing: Thing, index: Any) -> Any:
         """``thing[index]`` of an object of the project."""
@@ -207,6 +230,8 @@ class Iterating:
 
     def length(self, value: Any) -> Any:
         """``len(value)``."""
+        if isinstance(value, Generated):
+            return value.count
         if isinstance(value, Items):
             size = value.length()
             return derived("len", [value.whole]) if size is UNKNOWN else size
@@ -300,6 +325,15 @@ class Iterating:
             return self._turns_of(expr, level + 1, following, inner, found)
         found.append(self.value(expr.element, inner))
         return True
+
+
+def any_turn(item: Any) -> Any:
+    """What any item is like, by one of them: numbers go on from turn to turn."""
+    if type(item) is tuple:
+        return tuple(any_turn(one) for one in item)
+    if isinstance(item, int | float) and not isinstance(item, bool):
+        return Opaque(("any turn", item))
+    return item
 
 
 def fresh(sample: Any) -> Any:

@@ -222,9 +222,12 @@ def _of_others(player: Calls, name: str, values: list[Any], given: Given, call: 
             made = itertools.product(*(one or [] for one in lists))
             return Items(list(itertools.islice(made, MAX_ITEMS)))
         return Generated(None, tuple(player.item_of(one) for one in values))
+    if name == "islice" and isinstance(values[0], Generated) and len(values) == 2 and isinstance(values[1], int):
+        return _first_ones(player, values[0], values[1])
     steps = [player.steps_of(one) for one in values[: len(values) if name == "chain" else 1]]
     if None in steps or not values:
-        return Generated(None, player.item_of(values[0]) if values else UNKNOWN)
+        count = derived(name, [player.length(one) for one in values])
+        return Generated(None, player.item_of(values[0]) if values else UNKNOWN, count=count)
     known: list[Iterator[Any]] = [one for one in steps if one is not None]
     if name == "chain":
         return Generated(itertools.chain(*known), watched=True)
@@ -234,6 +237,19 @@ def _of_others(player: Calls, name: str, values: list[Any], given: Given, call: 
             return Generated(itertools.islice(known[0], *bounds), watched=True)
         return Generated(None, player.item_of(values[0]))
     return Generated(None, UNKNOWN)
+
+
+def _first_ones(player: Calls, source: Generated, count: int) -> Any:
+    """``islice(generator, count)``."""
+    found: list[Any] = []
+    while len(found) < min(count, MAX_ITEMS) and not source.partly:
+        more, item = player.advance(source)
+        if not more:
+            break
+        found.append(item)
+    if source.partly:
+        return Generated(None, player.item_of(source), count=derived("islice", [source.count, count]))
+    return Items(found)
 
 
 def _chain(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:

@@ -251,17 +251,25 @@ class Made:
 class Generated:
     """An iterator. ``run`` gives its items as they are asked for; ``partly`` once not all of them are known.
 
-    ``sample`` is what one of them is like.
+    ``sample`` is what one of them is like, ``count`` what tells their number then.
     """
 
-    __slots__ = ("partly", "run", "sample", "watched")
+    __slots__ = ("count", "partly", "run", "sample", "watched")
 
-    def __init__(self, run: Iterator[Any] | None, sample: Any = None, *, watched: bool = False) -> None:
+    def __init__(
+        self, run: Iterator[Any] | None, sample: Any = None, *, watched: bool = False, count: Any = UNKNOWN
+    ) -> None:
         self.run = run
         self.sample = sample
         self.partly = run is None
+        self.count = count
         self.watched = watched
         """Whether code of the project is executed for each item."""
+
+    def depends(self, *why: Any) -> None:
+        """From here on its items are not known one by one: their number is what these values tell."""
+        self.partly = True
+        self.count = derived("turns", [*([] if self.count is UNKNOWN else [self.count]), *why])
 
 
 class Library(NamedTuple):
@@ -517,7 +525,11 @@ def merged(one: Any, other: Any, tests: Sequence[Any] = ()) -> Any:
         length = merged(one.length(), other.length(), tests)
         escape(one)
         escape(other)
-        return Items(None, length, one.at)
+        made = Items(None, length, one.at)
+        if tests:
+            made.whole = Opaque(combined("perhaps", every), source_of(every))
+        made.distinct = one.distinct and other.distinct
+        return made
     escape(one)
     escape(other)
     return Opaque(combined("perhaps", every), source_of(every)) if tests else UNKNOWN

@@ -18,6 +18,7 @@ from distlint.rehearsal.values import (
     Opaque,
     Ranged,
     Tensor,
+    derived,
     is_known,
     merged,
     signature,
@@ -224,7 +225,8 @@ class Ways(Calls):
         items = self.items_of(iterable)
         if items is not None and len(items) <= MAX_TURNS:
             return self._turns(statement, items, scope)
-        count = iterable.count if isinstance(iterable, Ranged) else self.length(iterable)
+        count = len(items) if items is not None else self.length(iterable)
+        count = iterable.count if isinstance(iterable, Ranged) else count
         turns = [self.item_of(iterable)] if items is None else items[:2]
         return self._some_turns(statement, turns, scope, count, iterable)
 
@@ -354,8 +356,10 @@ class Ways(Calls):
         for changed in touched:
             if isinstance(changed, Items):
                 size = merged(changed.size, changed.length(), [turn, *tests])
+                sample, whole = self.item_of(changed), derived("turns", [turn, *tests, changed])
                 changed.open()
                 changed.size = size if not is_known(size) else UNKNOWN
+                changed.sample, changed.whole = sample, whole
             elif isinstance(changed, tuple):
                 variables, name, earlier = changed
                 variables[name] = _either(earlier, variables.get(name, UNKNOWN), [turn, *tests])

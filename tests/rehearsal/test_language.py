@@ -554,3 +554,50 @@ found = (words.a, words["b"], words.c)
     assert one["rate"] is not None
     assert one["extra"] == 1
     assert one["found"] == (1, 2, None)
+
+
+def test_generators_are_as_long_as_what_they_go_through(make_project: MakeProject) -> None:
+    code = """
+def each(rows):
+    for row in rows:
+        yield row
+
+def counted():
+    n = 0
+    while True:
+        yield n
+        n += 1
+
+class Three:
+    def __iter__(self):
+        self.i = 0
+        return self
+
+    def __next__(self):
+        if self.i >= 3:
+            raise StopIteration
+        self.i += 1
+        return self.i
+
+rank = dist.get_rank()
+rows = json.load(open("rows.json"))
+some = list(each(rows))
+own = list(enumerate(each([5] * (rank + 1))))
+three = list(itertools.islice(counted(), 3))
+rounds = [x for x in Three()]
+for index, row in enumerate(each(rows)):
+    last = index
+for number in counted():
+    seen = number
+counting = len(some)
+"""
+    one, other = rehearsed(make_project, code)
+    assert plain(one["own"]) == [(0, 5)]
+    assert plain(other["own"]) == [(0, 5), (1, 5)]
+    assert plain(one["three"]) == [0, 1, 2]
+    assert plain(one["rounds"]) == [1, 2, 3]
+    for name in ("counting", "row", "last", "seen"):
+        assert isinstance(one[name], Opaque), name
+        assert one[name].source is None
+        assert one[name].sign is not None, name
+        assert one[name].sign == other[name].sign, name
