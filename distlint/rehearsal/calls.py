@@ -208,10 +208,10 @@ class Calls(Definitions):
         self.fill(inner, definition, function, given)
         stage.visited.add(function.ref)
         if stage.project.flow(function.ref.file, function.ref.index).has_yield:
-            at = (*stage.chain, ir.unpack(call.at, scope.file)) if call is not None else stage.chain
+            at = (*stage.chain, ir.unpack(call.at, scope.file)) if call is not None and call.at else stage.chain
             return self.generator(definition.body, inner, at)
         chain, unsure, repeating, reasons = stage.chain, stage.unsure, stage.repeating, len(stage.reasons)
-        if call is not None:
+        if call is not None and call.at:  # what asks for a property stands nowhere
             stage.chain = (*chain, ir.unpack(call.at, scope.file))
         stage.depth += 1
         frame, grown = Frame(), stage.grown

@@ -31,7 +31,7 @@ _KINDS = {
     "builtins.staticmethod": "static",
     "builtins.classmethod": "class",
     "builtins.property": "property",
-    "functools.cached_property": "property",
+    "functools.cached_property": "cached",
     "abc.abstractproperty": "property",
 }
 _KEEPING = (

@@ -84,6 +84,15 @@ class Objects(Operations):
         around = self.stage.classes.get(ClassRef(method.file, definition.owner))
         return around.outer if around is not None else None
 
+    def _asked(self, found: Special, thing: Thing) -> Any:
+        """A property; one that is worked out once becomes an attribute."""
+        anywhere = self.module_scope(self.stage.entry)
+        call = ir.Call(ir.Constant(None, 0), (), (), 0)
+        value = self.apply(_to_object(found.callee, thing), Given([], {}), call, anywhere)
+        if found.kind == "cached" and isinstance(found.callee, FunctionValue) and not self.stage.unsure:
+            thing.attributes[self.stage.project.function(found.callee.ref).name] = value
+        return value
+
     def bound(self, found: Any, thing: Any) -> Any:
         """A class attribute as it is asked for on an object or on the class itself."""
         if isinstance(found, Special):
@@ -91,10 +100,8 @@ class Objects(Operations):
                 return found.callee
             if found.kind == "class":
                 return _to_object(found.callee, ClassValue(thing.cls) if isinstance(thing, Thing) else thing)
-            if found.kind == "property" and isinstance(thing, Thing):
-                anywhere = self.module_scope(self.stage.entry)
-                call = ir.Call(ir.Constant(None, 0), (), (), 0)
-                return self.apply(_to_object(found.callee, thing), Given([], {}), call, anywhere)
+            if found.kind in ("property", "cached") and isinstance(thing, Thing):
+                return self._asked(found, thing)
             return _to_object(found, thing) if isinstance(thing, Thing) and found.kind != "property" else found
         return _to_object(found, thing) if isinstance(thing, Thing) else found
 
