@@ -85,7 +85,7 @@ class Walk:
         self._met: dict[int, list[Met]] = {}
         self._ways: dict[Node, list[_Way]] = {}
         self._parents: dict[Node, tuple[Node, _Way]] = {}
-        self._loops: dict[int, frozenset[int]] = {}
+        self._loops: dict[int, list[list[int]]] = {}
         self._ending: set[int] | None = None
         self.cut = False
 
@@ -369,9 +369,20 @@ class Walk:
     def _outcomes(self, start: Node, origin: int, *, chained: bool = False) -> dict[tuple[Node, Fault], Met] | None:
         """The faults that come next on every way from a node; ``None`` if something else may come.
 
-        A loop around the place where it began goes on for another round.
+        A loop around the place where it began goes on for another round; one in which nothing comes any more is left.
         """
         around = self._around(origin)
+        for left in range(len(around) + 1):
+            heads = frozenset(head for group in around[left:] for head in group)
+            found, reached = self._coming(start, heads, chained=chained)
+            if found is None or reached:
+                return found
+        return None
+
+    def _coming(
+        self, start: Node, around: frozenset[int], *, chained: bool
+    ) -> tuple[dict[tuple[Node, Fault], Met] | None, bool]:
+        """The faults that come next on every way that leaves no loop ``around``, and whether any does; ``None``: something else may."""
         found: dict[tuple[Node, Fault], Met] = {}
         reached = False
         seen = {start}
@@ -379,12 +390,12 @@ class Walk:
         while stack:
             node = stack.pop()
             if node.state in (GONE, UNBORN):
-                return None
+                return None, False
             for way in self._ways.get(node, ()):
                 if way.acted or way.hits:
                     faulty = [(fault, met) for fault, met in way.hits if fault.ways in ("either", "after")]
                     if not way.sure or not (faulty or (chained and self._is_chained(way))):
-                        return None
+                        return None, False
                     found.update({(node, fault): met for fault, met in faulty})
                     reached = True
                     continue
@@ -393,25 +404,28 @@ class Walk:
                 if way.to not in seen:
                     seen.add(way.to)
                     stack.append(way.to)
-        return found if reached else None
+        return found, reached
 
     def _leaves(self, head: int, target: int) -> bool:
         return any(label == "done" for goal, label in self._steps[head].next if goal == target)
 
-    def _around(self, step: int) -> frozenset[int]:
-        """The heads of the loops around a step, also of those around the calls that led to it."""
+    def _around(self, step: int) -> list[list[int]]:
+        """The heads of the loops around a step, also of those around the calls that led to it: inner ones first.
+
+        A loop has two: one for the first round and one for those behind.
+        """
         if step not in self._loops:
-            heads: set[int] = set()
+            loops: list[list[int]] = []
             inner: int | None = step
             while inner is not None:
                 frame, at = self._steps[inner].frame, self._steps[inner].point.at
-                heads |= {
-                    head
-                    for head in self._heads.get(id(frame), ())
-                    if _is_inside(self._steps[head], at, self._body(frame))
-                }
+                here: dict[int, list[int]] = {}
+                for head in self._heads.get(id(frame), ()):
+                    if _is_inside(self._steps[head], at, self._body(frame)):
+                        here.setdefault(self._steps[head].point.index, []).append(head)
+                loops += [heads for _, heads in sorted(here.items(), reverse=True)]
                 inner = self._calls.get(id(frame))
-            self._loops[step] = frozenset(heads)
+            self._loops[step] = loops
         return self._loops[step]
 
     def _body(self, frame: Frame) -> tuple[ir.Stmt, ...]:

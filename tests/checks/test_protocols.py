@@ -185,3 +185,79 @@ for x in torch.randn(4, 2, 2):
 """
     assert judged(make_project, rules["PT204"], script.replace("{0}", "clear(model)")) == []
     assert len(judged(make_project, rules["PT204"], script.replace("{0}", "pass"))) == 1
+
+
+UNFROZEN = """
+net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+for one in net[0].parameters():
+    one.requires_grad_(False)
+model = DDP(net)
+optimizer = torch.optim.SGD(net.parameters())
+for epoch in range(4):
+    if epoch == 2:
+        for one in net[0].parameters():
+            one.requires_grad_(True)
+        {0}
+    optimizer.zero_grad()
+    model(torch.randn(2, 2)).sum().backward()
+    optimizer.step()
+"""
+
+
+def test_what_a_short_loop_does_lasts_behind_it(make_project: MakeProject, rules: dict[str, Rule]) -> None:
+    assert len(judged(make_project, rules["PT286"], UNFROZEN.replace("{0}", "pass"))) == 1
+    assert judged(make_project, rules["PT286"], UNFROZEN.replace("{0}", "model = DDP(net)")) == []
+
+
+CALLABLE = """
+class Scaler:
+    def __init__(self):
+        self.inner = torch.amp.GradScaler("cpu")
+    def __call__(self, loss, optimizer, parameters):
+        self.inner.scale(loss).backward()
+        {0}
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+        self.inner.step(optimizer)
+        self.inner.update()
+def train(model, optimizer, scaler):
+    for x in torch.randn(4, 2, 2):
+        optimizer.zero_grad()
+        scaler(model(x).sum(), optimizer, model.parameters())
+model = DDP(nn.Linear(2, 2))
+train(model, torch.optim.SGD(model.parameters(), lr=0.1), Scaler())
+"""
+
+
+def test_objects_that_are_called_are_gone_into(make_project: MakeProject, rules: dict[str, Rule]) -> None:
+    assert judged(
+        make_project,
+        rules["PT208"],
+        CALLABLE.replace("Scaler())", "scaler)")
+        .replace("model = DDP", "scaler = Scaler()\nmodel = DDP")
+        .replace("{0}", "pass"),
+    )
+    script = CALLABLE.replace("{0}", "self.inner.unscale_(optimizer)")
+    assert judged(make_project, rules["PT208"], script) == []
+
+
+SEPARATE = """
+def forward_loss(model, x):
+    return model(x).sum()
+def train(model, optimizer, batches):
+    for x in batches:
+        with model.no_sync():
+            loss = forward_loss(model, x)
+            {0}
+        loss = forward_loss(model, x){1}
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+model = DDP(nn.Linear(2, 2))
+train(model, torch.optim.SGD(model.parameters(), lr=0.1), torch.randn(4, 2, 2))
+"""
+
+
+def test_helpers_that_only_call_the_model_are_gone_into(make_project: MakeProject, rules: dict[str, Rule]) -> None:
+    assert judged(make_project, rules["PT212"], SEPARATE.replace("{0}", "loss.backward()").replace("{1}", "")) == []
+    script = SEPARATE.replace("loss = forward_loss(model, x){1}\n", "\n").replace("{0}", "pass")
+    assert judged(make_project, rules["PT212"], script) == ["optimizer.step()"]
