@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
-from distlint.link.project import Project
+from distlint.link.project import CallSite, Project
 from distlint.model import python as ir
+from distlint.model.document import Leaf
 from distlint.model.finding import Finding, Operation, Related
 
 
@@ -23,11 +24,11 @@ def samplers(context: CheckContext) -> Iterator[Finding]:
     evaluator = project.evaluator(None)
     for found in project.calls_to(set(context.parameters["loaders"])):
         call, function = found.site.call, found.site.function
-        shuffle, _ = find_argument(call, "shuffle", signature.index("shuffle"))
+        shuffle, absent = find_argument(call, "shuffle", signature.index("shuffle"))
         sampler, _ = find_argument(call, "sampler", signature.index("sampler"))
-        if shuffle is None or sampler is None:
+        if sampler is None or (shuffle is None and absent):
             continue
-        if evaluator.value(shuffle, found.file, function).only is not True:
+        if not _is_true(project, found, shuffle, signature.index("shuffle")):
             continue
         options = options_of(evaluator.ask(sampler, found.file, function))
         objects = [option for option in options if isinstance(option, Instance)]
@@ -38,7 +39,7 @@ def samplers(context: CheckContext) -> Iterator[Finding]:
         text = f"{sampler.id} is None" if type(sampler) is ir.Name else "False"
         yield context.finding(
             f"`shuffle=True` is given together with a sampler{when}",
-            ir.unpack(shuffle.at, found.file),
+            ir.unpack(shuffle.at, found.file) if shuffle is not None else found.span,
             related=[Related(one.span(), "the sampler is made here") for one in objects],
             plan=context.plan(
                 Operation(
@@ -46,5 +47,17 @@ def samplers(context: CheckContext) -> Iterator[Finding]:
                     found.span,
                     {"name": "shuffle", "text": "False" if always else text, "position": signature.index("shuffle")},
                 )
-            ),
+            )
+            if shuffle is not None
+            else None,
         )
+
+
+def _is_true(project: Project, found: CallSite, shuffle: ir.Expr | None, position: int) -> bool:
+    """Whether a loader is certainly told to shuffle, also behind ``**``."""
+    evaluator = project.evaluator(None)
+    if shuffle is not None:
+        return evaluator.value(shuffle, found.file, found.site.function).only is True
+    frame = evaluator.frame(found.file, found.site.function)
+    given = evaluator.argument(found.site.call, "shuffle", position, frame)
+    return isinstance(given, Leaf) and given.value.is_known and given.value.only is True
