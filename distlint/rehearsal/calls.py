@@ -26,6 +26,7 @@ from distlint.rehearsal.values import (
     Made,
     MethodOf,
     Nothing,
+    OneOf,
     Opaque,
     Partial,
     Source,
@@ -129,6 +130,8 @@ class Calls(Definitions):
             return self.apply(callee.callee, given, call, scope)
         if isinstance(callee, LambdaOf):
             return self._lambda(callee, given)
+        if isinstance(callee, OneOf):
+            return self._called_one_of(callee, given, call, scope)
         if isinstance(callee, Partial):
             whole = Given(
                 [*callee.given.positional, *given.positional],
@@ -177,6 +180,21 @@ class Calls(Definitions):
     def _super(self, name: str, call: ir.Call, scope: Scope) -> Any:
         given = self.given(call, scope)
         return self.inherited_call(name, given, call, scope)
+
+    def _called_one_of(self, callee: OneOf, given: Given, call: ir.Call, scope: Scope) -> Any:
+        """One of some functions is called: each of them perhaps."""
+        branch = self.parting(callee, call, scope, len(callee.choices))
+        grown = self.stage.grown
+        values = [
+            self.perhaps(lambda one=one: self.apply(one, given, call, scope), nodes, callee)  # type: ignore[misc]
+            for one, nodes in zip(callee.choices, branch.arms, strict=True)
+        ]
+        if self.stage.grown > grown:
+            self.stage.mark(branch)
+        found = values[0]
+        for other in values[1:]:
+            found = merged(found, other, [callee])
+        return found
 
     def _lambda(self, callee: LambdaOf, given: Given) -> Any:
         inner = Scope(callee.scope.file, callee.scope.function, callee.scope)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from distlint.link.modules import FunctionRef, GlobalRef, Target
@@ -16,6 +17,7 @@ from distlint.rehearsal.values import (
     MAX_ITEMS,
     UNKNOWN,
     ClassValue,
+    FunctionValue,
     Given,
     Items,
     LambdaOf,
@@ -24,7 +26,9 @@ from distlint.rehearsal.values import (
     MethodOf,
     ModuleValue,
     Nothing,
+    OneOf,
     Opaque,
+    Partial,
     Table,
     Tensor,
     Thing,
@@ -36,6 +40,8 @@ from distlint.rehearsal.values import (
     source_of,
 )
 
+MAX_CHOICES = 6
+"""Functions of which one is called that are all followed."""
 _BIG = 1 << 60
 
 
@@ -272,7 +278,14 @@ class Expressions(Objects):
             return made
         if base.open:
             return derived("part", [base.whole, index])
-        return UNKNOWN if is_key(index) else derived("part", [base, index])
+        return UNKNOWN if is_key(index) else self.one_of(list(base.items.values()), index)
+
+    def one_of(self, choices: list[Any], index: Any) -> Opaque:
+        """One of some values, by something that is not known; functions may be called all the same."""
+        functions = FunctionValue | LambdaOf | Partial
+        if choices and len(choices) <= MAX_CHOICES and all(isinstance(one, functions) for one in choices):
+            return OneOf(choices, derived("choice", [index]))
+        return derived("part", [*choices, index])
 
     def made_by(self, maker: Any) -> Any:
         """What a function without arguments gives."""
@@ -315,12 +328,16 @@ class Expressions(Objects):
 
     def _perhaps_value(self, expr: ir.Expr, nodes: list[Any], test: Any, scope: Scope) -> Any:
         """The value of an expression that is worked out only where a test says so."""
+        return self.perhaps(lambda: self.value(expr, scope), nodes, test)
+
+    def perhaps(self, action: Callable[[], Any], nodes: list[Any], test: Any) -> Any:
+        """Does something that is done only where a test says so."""
         stage = self.stage
         outer, stage.trace = stage.trace, nodes
         stage.unsure += 1
         stage.reasons.append(self.asked(test))
         try:
-            return self.value(expr, scope)
+            return action()
         finally:
             stage.reasons.pop()
             stage.unsure -= 1

@@ -185,7 +185,9 @@ def _of_table(player: Calls, receiver: Table, name: str, values: list[Any], give
             return receiver.items[values[0]]
         return derived("get", [receiver.whole, *values]) if receiver.open else given.get("default", 1)
     if name == "get" and values:
-        return derived("get", [receiver, *values])
+        if receiver.open:
+            return derived("get", [receiver, *values])
+        return player.one_of([*receiver.items.values(), *values[1:]], values[0])
     if name in ("keys", "values", "items"):
         return _view(receiver, name)
     if name == "copy":

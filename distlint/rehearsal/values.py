@@ -38,6 +38,16 @@ class Opaque:
         self.source = source
 
 
+class OneOf(Opaque):
+    """One of a few functions: which one is not known, but what tells it is."""
+
+    __slots__ = ("choices",)
+
+    def __init__(self, choices: list[Any], told: Opaque) -> None:
+        super().__init__(told.sign, told.source)
+        self.choices = choices
+
+
 UNKNOWN = Opaque()
 
 
