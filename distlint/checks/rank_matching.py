@@ -53,7 +53,10 @@ def rank_matching(context: CheckContext) -> Iterator[Finding]:
 def _traced(context: CheckContext, wanted: set[str], others: set[str]) -> Iterator[Finding]:
     """What the rehearsal of whole programs shows besides: where nothing was found of the same call, or of the same test."""
     project: Project = context.project
-    known = {place for fault in _faults(context, "") for place in (fault.span, *(one.span for one in fault.related))}
+    operations = Collectives.of_project(project).operations.values()
+    labels = {"", *(one.spec.configured for one in operations)}
+    faults = [fault for label in sorted(labels) for fault in _faults(context, label)]
+    known = {place for fault in faults for place in (fault.span, *(one.span for one in fault.related))}
     for fault in TraceFaults.of_project(project):
         places = {fault.span, *(one.span for one in fault.related)}
         if fault.kind not in wanted or fault.name in others or places & known or _is_alone(project, fault.span.file):
