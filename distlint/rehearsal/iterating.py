@@ -135,19 +135,20 @@ class Iterating:
 
     def _pulled(self, value: Generated) -> list[Any] | None:
         """All items of an iterator, if they are few enough."""
-        if value.partly or value.run is None:
+        if value.is_cut() or value.run is None:
             return None
         before = len(self.stage.events)
         found: list[Any] = []
         while True:
             more, item = self.advance(value)
             if not more:
-                if value.partly:
-                    value.sample = any_turn(value.sample)
-                return None if value.partly else found
+                if not value.is_cut():
+                    return found
+                value.sample = any_turn(value.sample)
+                return None
             found.append(item)
             met = value.watched and len(self.stage.events) > before
-            if value.partly or len(found) > (MAX_WATCHED if met else MAX_FOLLOWED):
+            if value.is_cut() or len(found) > (MAX_WATCHED if met else MAX_FOLLOWED):
                 value.partly, value.run, value.sample = True, None, any_turn(found[-1])
                 return None
 

@@ -276,6 +276,10 @@ class Generated:
         self.watched = watched
         """Whether code of the project is executed for each item."""
 
+    def is_cut(self) -> bool:
+        """Whether not all of its items are known."""
+        return self.partly
+
     def depends(self, *why: Any) -> None:
         """From here on its items are not known one by one: their number is what these values tell."""
         self.partly = True
