@@ -10,7 +10,7 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.definitions import Definitions
 from distlint.rehearsal.options import set_defaults
-from distlint.rehearsal.stage import MAX_CALLS, Left, Scope
+from distlint.rehearsal.stage import MAX_AGAIN, MAX_CALLS, MAX_IDLE, Left, Scope
 from distlint.rehearsal.standard import is_shared, standard_call
 from distlint.rehearsal.trace import Frame
 from distlint.rehearsal.values import (
@@ -220,8 +220,12 @@ class Calls(Definitions):
         """What a function of the project returns, after everything that it does."""
         stage = self.stage
         definition = stage.project.function(function.ref)
-        if stage.depth >= MAX_CALLS:
+        inside = stage.inside.get(function.ref, 0)
+        if stage.depth >= MAX_CALLS or (inside >= MAX_AGAIN and (stage.unsure or stage.repeating)):
             return UNKNOWN
+        if stage.unsure and function.ref in stage.costly:
+            return derived("call", [function.receiver, *given.values()])
+        before, done = stage.steps, stage.grown
         inner = Scope(function.ref.file, function.ref.index, self.around(function, definition))
         self.fill(inner, definition, function, given)
         stage.visited.add(function.ref)
@@ -232,14 +236,18 @@ class Calls(Definitions):
         if call is not None and call.at:  # what asks for a property stands nowhere
             stage.chain = (*chain, ir.unpack(call.at, scope.file))
         stage.depth += 1
+        stage.inside[function.ref] = inside + 1
         frame, grown = Frame(), stage.grown
         stage.trace.append(frame)
         try:
             ended = self.within(frame.body, lambda: self.play(definition.body, inner))
         finally:
             stage.depth -= 1
+            stage.inside[function.ref] = inside
             stage.chain, stage.unsure, stage.repeating = chain, unsure, repeating
             del stage.reasons[reasons:]
+        if stage.steps - before > MAX_IDLE and stage.grown == done:
+            stage.costly.add(function.ref)
         if stage.grown == grown and ended != "raise" and stage.trace[-1:] == [frame]:
             stage.trace.pop()
         if ended == "raise" and not inner.results:

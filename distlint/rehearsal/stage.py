@@ -33,6 +33,12 @@ MAX_STEPS = 60_000
 MAX_CALLS = 16
 """Calls inside each other that are followed."""
 
+MAX_AGAIN = 3
+"""Calls of one function inside each other that are followed where it is not known whether they happen."""
+
+MAX_IDLE = 1_500
+"""Steps of a call in which processes do nothing together: one that costs more is not followed again where it may not happen."""
+
 
 RANK_NAMES = frozenset({"rank", "local_rank", "global_rank", "world_rank"})
 WORLD_NAMES = frozenset({"world_size", "nprocs", "num_processes"})
@@ -175,6 +181,8 @@ class Stage:
         self.defaults: dict[str, dict[str, Any]] = {}
         self.yielding: dict[int, bool] = {}
         self.visited: set[FunctionRef] = set()
+        self.inside: dict[FunctionRef, int] = {}
+        self.costly: set[FunctionRef] = set()
         self.touched: list[Any] | None = None
         self.started = 0
         self.kept: dict[str, Any] = {}

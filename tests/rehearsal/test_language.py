@@ -601,3 +601,22 @@ counting = len(some)
         assert one[name].source is None
         assert one[name].sign is not None, name
         assert one[name].sign == other[name].sign, name
+
+
+def test_recursion_into_what_is_not_known_ends_soon(make_project: MakeProject) -> None:
+    code = """
+import lib
+
+def walk(node):
+    for child in node.children():
+        walk(child)
+        if child.kind:
+            walk(child)
+
+walk(lib.tree())
+behind = 1
+"""
+    project = make_project({"train.py": HEAD + code})
+    player = Player(Stage(project, "train.py", 0, 2), Rehearsal.of(project).models)
+    assert player.module_scope("train.py").variables["behind"] == 1
+    assert player.stage.steps < 5_000
