@@ -229,7 +229,10 @@ class Degrees(HeldDegrees):
             found = [self._of(one, file, function, state) for one in call.args]
             if any(one is None for one in found):
                 return None
-            return max((one for one in found if one is not None), key=lambda one: abs(one.power))
+            known = [one for one in found if one is not None]
+            if name == "min" and len(known) > 1:  # a factor with a limit, as in a warm-up, is none of the scale
+                return agreed(found)
+            return max(known, key=lambda one: abs(one.power))
         if name in _TRANSPARENT and type(func) is ir.Attribute:
             return self._of(func.base, file, function, state)
         return NONE
