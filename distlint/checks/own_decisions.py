@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from distlint.checks.loaders import trains
-from distlint.checks.spread_names import Region, called_name, calls_of, is_joined, mentions, regions
+from distlint.checks.spread_names import Region, called_name, calls_of, forward, is_joined, mentions, regions
 from distlint.checks.tally_parts import Tally, related_of
+from distlint.link.arguments import find_argument
 from distlint.link.walking import below, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
@@ -27,6 +28,8 @@ def own_decisions(context: CheckContext, tally: Tally) -> Iterator[Finding]:
     found = list(regions(project, tally.place.file, tally.place.function, tally.names))
     if any(is_joined(project, region) for region in found):
         return
+    makers = {(region.file, region.function) for region in found if region.names}
+    found += [inner for region in found for inner in _handed(project, region, makers)]
     for region in found:
         for statement in statements(region.body(project)):
             if type(statement) is ir.If and _compares(statement.test, region):
@@ -40,6 +43,28 @@ def own_decisions(context: CheckContext, tally: Tally) -> Iterator[Finding]:
                             Related(ir.unpack(saved.at, region.file), "this saves what is chosen"),
                         ],
                     )
+
+
+def _handed(project: Project, region: Region, makers: set[tuple[str, int]]) -> Iterator[Region]:
+    """The functions that a figure is handed to, with their names for it; ``makers`` are those that return it."""
+    for call in calls_of(region.body(project)):
+        for edge in project.call_graph.targets(region.file, region.function, call):
+            definition = project.function(edge.target)
+            names = set()
+            for position, one in enumerate(definition.parameters):
+                given, _ = find_argument(call, one.name, position + edge.shift)
+                if given is not None and (mentions(given, region.names) or _calls(project, given, region, makers)):
+                    names.add(one.name)
+            if names:
+                yield Region(edge.target.file, edge.target.index, forward(definition.body, names))
+
+
+def _calls(project: Project, expr: ir.Expr, region: Region, makers: set[tuple[str, int]]) -> bool:
+    """Whether an expression is the result of one of some functions."""
+    return type(expr) is ir.Call and any(
+        (edge.target.file, edge.target.index) in makers
+        for edge in project.call_graph.targets(region.file, region.function, expr)
+    )
 
 
 def _compares(test: ir.Expr, region: Region) -> bool:

@@ -21,7 +21,7 @@ from distlint.checks.rank_ways import only_rank_0_goes, ways_to
 from distlint.checks.ranks import FIRST, SECOND, Process
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.seeds import seeds_before
-from distlint.checks.spread_names import Region, bound_names, called_name, calls_of, joins, mentions, regions
+from distlint.checks.spread_names import Region, bound_names, called_name, calls_of, forward, joins, mentions, regions
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.walking import below, expressions_of, statements
@@ -181,10 +181,22 @@ def _taken(context: CheckContext, site: CallSite) -> Iterator[Span]:
     if not names and call.args and type(call.args[0]) is ir.Name:
         names = {call.args[0].id}
     found = list(regions(project, site.file, site.site.function, names))
+    found += _of_class(project, site, names)
     if any(_sends(one, region.names) for region in found for one in calls_of(region.body(project))):
         return
     for region in found:
         yield from _parts(context, region)
+
+
+def _of_class(project: Project, site: CallSite, names: set[str]) -> Iterator[Region]:
+    """The other methods of a class, where what was drawn is kept in attributes of its objects."""
+    kept = {name for name in names if name.startswith("self.")}
+    functions = project.module(site.file).functions
+    owner = functions[site.site.function].owner if site.site.function >= 0 else -1
+    if kept and owner >= 0:
+        for index, one in enumerate(functions):
+            if one.owner == owner and index != site.site.function:
+                yield Region(site.file, index, forward(one.body, kept))
 
 
 def _sends(call: ir.Call, names: frozenset[str]) -> bool:

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from distlint.checks.derivations import derivation
 from distlint.checks.execution import body_of
 from distlint.checks.rank_ways import waits_by_turns
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.shared_files import is_own, tests_of, ways_of_all
 from distlint.link.arguments import find_argument
 from distlint.link.project import CallSite
-from distlint.link.walking import below
+from distlint.link.walking import below, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 
@@ -66,8 +67,20 @@ def _writes(context: CheckContext) -> Iterator[tuple[CallSite, ir.Expr]]:
         call = site.site.call
         mode, _ = find_argument(call, "mode", 1)
         if type(call.func) is ir.Name and call.args and type(mode) is ir.Constant and type(mode.value) is str:
-            if mode.value[:1] in ("w", "a"):
+            if mode.value[:1] in ("w", "a") and not _has_own_rows(project, site):
                 yield site, call.args[0]
+
+
+def _has_own_rows(project: Project, site: CallSite) -> bool:
+    """Whether a file is written in a loop over something that may be empty on some ranks."""
+    for statement in statements(body_of(project, site.file, site.site.function)):
+        if type(statement) is ir.With and ir.encloses(statement.at, site.site.call.at):
+            for inner in statements(statement.body):
+                if type(inner) is ir.For:
+                    made = derivation(project, inner.iterable, site.file, site.site.function)
+                    if not made.whole or made.mentions_rank():
+                        return True
+    return False
 
 
 def _is_path(project: Project, expr: ir.Expr, site: CallSite) -> bool:
