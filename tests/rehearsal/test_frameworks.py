@@ -357,3 +357,31 @@ for batch in DataLoader(Rows(), 2, sampler=DistributedSampler(Rows())):
 found = sum(losses) / len(losses)
 """
     assert why(variables(performed(make_project, code), "found")[0]) == SHARE
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        "for p in model.parameters():\n    dist.broadcast(p.data, 0)",
+        "for p in model.parameters():\n    dist.all_reduce(p.data)\n    p.data /= world",
+        "for t in model.state_dict().values():\n    dist.broadcast(t, src=0)",
+        "for name, p in model.named_parameters():\n    dist.broadcast(p, 0)",
+    ],
+)
+def test_parameters_that_are_sent_are_the_same(make_project: MakeProject, sent: str) -> None:
+    code = f"model = Net()\n{sent}\nfound = model(torch.ones(2, 4)).mean().item()"
+    found = variables(performed(make_project, code), "found")
+    assert why(found[0]) == ""
+
+
+def test_gradients_that_are_averaged_are_the_same(make_project: MakeProject) -> None:
+    code = """
+model = Net()
+model(torch.randn(2, 4)).sum().backward()
+for p in model.parameters():
+    dist.all_reduce(p.grad)
+for p in model.parameters():
+    found = p.grad
+    break
+"""
+    assert why(variables(performed(make_project, code), "found")[0]) == ""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.torch.rehearsed_modules import evened
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.stage import Event
@@ -248,6 +249,8 @@ def _result(player: Any, event: Event, span: Span) -> Any:
         whole.source = own
         tensor.sign, tensor.source = whole.sign, own
         whole.summed = event if operation == "all_reduce" else None
+        if operation in _SAME_EVERYWHERE and group is stage.everyone:
+            evened(player, tensor)
     _fill_objects(player, event, key, own)
     if operation == "reduce":
         _reduced(player, event, is_member)

@@ -44,20 +44,25 @@ register_full_backward_hook get_parameter get_submodule save_pretrained generate
 _METHODS = _CHAINED | frozenset(_OTHER_NAMES.split())
 _SAME_SHAPE = ("Dropout", "ReLU", "GELU", "SiLU", "Tanh", "Sigmoid", "Softmax", "BatchNorm", "LayerNorm", "GroupNorm")
 _SAME_SHAPES = (*_SAME_SHAPE, "Identity", "LeakyReLU", "ELU", "LogSoftmax", "RMSNorm", "SyncBatchNorm", "InstanceNorm")
+_STATE = "state"
 MAX_PARTS = 200
 """Parts of a model that are looked at."""
 
 
 class Weight(Tensor):
-    """A parameter. ``synced``: its gradient is the same on all processes; ``sharded``: each process holds a part of it."""
+    """A parameter. ``synced``: its gradient is the same on all processes; ``sharded``: each process holds a part of it.
 
-    __slots__ = ("sharded", "synced")
+    ``owners`` are the layers of which it may be one: what is sent to it is sent to them.
+    """
+
+    __slots__ = ("owners", "sharded", "synced")
 
     def __init__(self, shape: Any, at: Span | None, sign: Any, source: Source | None) -> None:
         super().__init__(shape, "float32", at, sign, source)
         self.gradient = True
         self.synced = False
         self.sharded = False
+        self.owners: list[Any] = []
 
 
 class Gradient(Tensor):
@@ -97,6 +102,7 @@ class Layer(Made):
             shape = (sizes[1],) if name == "bias" else (sizes[1], sizes[0])
         found = Weight(shape, None, combined(name, [self]), self.source)
         found.synced, found.sharded = self.synced, self.sharded
+        found.owners = [self]
         return found
 
     def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
@@ -170,10 +176,24 @@ class Parameters(Made):
         self.source = None
 
     def item(self, player: Any) -> Any:
-        """One of them, with its name where they are named."""
+        """One of them, with its name where they are named; of a state its name."""
+        return Opaque(("name of a parameter",)) if self.what == _STATE else self._one()
+
+    def part(self, player: Any, index: Any, span: Span) -> Any:
+        """``state[name]``."""
+        return self._one() if self.what == _STATE else NotImplemented
+
+    def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+        """A state is a dictionary."""
+        if self.what != _STATE or name not in ("keys", "values", "items"):
+            return NotImplemented
+        return self if name == "keys" else Parameters(name, self.module, named=name == "items")
+
+    def _one(self) -> Any:
         layers = list(parts_of_model(self.module))
         source = source_of(layers)
         found = Weight(None, None, combined("parameter", [self]), source)
+        found.owners = layers
         found.synced = any(one.synced for one in layers)
         found.sharded = any(one.sharded for one in layers)
         return (Opaque(("name of a parameter",)), found) if self.named else found
@@ -272,7 +292,7 @@ def module_method(player: Any, module: Any, name: str, given: Given, call: ir.Ca
 
 def state_of(module: Any) -> Made:
     """``module.state_dict()``."""
-    state = Parameters("state", module, named=False)
+    state = Parameters(_STATE, module, named=False)
     state.source = source_of(list(parts_of_model(module)))
     return state
 
@@ -307,6 +327,17 @@ def holds_buffers(module: Any, depth: int = 0) -> bool:
         return any(holds_buffers(one, depth + 1) for one in module.children or ()) if depth < 5 else False
     inner = getattr(module, "inner", None)
     return inner is not None and depth < 5 and holds_buffers(inner, depth + 1)
+
+
+def evened(player: Any, tensor: Tensor) -> None:
+    """All processes have the same in a tensor now: in a parameter, and so in its model, or in a gradient."""
+    whole = tensor.whole
+    if isinstance(whole, Weight):
+        for position, part in enumerate(whole.owners):
+            part.sign = None if whole.sign is None else hash(("evened", position, whole.sign))
+            part.source = None
+    # what is averaged between a backward pass and a step are gradients, however they are packed
+    player.stage.kept["gradient"] = None
 
 
 def gradient_of(player: Any, base: Tensor) -> Tensor:
