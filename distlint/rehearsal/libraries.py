@@ -300,6 +300,7 @@ class Libraries:
             return Opaque(("own", player.stage.rank, name, player.stage.steps), source)
         if name in self._around and given.positional:
             return self._around_of(player, name, given, call, scope)
+        self._random.forget(player, name)
         if name.startswith(self._plain) and not given.open and not _has_unplain(given):
             return derived(name, given.values())
         return NotImplemented

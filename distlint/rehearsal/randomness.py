@@ -43,6 +43,14 @@ class Randomness:
             for name in one.seeds:
                 self._seeds.setdefault(name, []).append(one.name)
 
+    def forget(self, player: Any, name: str) -> None:
+        """A function that is not known seeds something, by its name: nothing is known of what is drawn from now on."""
+        last = name.rpartition(".")[2].lower()
+        if "seed" in last or last == "set_rng_state":
+            player.stage.seed = UNKNOWN
+            for generator in {one for names in self._seeds.values() for one in names}:
+                player.stage.kept[f"seed of {generator}"] = [UNKNOWN, 0]
+
     def call(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         """What a function gives that seeds, makes or asks a generator; ``NotImplemented`` for others."""
         if name in self._seeds:

@@ -385,3 +385,10 @@ for p in model.parameters():
     break
 """
     assert why(variables(performed(make_project, code), "found")[0]) == ""
+
+
+@pytest.mark.parametrize("seeding", ["import mylib\nmylib.seed_all(3)", "torch.set_rng_state(torch.load('x'))"])
+def test_seeds_that_are_not_known_leave_random_numbers_open(make_project: MakeProject, seeding: str) -> None:
+    found = variables(performed(make_project, f"{seeding}\nfound = torch.randn(3)"), "found")
+    assert why(found[0]) == ""
+    assert not same(found)

@@ -93,7 +93,7 @@ class Fabric(Made):
             return Kept("no_backward_sync()") if enabled is not False else Made("no_backward_sync()")
         if name == "clip_gradients":
             return Tensor((), "float32", span, hash(("norm", player.stage.kept.get("backward"))))
-        return None if name in ("launch", "print", "log", "seed_everything", "barrier") else NotImplemented
+        return None if name in ("launch", "print", "log", "barrier") else NotImplemented
 
 
 def is_lightning(player: Any, thing: Any) -> bool:
