@@ -19,7 +19,7 @@ from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.modules import ClassRef
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import guards_of, statements
+from distlint.link.walking import calls_in, guards_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 
@@ -47,7 +47,7 @@ def prefixed_state(context: CheckContext) -> Iterator[Finding]:
         frame = things.evaluator.frame(site.file, function)
         into = states.kind_of(func.base, frame)
         body = body_of(project, site.file, function)
-        if into is None or handles_errors_around(body, call.at):
+        if into is None or handles_errors_around(body, call.at) or _is_called_between(project, site, func.base):
             continue
         if any(names_prefix(guard.test) for guard in guards_of(body, call.at) or ()):
             continue
@@ -63,6 +63,22 @@ def prefixed_state(context: CheckContext) -> Iterator[Finding]:
                 found += _written(things, states, saved, origin)
         if found and all(one.wrapped is (not into) for one in found):
             yield _finding(context, site, found[0], into=into)
+
+
+def _is_called_between(project: Project, site: CallSite, model: ir.Expr) -> bool:
+    """Whether a method loads into an attribute that the method which calls it fills more than once: before or behind the wrapper?"""
+    function = project.module(site.file).functions[site.site.function] if site.site.function >= 0 else None
+    if function is None or function.owner < 0 or type(model) is not ir.Attribute:
+        return False
+    owner = ClassRef(site.file, function.owner)
+    stores = [method for method, _, _ in project.attribute_stores(owner).get(model.name, ()) if method.index >= 0]
+    often = {method for method in stores if stores.count(method) > 1}
+    return any(
+        call.func.name == function.name
+        for method in often
+        for call in calls_in(project.function(method).body)
+        if type(call.func) is ir.Attribute
+    )
 
 
 def _finding(context: CheckContext, site: CallSite, state: Taken, *, into: bool) -> Finding:

@@ -261,3 +261,20 @@ def test_helpers_that_only_call_the_model_are_gone_into(make_project: MakeProjec
     assert judged(make_project, rules["PT212"], SEPARATE.replace("{0}", "loss.backward()").replace("{1}", "")) == []
     script = SEPARATE.replace("loss = forward_loss(model, x){1}\n", "\n").replace("{0}", "pass")
     assert judged(make_project, rules["PT212"], script) == ["optimizer.step()"]
+
+
+def test_a_state_that_is_loaded_before_the_wrap_fits(make_project: MakeProject, rules: dict[str, Rule]) -> None:
+    script = """
+class Loop:
+    def __init__(self, net):
+        self.model = net
+        {0}
+        self.model = DDP(self.model)
+        {1}
+    def load(self):
+        self.model.load_state_dict(torch.load("state.pt"))
+    def save(self):
+        torch.save(self.model.module.state_dict(), "state.pt")
+Loop(nn.Linear(2, 2)).save()
+"""
+    assert judged(make_project, rules["PT280"], script.replace("{0}", "self.load()").replace("{1}", "pass")) == []
