@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from distlint.checks.derivations import holders
+from distlint.checks.derivations import derivation, holders
 from distlint.checks.divergence import DivergenceView
 from distlint.checks.execution import body_of
 from distlint.checks.spread_names import called_name
@@ -91,8 +91,6 @@ def _names_one(expr: ir.Expr) -> bool:
 
 def all_ranks_go(project: Project, way: Way) -> bool:
     """Whether no test on a way has to do with the rank."""
-    from distlint.checks.derivations import derivation
-
     if way.alone:
         return False
     view = DivergenceView.of_project(project)
@@ -163,5 +161,7 @@ def waits_by_turns(project: Project, file: str, function: int, waiting: Collecti
                 if guard.test is not None:
                     outcomes = view.outcomes(guard.test, file, function)
                     if len(set(outcomes)) > 1:
+                        return True
+                    if None in outcomes and derivation(project, guard.test, file, function).mentions_rank():
                         return True
     return False
