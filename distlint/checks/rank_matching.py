@@ -12,12 +12,14 @@ from collections.abc import Iterator
 
 from distlint.checks.collectives import CALLED, Collectives, Operation
 from distlint.checks.engines import configurations
-from distlint.checks.rank_faults import Fault, fault_of
+from distlint.checks.rank_faults import EXCEPTION, Fault, fault_of
 from distlint.checks.rank_meetings import Meetings
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.trace_faults import TraceFaults
+from distlint.checks.traces import followed
 from distlint.judge.conditions import compile_condition
 from distlint.link.abstract import Instance, options_of
+from distlint.link.modules import FunctionRef
 from distlint.link.project import Project
 from distlint.model import python as ir
 from distlint.model.finding import Finding
@@ -41,13 +43,18 @@ def rank_matching(context: CheckContext) -> Iterator[Finding]:
         spec = fault.operation.spec
         if fault.kind not in wanted or spec.configured != label or spec.kind in others:
             continue
-        if _is_alone(project, fault.span.file):
+        if _is_alone(project, fault.span.file) or _is_refuted(project, fault):
             continue
         yield context.finding(
             fault.message, fault.span, related=fault.related, confidence=Confidence.LIKELY, symbol=fault.symbol
         )
     if not label:
         yield from _traced(context, wanted, others)
+
+
+def _is_refuted(project: Project, fault: Fault) -> bool:
+    """Whether the rehearsal of the whole program shows that the ranks meet after all."""
+    return fault.kind != EXCEPTION and FunctionRef(fault.operation.file, fault.operation.function) in followed(project)
 
 
 def _traced(context: CheckContext, wanted: set[str], others: set[str]) -> Iterator[Finding]:

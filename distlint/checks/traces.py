@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from distlint.checks.collectives import Collectives
 from distlint.checks.meetings import ALONE
 from distlint.checks.rank_tests import mode_of
+from distlint.link.modules import FunctionRef
 from distlint.model.span import Span
-from distlint.rehearsal.performance import Performance
+from distlint.rehearsal.performance import Performance, Rehearsal
 from distlint.rehearsal.stage import Event, Stage
 from distlint.rehearsal.trace import TURNS, Attempt, Branch, Choice, Frame, Hole, Laps, Round, Took, follow
 
@@ -294,3 +295,70 @@ def _name_of(project: Project, file: str, function: int) -> str:
     if definition.name in ("__init__", "__call__", "__enter__", "__exit__", "forward") and definition.owner >= 0:
         return module.classes[definition.owner].name
     return definition.name
+
+
+def followed(project: Project) -> frozenset[FunctionRef]:
+    """Functions of which every program was followed to its end on all processes, and there all of them met.
+
+    Whoever thinks that they don't, looking at a part of a program, is wrong. The index of the top level of a file is -1.
+    """
+    kept = project.kept.get(_Followed)
+    if kept is None:
+        good: set[FunctionRef] = set()
+        bad: set[FunctionRef] = set()
+        for performance in Rehearsal.of(project).performances():
+            visited = set.intersection(*(_visited(stage) for stage in performance.stages))
+            (good if _is_clear(performance) else bad).update(visited)
+        kept = project.kept[_Followed] = _Followed(good - bad)
+    found: frozenset[FunctionRef] = kept
+    return found
+
+
+class _Followed(frozenset[FunctionRef]):
+    """See ``followed``."""
+
+    __slots__ = ()
+
+
+def _visited(stage: Stage) -> set[FunctionRef]:
+    return {*stage.visited, *(FunctionRef(file, -1) for file in stage.modules)}
+
+
+def _is_clear(performance: Performance) -> bool:
+    if not performance.complete or performance.function >= 0 or len(performance.stages) < 2:
+        return False
+    if any(_is_doubtful(stage.trace, stage) for stage in performance.stages):
+        return False
+    return next(clashes(performance), None) is None
+
+
+def _is_doubtful(nodes: list[Any], stage: Stage) -> bool:
+    """Whether a trace has tests or loops of which it is not known whether they are the same on all processes."""
+    for node in nodes:
+        if isinstance(node, Hole):
+            if _matters(node, stage):
+                return True
+        elif isinstance(node, Branch):
+            if (node.source is None and _is_place(node.key)) or any(_is_doubtful(arm, stage) for arm in node.arms):
+                return True
+        elif isinstance(node, Round):
+            unknown = node.source is None and node.count is None and _is_place(node.key) and not _is_endless(node)
+            if unknown or _is_doubtful(node.body, stage):
+                return True
+        elif isinstance(node, Laps):
+            if any(_is_doubtful(turn, stage) for turn in node.turns):
+                return True
+        elif isinstance(node, Attempt):
+            if node.handlers or any(_is_doubtful(inner, stage) for inner in (node.body, node.orelse, node.final)):
+                return True
+        elif isinstance(node, Frame) and _is_doubtful(node.body, stage):
+            return True
+    return False
+
+
+def _is_endless(node: Round) -> bool:
+    return isinstance(node.key, tuple) and bool(node.key) and node.key[0] == "endless"
+
+
+def _is_place(key: Hashable) -> bool:
+    return isinstance(key, tuple) and bool(key) and key[0] in ("at", "loop at")

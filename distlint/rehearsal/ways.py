@@ -320,7 +320,7 @@ class Ways(Calls):
         node = Round(
             place[0],
             stage.chain,
-            ("loop", sign) if sign is not None and not is_known(count) else ("loop at", *place),
+            _key_of(sign, count, place),
             source_of([count]) if not is_known(count) else None,
             count if isinstance(count, int) and not isinstance(count, bool) else None,
         )
@@ -395,6 +395,13 @@ class Ways(Calls):
                 break  # only what can't be known ends it
         self._prune(laps, grown)
         return self._some_turns(statement, [None], scope, value)
+
+
+def _key_of(sign: Hashable, count: Any, place: tuple[Any, ...]) -> Hashable:
+    """What tells how many turns a loop makes: of ``while True`` what ends it does."""
+    if count is True:
+        return ("endless", *place)
+    return ("loop", sign) if sign is not None and not is_known(count) else ("loop at", *place)
 
 
 def _either(earlier: Any, value: Any, tests: list[Any]) -> Any:
