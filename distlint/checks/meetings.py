@@ -50,14 +50,21 @@ def _by_place(performance: Performance) -> Iterator[tuple[Met, ...]]:
                 table.setdefault(event.place, []).append(event)
         tables.append((stage.rank, table))
     for place, events in tables[0][1].items() if tables else ():
-        for turn, first in enumerate(events):
+        for turn in range(len(events)):
             met = [
                 Met(rank, table[place][turn])
                 for rank, table in tables
                 if turn < len(table.get(place, ())) and _is_member(rank, table[place][turn])
             ]
-            if len(met) > 1 and first is not None:
-                yield tuple(met)
+            for ranks in dict.fromkeys(_ranks(one) for one in met):
+                together = tuple(one for one in met if _ranks(one) == ranks)
+                if len(together) > 1:
+                    yield together
+
+
+def _ranks(met: Met) -> tuple[int, ...] | None:
+    """The group that an operation is for."""
+    return met.event.group.ranks if met.event.group is not None else None
 
 
 def _is_member(rank: int, event: Event) -> bool:

@@ -43,7 +43,7 @@ def rank_matching(context: CheckContext) -> Iterator[Finding]:
         spec = fault.operation.spec
         if fault.kind not in wanted or spec.configured != label or spec.kind in others:
             continue
-        if _is_alone(project, fault.span.file) or _is_refuted(project, fault):
+        if _is_alone(project, fault.span.file) or (not label and _is_refuted(project, fault)):
             continue
         yield context.finding(
             fault.message, fault.span, related=fault.related, confidence=Confidence.LIKELY, symbol=fault.symbol
@@ -54,7 +54,11 @@ def rank_matching(context: CheckContext) -> Iterator[Finding]:
 
 def _is_refuted(project: Project, fault: Fault) -> bool:
     """Whether the rehearsal of the whole program shows that the ranks meet after all."""
-    return fault.kind != EXCEPTION and FunctionRef(fault.operation.file, fault.operation.function) in followed(project)
+    operation = fault.operation
+    known = followed(project)
+    if fault.kind == EXCEPTION or FunctionRef(operation.file, operation.function) not in known.functions:
+        return False
+    return operation.key in known.calls or operation.spec.kind in ("forward", "backward")
 
 
 def _traced(context: CheckContext, wanted: set[str], others: set[str]) -> Iterator[Finding]:

@@ -32,6 +32,7 @@ from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.modules import External
 from distlint.link.project import CallSite, Project
+from distlint.link.walking import below, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 
@@ -223,7 +224,18 @@ def _fault_of(project: Project, site: CallSite, sampler: Sampler) -> str:
 
 
 def _is_fixed(project: Project, given: ir.Expr, site: CallSite) -> bool:
-    """Whether an expression is one known number whenever it is evaluated."""
+    """Whether an expression is one known number whenever it is evaluated.
+
+    What comes out of a loop or from the caller may have been evaluated for a single round (``range(args.epochs)`` with 1 by default).
+    """
+    module = project.module(site.file)
+    function = module.functions[site.site.function] if site.site.function >= 0 else None
+    moving = {parameter.name for parameter in function.parameters} if function is not None else set()
+    for statement in statements(function.body if function is not None else module.body):
+        if type(statement) is ir.For:
+            moving |= {part.id for part in below(statement.target) if type(part) is ir.Name}
+    if any(type(part) is ir.Name and part.id in moving for part in below(given)):
+        return False
     value = project.evaluator(None).value(given, site.file, site.site.function)
     return value.is_known and isinstance(value.only, int)
 

@@ -15,6 +15,8 @@ from distlint.checks.collectives import Collectives
 from distlint.checks.meetings import ALONE
 from distlint.checks.rank_tests import mode_of
 from distlint.link.modules import FunctionRef
+from distlint.link.walking import below
+from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.performance import Performance, Rehearsal
 from distlint.rehearsal.stage import Event, Stage
@@ -184,7 +186,22 @@ def _settled(branch: Branch) -> int | None:
     if branch.source is not None:
         return None
     mode = mode_of(branch.test)
-    return 0 if mode is True else -1 if mode is not None else None
+    if mode is True:
+        return 0
+    return -1 if mode is not None and _names_a_mode(branch.test) else None
+
+
+_MODES = ("single", "distribut", "multi", "parallel", "ddp", "fsdp", "launch", "initialized", "deepspeed")
+"""Words of flags that say whether there are several processes; ranks and their number are known here."""
+
+
+def _names_a_mode(test: ir.Expr) -> bool:
+    names = [
+        part.id if isinstance(part, ir.Name) else part.name
+        for part in below(test)
+        if isinstance(part, ir.Name | ir.Attribute)
+    ]
+    return any(word in name.lower() for name in names for word in _MODES)
 
 
 def _counts(event: Event | Took | Hole, rank: int, other: int) -> bool:
@@ -297,27 +314,30 @@ def _name_of(project: Project, file: str, function: int) -> str:
     return definition.name
 
 
-def followed(project: Project) -> frozenset[FunctionRef]:
-    """Functions of which every program was followed to its end on all processes, and there all of them met.
+class Followed(NamedTuple):
+    """Functions of which every program was followed to its end on all processes, and there all of them met; and the calls they met in.
 
     Whoever thinks that they don't, looking at a part of a program, is wrong. The index of the top level of a file is -1.
     """
-    kept = project.kept.get(_Followed)
+
+    functions: frozenset[FunctionRef]
+    calls: frozenset[tuple[str, int]]
+
+
+def followed(project: Project) -> Followed:
+    """What was followed, worked out once."""
+    kept = project.kept.get(Followed)
     if kept is None:
         good: set[FunctionRef] = set()
         bad: set[FunctionRef] = set()
+        calls: set[tuple[str, int]] = set()
         for performance in Rehearsal.of(project).performances():
             visited = set.intersection(*(_visited(stage) for stage in performance.stages))
             (good if _is_clear(performance) else bad).update(visited)
-        kept = project.kept[_Followed] = _Followed(good - bad)
-    found: frozenset[FunctionRef] = kept
-    return found
-
-
-class _Followed(frozenset[FunctionRef]):
-    """See ``followed``."""
-
-    __slots__ = ()
+            calls |= {(event.file, event.call.at) for stage in performance.stages for event in stage.events}
+        kept = project.kept[Followed] = Followed(frozenset(good - bad), frozenset(calls))
+    assert isinstance(kept, Followed)  # noqa: S101 - stored just above
+    return kept
 
 
 def _visited(stage: Stage) -> set[FunctionRef]:
@@ -339,7 +359,8 @@ def _is_doubtful(nodes: list[Any], stage: Stage) -> bool:
             if _matters(node, stage):
                 return True
         elif isinstance(node, Branch):
-            if (node.source is None and _is_place(node.key)) or any(_is_doubtful(arm, stage) for arm in node.arms):
+            unknown = node.source is None and (_is_place(node.key) or _settled(node) == -1)
+            if unknown or any(_is_doubtful(arm, stage) for arm in node.arms):
                 return True
         elif isinstance(node, Round):
             unknown = node.source is None and node.count is None and _is_place(node.key) and not _is_endless(node)

@@ -235,7 +235,7 @@ class Iterating:
             return value.count
         if isinstance(value, Items):
             size = value.length()
-            return derived("len", [value.whole]) if size is UNKNOWN else size
+            return Opaque(combined("len", [value.whole])) if size is UNKNOWN else size
         if isinstance(value, Tensor):
             return value.shape[0] if value.shape else UNKNOWN
         if isinstance(value, str | bytes | range) or type(value) is tuple:
@@ -244,7 +244,7 @@ class Iterating:
             return len(value.items)
         if isinstance(value, Made):
             found = value.length(self)
-            return found if found is not NotImplemented else derived("len", [value])
+            return found if found is not NotImplemented else Opaque(combined("len", [value]))
         if isinstance(value, Thing | ClassValue):
             fields = self.fields_in(value)
             if fields is not None:

@@ -178,6 +178,8 @@ class Table:
 
     def opens(self, *why: Any) -> None:
         """Something unknown is added or taken away, which these values tell."""
+        for item in [*self.items.values(), *why]:
+            escape(item)
         self.whole = derived("opened", [*([self.whole] if self.open else ()), *why])
         self.open = True
 
