@@ -52,7 +52,8 @@ def _handed(project: Project, region: Region, makers: set[tuple[str, int]]) -> I
             definition = project.function(edge.target)
             names = set()
             for position, one in enumerate(definition.parameters):
-                given, _ = find_argument(call, one.name, position + edge.shift)
+                place = position - (1 if definition.owner >= 0 else 0) + edge.shift
+                given, _ = find_argument(call, one.name, place)
                 if given is not None and (mentions(given, region.names) or _calls(project, given, region, makers)):
                     names.add(one.name)
             if names:

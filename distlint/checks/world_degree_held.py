@@ -179,7 +179,8 @@ class HeldDegrees:
         before = store.prev
         if len(edges) != 1 or not edges[0].certain or before is None:
             return UNSEEN
-        target, shift = edges[0].target, edges[0].shift
+        target = edges[0].target
+        shift = edges[0].shift - (1 if self._project.function(target).owner >= 0 else 0)
         for position, parameter in enumerate(self._project.function(target).parameters):
             given, _ = find_argument(call, parameter.name, position + shift)
             if type(given) is ir.Name and given.id == store.name:
