@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from distlint.checks.rank_faults import DIFFERENT, ROUNDS, SKIPPED
-from distlint.checks.traces import Clash, clashes
+from distlint.checks.rank_faults import DIFFERENT, EXCEPTION, ROUNDS, SKIPPED
+from distlint.checks.traces import Clash, Part, clashes
 from distlint.model.finding import Related
 from distlint.model.span import Span
 from distlint.rehearsal.performance import Performance, Rehearsal
@@ -63,8 +63,7 @@ def _fault(performance: Performance, clash: Clash) -> TraceFault:
     related = []
     if part is not None:
         if part.why:
-            what = "the number of rounds" if part.is_loop else "what is tested here"
-            related.append(Related(part.span, f"{what} differs from rank to rank: {part.why}"))
+            related.append(Related(part.span, _parting(part)))
             if part.source is not None and part.source != part.span:
                 related.append(Related(part.source, f"{part.why} comes in here"))
         else:
@@ -80,7 +79,17 @@ def _fault(performance: Performance, clash: Clash) -> TraceFault:
     )
 
 
+def _parting(part: Part) -> str:
+    """What a place where ranks part is called."""
+    if part.fails:
+        return f"an exception may be raised here on one rank and not on another: {part.why}"
+    what = "the number of rounds" if part.is_loop else "what is tested here"
+    return f"{what} differs from rank to rank: {part.why}"
+
+
 def _kind(clash: Clash) -> str:
+    if clash.part is not None and clash.part.fails:
+        return EXCEPTION
     if clash.different:
         return DIFFERENT
     return ROUNDS if clash.part is not None and clash.part.is_loop else SKIPPED
@@ -98,6 +107,12 @@ def _sides(performance: Performance, clash: Clash) -> tuple[str, str, bool]:
 def _message(clash: Clash, those: str, others: str, plural: bool) -> str:
     event, other = clash.event, clash.other
     verb = "" if plural else "s"
+    if clash.part is not None and clash.part.fails:
+        after = "" if other is None else f", while that one goes on to `{plain(other.name)}` {_where(other, event)}"
+        return (
+            f"an exception that only some ranks meet ({clash.part.why}) leads past the `{plain(event.name)}` call: "
+            f"the others wait in it{after}"
+        )
     if clash.different and other is not None:
         come = "come" if those == "some ranks" else "comes"
         return (

@@ -18,6 +18,7 @@ from distlint.link.modules import FunctionRef
 from distlint.link.walking import below
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal.failing import ENDING
 from distlint.rehearsal.performance import Performance, Rehearsal
 from distlint.rehearsal.stage import Event, Stage
 from distlint.rehearsal.trace import TURNS, Attempt, Branch, Choice, Frame, Hole, Laps, Round, Took, follow
@@ -32,13 +33,17 @@ MAX_NODES = 6_000
 
 
 class Part(NamedTuple):
-    """Where lines part: the test or loop, the calls that lead there, and why it differs (``None``: because of the rank)."""
+    """Where lines part: the test or loop, the calls that lead there, and why it differs (``None``: because of the rank).
+
+    ``fails`` says that it is no test, but a place that may raise an exception.
+    """
 
     span: Span
     chain: tuple[Span, ...]
     why: str
     source: Span | None
     is_loop: bool
+    fails: bool = False
 
 
 class Clash(NamedTuple):
@@ -79,7 +84,9 @@ def _between_ways(performance: Performance) -> Iterator[Clash]:
         for node, needed in islice(_places(stage.trace, {}, [0]), MAX_PLACES):
             if node.source is None:
                 continue
-            part = Part(node.span, node.chain, node.source.why, node.source.span, isinstance(node, Round))
+            fails = isinstance(node, Branch) and bool(node.fails)
+            turns = isinstance(node, Round) or node.fails == ENDING
+            part = Part(node.span, node.chain, node.source.why, node.source.span, turns, fails and not turns)
             for usual in (0, 1):
                 found = _of_place(stage, node, needed, usual, part)
                 if found is not None:
@@ -91,6 +98,8 @@ def _of_place(stage: Stage, node: Branch | Round, needed: dict[Hashable, int], u
     if isinstance(node, Round):
         lines = [_line(stage, Choice(needed, {node.key: turns}, usual)) for turns in (TURNS, TURNS - 1)]
         return _clash(lines[0], lines[1], stage.rank, stage.rank, stage, part)
+    if node.fails:
+        return _of_failure(stage, node, needed, usual, part)
     lines = [_line(stage, Choice({**needed, node.key: arm}, None, usual)) for arm in range(len(node.arms))]
     for one in range(len(lines)):
         for other in range(one + 1, len(lines)):
@@ -98,6 +107,18 @@ def _of_place(stage: Stage, node: Branch | Round, needed: dict[Hashable, int], u
             if found is not None:
                 return found
     return None
+
+
+def _of_failure(stage: Stage, node: Branch, needed: dict[Hashable, int], usual: int, part: Part) -> Clash | None:
+    """An exception that one process meets once, and goes on behind it: to others that the rest come to, not to its end."""
+    choice = Choice({**needed, node.key: 1}, None, usual)
+    usually, failed = _line(stage, Choice(needed, None, usual)), _line(stage, choice)
+    if choice.failed is None:
+        return None
+    later = any(_counts(one, stage.rank, stage.rank) for one in failed.events[choice.failed :])
+    if not later and node.fails != ENDING:
+        return None
+    return _clash(usually, failed, stage.rank, stage.rank, stage, part)
 
 
 def _places(

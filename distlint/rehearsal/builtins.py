@@ -9,9 +9,20 @@ from typing import Any
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.calls import Calls
+from distlint.rehearsal.failing import (
+    CONVERTERS,
+    CONVERTING,
+    ENDING,
+    READING,
+    handles,
+    may_fail,
+    own_file,
+    perhaps_ends,
+    texts,
+)
 from distlint.rehearsal.iterating import distinct, fresh, is_key
 from distlint.rehearsal.kinds import has_attribute, is_instance, type_of
-from distlint.rehearsal.stage import Scope
+from distlint.rehearsal.stage import Left, Scope
 from distlint.rehearsal.tables import table_of
 from distlint.rehearsal.values import (
     MAX_ITEMS,
@@ -75,6 +86,8 @@ def call_builtin(player: Calls, name: str, given: Given, call: ir.Call, scope: S
     handler = _HANDLERS.get(name)
     if handler is not None:
         return handler(player, values, given, call, scope)
+    if name in CONVERTERS:
+        may_fail(player.stage, CONVERTING, texts(values), call, scope)
     if name in _PLAIN and values:
         return _converted(player, name, values, given)
     if name in ("list", "tuple", "reversed", "sorted", "set", "frozenset"):
@@ -89,7 +102,11 @@ def call_builtin(player: Calls, name: str, given: Given, call: ir.Call, scope: S
         if name not in ("id", "type", "callable"):
             escape(value)
     if name == "open":
-        return player.made("builtins.open()", None, given, call, scope)
+        own = own_file(player.stage, values, call, scope)
+        may_fail(player.stage, READING, values if own is None else [Opaque(None, own)], call, scope)
+        file = player.made("builtins.open()", None, given, call, scope)
+        file.source = file.source or own
+        return file
     return derived(name, values)
 
 
@@ -289,10 +306,8 @@ def _iter(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: 
     if isinstance(value, Thing):
         found = player.iterator_of(value)
         return Generated(None, UNKNOWN) if found is None else _iter(player, [found], given, call, scope)
-    steps = player.steps_of(value)
-    if steps is None:
-        return Generated(None, player.item_of(value), count=player.length(value))
-    return Generated(steps)
+    steps, count = player.steps_of(value), player.length(value)
+    return Generated(None, player.item_of(value), count=count) if steps is None else Generated(steps, count=count)
 
 
 def _next(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
@@ -300,9 +315,13 @@ def _next(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: 
         return UNKNOWN
     value = values[0]
     if isinstance(value, Generated):
+        if (value.run is None or value.partly or player.stage.repeating) and len(values) == 1:
+            perhaps_ends(player.stage, value, call, scope)
         if value.run is None and value.sample is not None:
             return fresh(value.sample)
         found, item = player.advance(value)
+        if not found and len(values) == 1 and handles(player.stage, ENDING):
+            raise Left("raise")
         return item if found else values[1] if len(values) > 1 else UNKNOWN
     if isinstance(value, Thing):
         return player.special_method(value, "__next__", [], UNKNOWN)

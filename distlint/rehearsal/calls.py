@@ -9,6 +9,7 @@ from distlint.link.modules import FunctionRef
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.definitions import Definitions
+from distlint.rehearsal.failing import COMPUTING, is_reading, kind_of, may_fail, own_file
 from distlint.rehearsal.options import set_defaults
 from distlint.rehearsal.stage import MAX_AGAIN, MAX_CALLS, MAX_IDLE, Left, Scope
 from distlint.rehearsal.standard import is_shared, standard_call
@@ -29,6 +30,7 @@ from distlint.rehearsal.values import (
     OneOf,
     Opaque,
     Partial,
+    Perhaps,
     Source,
     Special,
     Table,
@@ -120,6 +122,7 @@ class Calls(Definitions):
 
     def apply(self, callee: Any, given: Given, call: ir.Call, scope: Scope) -> Any:
         """Calls a value."""
+        callee = callee.value if isinstance(callee, Perhaps) else callee
         if isinstance(callee, FunctionValue):
             return self.call_function(callee, given, call, scope)
         if isinstance(callee, ClassValue):
@@ -145,6 +148,8 @@ class Calls(Definitions):
             return self._library(callee.name, given, call, scope, span)
         if isinstance(callee, MethodOf):
             return self._method(callee, given, call, scope, span)
+        if isinstance(callee, Thing | Made):
+            may_fail(self.stage, COMPUTING, given.values(), call, scope)
         if isinstance(callee, Thing):
             for name in ("__call__", "forward"):
                 method = self.stage.project.modules.method(callee.cls, name)
@@ -318,6 +323,8 @@ class Calls(Definitions):
             return True if stage.initialized is not False else UNKNOWN
         if kind is not None and not given.positional and not given.keywords:
             return stage.source(kind)
+        own = own_file(stage, given.values(), call, scope) if is_reading(name) else None
+        may_fail(stage, kind_of(name), given.values() if own is None else [Opaque(None, own)], call, scope)
         found = standard_call(self, name, given, call, scope)
         if found is not NotImplemented:
             return found
@@ -325,7 +332,9 @@ class Calls(Definitions):
         if found is not NotImplemented:
             return found
         self._handed(given, call, scope)
-        return self.made(stage.project.modules.canonical(f"{name}()"), None, given, call, scope)
+        made = self.made(stage.project.modules.canonical(f"{name}()"), None, given, call, scope)
+        made.source = made.source or own
+        return made
 
     def made(self, name: str, receiver: Any, given: Given, call: ir.Call, scope: Scope) -> Made:
         """What a library function, class or method gives of which no more is known."""
@@ -347,6 +356,9 @@ class Calls(Definitions):
 
     def _method(self, callee: MethodOf, given: Given, call: ir.Call, scope: Scope, span: Span) -> Any:
         receiver, name = callee
+        if isinstance(receiver, Made | Opaque):
+            own = own_file(self.stage, [receiver], call, scope) if is_reading(name) else None
+            may_fail(self.stage, kind_of(name), [receiver, Opaque(None, own)], call, scope)
         if isinstance(receiver, Nothing):
             self.misused(receiver, span)
             return UNKNOWN

@@ -7,6 +7,7 @@ from typing import Any
 
 from distlint.link.modules import FunctionRef, GlobalRef, Target
 from distlint.model import python as ir
+from distlint.rehearsal.failing import FINDING, may_fail
 from distlint.rehearsal.iterating import distinct, is_key
 from distlint.rehearsal.objects import Objects
 from distlint.rehearsal.operations import MAX_TEXT
@@ -29,6 +30,7 @@ from distlint.rehearsal.values import (
     OneOf,
     Opaque,
     Partial,
+    Perhaps,
     Table,
     Tensor,
     Thing,
@@ -171,6 +173,7 @@ class Expressions(Objects):
     def attribute(self, base: Any, name: str, expr: ir.Expr, scope: Scope) -> Any:
         """``base.name``."""
         stage = self.stage
+        base = base.value if isinstance(base, Perhaps) else base
         if isinstance(base, Library):
             dotted = stage.project.modules.canonical(f"{base.name}.{name}")
             if dotted == "os.environ":
@@ -209,6 +212,7 @@ class Expressions(Objects):
         if isinstance(base, Tensor):
             self.stage.use(base, self.span(expr.base, scope))
             return self.models.indexed(self, base, index)
+        may_fail(self.stage, FINDING, [base, index], expr, scope)
         if isinstance(base, Made) and base.name == "os.environ":
             return self.stage.variable(index)
         if isinstance(base, Made) and not is_parsed(base):

@@ -207,7 +207,7 @@ class Iterating:
             return None
         items = self.items_of(found)
         if items is None:
-            thing.sample = self.item_of(found)
+            thing.sample, thing.count = self.item_of(found), self.length(found)
         return items
 
     def item_of(self, value: Any) -> Any:
@@ -254,7 +254,7 @@ class Iterating:
             if method is not None:
                 anywhere = self.module_scope(self.stage.entry)
                 return self.call_function(FunctionValue(method, None, value), Given([], {}), None, anywhere)
-            return self.length(value.content) if value.content is not None else UNKNOWN
+            return self.length(value.content) if value.content is not None else value.count
         # what differs between processes may be as long on all of them
         return Opaque(combined("len", [value])) if isinstance(value, Opaque | MethodOf | Library) else UNKNOWN
 

@@ -192,6 +192,8 @@ class Stage:
         self.grown = 0
         self.quiet = 0
         self.reasons: list[Any] = []
+        self.attempts: list[frozenset[str]] = []
+        """The exceptions that the ``try`` statements around take, the innermost last."""
         self.alone = False
         """Whether a function is looked at by itself, of whose callers nothing is known."""
 

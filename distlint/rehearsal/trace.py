@@ -53,9 +53,12 @@ class Hole:
 
 
 class Branch:
-    """A test that is not known. ``key`` is equal for tests that go the same way, ``source`` says why processes may part here."""
+    """A test that is not known. ``key`` is equal for tests that go the same way, ``source`` says why processes may part here.
 
-    __slots__ = ("arms", "chain", "key", "source", "span", "test")
+    ``fails`` are the exceptions of a place that may fail: they are raised on the second arm.
+    """
+
+    __slots__ = ("arms", "chain", "fails", "key", "source", "span", "test")
 
     def __init__(
         self, test: ir.Expr, span: Span, chain: tuple[Span, ...], key: Hashable, source: Source | None, arms: int
@@ -65,6 +68,7 @@ class Branch:
         self.chain = chain
         self.key = key
         self.source = source
+        self.fails: frozenset[str] = frozenset()
         self.arms: list[list[Any]] = [[] for _ in range(arms)]
 
 
@@ -105,12 +109,13 @@ class Frame:
 
 
 class Attempt:
-    """A ``try`` statement."""
+    """A ``try`` statement; ``catches`` are the names of the exceptions that each handler takes."""
 
-    __slots__ = ("body", "final", "handlers", "orelse")
+    __slots__ = ("body", "catches", "final", "handlers", "orelse")
 
     def __init__(self) -> None:
         self.body: list[Any] = []
+        self.catches: list[frozenset[str]] = []
         self.handlers: list[list[Any]] = []
         self.orelse: list[Any] = []
         self.final: list[Any] = []
@@ -120,6 +125,7 @@ class Choice:
     """Which arms are taken: ``arms`` by the keys of branches, otherwise one that goes on; ``turns`` by the keys of loops.
 
     ``settled`` says of a branch which arm it certainly is, ``None`` where that is open, and -1 where nothing may rest on it.
+    A place that may fail does so once: ``failed`` is where in the line, ``thrown`` the exceptions that it may be.
     """
 
     def __init__(
@@ -134,9 +140,16 @@ class Choice:
         self.turns = turns or {}
         self.usual = usual
         self.rounds: dict[Hashable, Round] = {}
+        self.failed: int | None = None
+        self.thrown: frozenset[str] = frozenset()
 
-    def arm(self, branch: Branch) -> list[Any]:
-        """The arm that is taken."""
+    def arm(self, branch: Branch, reached: int) -> list[Any]:
+        """The arm that is taken, so many events after the start."""
+        if branch.fails:
+            if self.failed is not None or not self.arms.get(branch.key):
+                return branch.arms[0]
+            self.failed, self.thrown = reached, branch.fails
+            return branch.arms[1]
         number = self.settled(branch) if self.settled is not None else None
         if number == -1:
             return [Hole("")]
@@ -170,7 +183,7 @@ def follow(nodes: list[Any], choice: Choice, line: list[Event | Took | Hole]) ->
         elif isinstance(node, End):
             return node.kind
         elif isinstance(node, Branch):
-            ended = follow(choice.arm(node), choice, line)
+            ended = follow(choice.arm(node, len(line)), choice, line)
         elif isinstance(node, Frame):
             ended = follow(node.body, choice, line)
             ended = "" if ended == "return" else ended
@@ -198,9 +211,22 @@ def _turns(bodies: list[list[Any]], choice: Choice, line: list[Event | Took | Ho
 def _attempt(node: Attempt, choice: Choice, line: list[Event | Took | Hole]) -> str:
     ended = follow(node.body, choice, line)
     if ended == "raise" and node.handlers:
-        ended = follow(node.handlers[0], choice, line)
+        taking = _taking(node, choice)
+        ended = follow(taking, choice, line) if taking is not None else ended
     elif not ended:
         ended = follow(node.orelse, choice, line)
     if ended == "cut":
         return ended
     return follow(node.final, choice, line) or ended
+
+
+def _taking(node: Attempt, choice: Choice) -> list[Any] | None:
+    """The handler that takes the exception under way."""
+    thrown, choice.thrown = choice.thrown, frozenset()
+    if not thrown:
+        return node.handlers[0]
+    for names, body in zip(node.catches, node.handlers, strict=False):
+        if names & thrown:
+            return body
+    choice.thrown = thrown
+    return None

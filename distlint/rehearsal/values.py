@@ -61,6 +61,16 @@ class Ranged(Opaque):
         self.count = count
 
 
+class Perhaps(Opaque):
+    """``None`` or a value: what is asked of it, or done with it, is asked of that value, because ``None`` has nothing of it."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any, sign: Hashable, source: Source | None) -> None:
+        super().__init__(sign, source)
+        self.value = value
+
+
 class Tensor:
     """A tensor: its shape (``None``: not known; a size may be ``Opaque``), its type (``""``: not known), what tells its content.
 
@@ -188,10 +198,11 @@ class Thing:
     """An object of a class of the project.
 
     ``fields`` are the names that a record's constructor takes, ``content`` the dictionary or list that an object of a
-    class derived from these holds, ``sample`` what iterating over it gives where its items are not known.
+    class derived from these holds, ``sample`` what iterating over it gives where its items are not known, and ``count`` what
+    tells their number.
     """
 
-    __slots__ = ("attributes", "cls", "content", "fields", "names", "open", "sample")
+    __slots__ = ("attributes", "cls", "content", "count", "fields", "names", "open", "sample")
 
     def __init__(self, cls: ClassRef, *, is_open: bool = False) -> None:
         self.cls = cls
@@ -202,6 +213,7 @@ class Thing:
         self.names: Table | None = None
         """Its attributes as a dictionary, once somebody asked for that."""
         self.sample: Any = UNKNOWN
+        self.count: Any = UNKNOWN
 
 
 class Made:
@@ -548,4 +560,13 @@ def merged(one: Any, other: Any, tests: Sequence[Any] = ()) -> Any:
         return made
     escape(one)
     escape(other)
+    value = _besides_nothing(one, other)
+    if tests and isinstance(value, Tensor | Thing | Made):
+        return Perhaps(value, combined("perhaps", every), source_of(every))
     return Opaque(combined("perhaps", every), source_of(every)) if tests else UNKNOWN
+
+
+def _besides_nothing(one: Any, other: Any) -> Any:
+    """The only value besides ``None`` that one of two may be."""
+    values = [value.value if isinstance(value, Perhaps) else value for value in (one, other) if value is not None]
+    return values[0] if all(value is values[0] for value in values) else None

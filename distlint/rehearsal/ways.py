@@ -10,6 +10,7 @@ from typing import Any
 
 from distlint.model import python as ir
 from distlint.rehearsal.calls import Calls
+from distlint.rehearsal.failing import caught_by
 from distlint.rehearsal.stage import Enough, Left, Scope
 from distlint.rehearsal.trace import Attempt, Branch, End, Laps, Round
 from distlint.rehearsal.values import (
@@ -158,7 +159,11 @@ class Ways(Calls):
         stage = self.stage
         node = Attempt()
         grown = stage.grown
+        node.catches = [caught_by(kind) for kind, _, _ in statement.handlers]
+        caught = frozenset(name for names in node.catches for name in names)
         stage.trace.append(node)
+        stage.attempts.append(caught)
+        earlier = dict(scope.variables)
         try:
             ended = self.within(node.body, lambda: self.play(statement.body, scope))
         except Left as left:
@@ -166,11 +171,13 @@ class Ways(Calls):
                 self.within(node.final, lambda: self.play(statement.final, scope))
                 raise
             ended = "raise"
-        raised = _raises(node.body)
+        finally:
+            stage.attempts.pop()
+        raised = _raises(node.body, caught)
         if statement.handlers and (ended == "raise" or raised is not None):
             bodies = [body for _, _, body in statement.handlers[:MAX_ARMS]]
             node.handlers = [[] for _ in bodies]
-            ended = self._handled(bodies, node, scope, ended, raised)
+            ended = self._handled(bodies, node, scope, ended, raised, earlier)
         if not ended:
             ended = self.within(node.orelse, lambda: self.play(statement.orelse, scope))
         last = self.within(node.final, lambda: self.play(statement.final, scope))
@@ -179,19 +186,37 @@ class Ways(Calls):
         return last or ended
 
     def _handled(
-        self, bodies: list[tuple[ir.Stmt, ...]], node: Attempt, scope: Scope, ended: str, raised: Branch | None
+        self,
+        bodies: list[tuple[ir.Stmt, ...]],
+        node: Attempt,
+        scope: Scope,
+        ended: str,
+        raised: Branch | None,
+        earlier: dict[str, Any],
     ) -> str:
-        """Follows the handlers of an exception that was raised certainly (``ended``), or behind a test that is not known."""
+        """Follows the handlers of an exception that was raised certainly (``ended``), or behind a test that is not known.
+
+        ``earlier`` is what the variables were in front of the ``try``.
+        """
+        stage = self.stage
         test = Opaque(raised.key, raised.source) if raised is not None else UNKNOWN
         before = dict(scope.variables)
         outcomes: list[tuple[str, dict[str, Any]]] = [] if ended == "raise" else [(ended, before)]
+        broken = before if ended == "raise" else {**before, **_unset(earlier, before)}
         for body, nodes in zip(bodies, node.handlers, strict=True):
-            scope.variables = dict(before)
+            scope.variables = dict(broken)
             if ended == "raise" and len(bodies) == 1 and raised is None:
                 outcomes.append((self.within(nodes, lambda body=body: self.play(body, scope)), scope.variables))  # type: ignore[misc]
             else:
                 outcomes.append((self._perhaps(body, nodes, scope, test), scope.variables))
         going = [variables for how, variables in outcomes if not how]
+        if any(how not in ("", "raise", "exit") for how, _ in outcomes) and raised is not None:
+            scope.tests.append(test)
+            if going:
+                # some way left the function or the loop: what follows is reached perhaps
+                scope.doubt += 1
+                stage.unsure += 1
+                stage.reasons.append(test)
         if not going:
             how = next((how for how, _ in outcomes if how not in ("raise", "exit")), outcomes[0][0])
             if how == "exit":
@@ -411,26 +436,42 @@ def _either(earlier: Any, value: Any, tests: list[Any]) -> Any:
     return merged(earlier, value, tests)
 
 
-def _raises(nodes: list[Any]) -> Branch | None:
-    """The first test that is not known and one of whose ways raises an exception that nothing catches."""
+def _unset(earlier: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+    """Plain variables that a body sets anew, and that have their old value where it failed before that."""
+    return {
+        name: merged(value, now[name], [UNKNOWN])
+        for name, value in earlier.items()
+        if is_known(value) and name in now and now[name] is not value
+    }
+
+
+def _raises(nodes: list[Any], caught: frozenset[str]) -> Branch | None:
+    """The first test that is not known and one of whose ways raises an exception that nothing inside catches.
+
+    A place that may fail counts if one of its exceptions is among those that are ``caught``.
+    """
     from distlint.rehearsal.trace import Frame
 
     for node in nodes:
         if isinstance(node, Branch):
+            if node.fails:
+                if node.fails & caught:
+                    return node
+                continue
             for arm in node.arms:
-                if (arm and isinstance(arm[-1], End) and arm[-1].kind == "raise") or _raises(arm) is not None:
+                if (arm and isinstance(arm[-1], End) and arm[-1].kind == "raise") or _raises(arm, caught) is not None:
                     return node
         elif isinstance(node, Frame | Round):
-            found = _raises(node.body)
+            found = _raises(node.body, caught)
             if found is not None:
                 return found
         elif isinstance(node, Laps):
             for turn in node.turns:
-                found = _raises(turn)
+                found = _raises(turn, caught)
                 if found is not None:
                     return found
         elif isinstance(node, Attempt) and not node.handlers:
-            found = _raises(node.body)
+            found = _raises(node.body, caught)
             if found is not None:
                 return found
     return None

@@ -329,7 +329,7 @@ def size_of(player: Any, dataset: Any) -> Any:
         method = player.stage.project.modules.method(dataset.cls, "__len__")
         if method is None:
             rows = player.items_of(dataset)
-            return UNKNOWN if rows is None else len(rows)
+            return dataset.count if rows is None else len(rows)
         found = player.call_function(
             FunctionValue(method, None, dataset), Given([], {}), None, _own_scope(player, method)
         )

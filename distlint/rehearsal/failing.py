@@ -1,0 +1,125 @@
+"""What may fail on one process of a rehearsal and not on another, where the program handles the exception and goes on.
+
+Such a place stands in the trace as a branch: on one arm everything goes on, on the other an exception is raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from distlint.model import python as ir
+from distlint.rehearsal.trace import Branch, End
+from distlint.rehearsal.values import Generated, Made, Opaque, Source, Tensor, source_of
+
+if TYPE_CHECKING:
+    from distlint.rehearsal.stage import Scope, Stage
+
+_ANY = frozenset({"", "Exception", "BaseException"})
+CONVERTING = _ANY | {"ValueError", "TypeError", "JSONDecodeError", "UnicodeDecodeError"}
+"""Exceptions of what makes numbers or objects of texts; the empty name stands for a bare ``except``."""
+READING = CONVERTING | {"OSError", "IOError", "EnvironmentError", "FileNotFoundError", "EOFError", "RuntimeError"}
+"""Exceptions of what reads a file."""
+COMPUTING = _ANY | {"RuntimeError", "OutOfMemoryError"}
+"""Exceptions of a model that is called."""
+FINDING = frozenset({"KeyError", "IndexError", "LookupError"})
+"""Exceptions of a key or index; what handles any exception is not written because of those."""
+ENDING = frozenset({"", "StopIteration", "BaseException", "Exception"})
+"""Exceptions of an iterator without a next item."""
+
+CONVERTERS = frozenset({"int", "float"})
+_READERS = frozenset(
+    {
+        "load",
+        "loads",
+        "load_file",
+        "open",
+        "read_text",
+        "read_bytes",
+        "imread",
+        "read_image",
+        "safe_load",
+        "loadtxt",
+        "genfromtxt",
+        "read_csv",
+        "read_json",
+        "read_parquet",
+        "literal_eval",
+        "strptime",
+        "fromisoformat",
+        "b64decode",
+        "frombuffer",
+        "decode",
+    }
+)
+_TEXTS = frozenset({"loads", "literal_eval", "strptime", "fromisoformat", "b64decode", "decode"})
+
+OWN_FILE = "each rank's own file"
+
+
+def kind_of(name: str) -> frozenset[str]:
+    """The exceptions of a library's function of this name; none where it is not known to fail."""
+    last = name.rpartition(".")[2]
+    return CONVERTING if last in _TEXTS else READING if last in _READERS else frozenset()
+
+
+def caught_by(kind: ir.Expr | None) -> frozenset[str]:
+    """The last names of the exceptions that a handler takes."""
+    if kind is None:
+        return frozenset({""})
+    parts = kind.items if type(kind) is ir.ListDisplay else (kind,)
+    return frozenset(
+        part.id if type(part) is ir.Name else part.name for part in parts if type(part) in (ir.Name, ir.Attribute)
+    )
+
+
+def may_fail(stage: Stage, classes: frozenset[str], values: Iterable[Any], at: ir.Expr, scope: Scope) -> None:
+    """Notes a place that may fail for what a process has of its own, where a handler around it takes that."""
+    if not classes or not any(names & classes for names in stage.attempts):
+        return
+    source = source_of(values)
+    if source is not None:
+        _part(stage, classes, source, at, scope)
+
+
+def _part(stage: Stage, classes: frozenset[str], source: Source | None, at: ir.Expr, scope: Scope) -> None:
+    span = ir.unpack(at.at, scope.file)
+    branch = Branch(at, span, stage.chain, ("fails", span, stage.chain), source, 2)
+    branch.fails = classes
+    branch.arms[1].append(End("raise"))
+    stage.mark(branch)
+
+
+def own_file(stage: Stage, values: Iterable[Any], call: ir.Call, scope: Scope) -> Source | None:
+    """Why what is read here differs between processes: they are known to read different files."""
+    for value in values:
+        if isinstance(value, str | Opaque | Made) and stage.differs(call, scope.file, value):
+            return Source(OWN_FILE, ir.unpack(call.at, scope.file))
+        return None
+    return None
+
+
+def is_reading(name: str) -> bool:
+    """Whether a library's function of this name reads what a path or an open file tells."""
+    return name.rpartition(".")[2] in _READERS - _TEXTS
+
+
+def texts(values: Iterable[Any]) -> list[Any]:
+    """The values that may be texts: no tensors."""
+    return [value for value in values if not isinstance(value, Tensor)]
+
+
+def handles(stage: Stage, classes: frozenset[str]) -> bool:
+    """Whether some handler around takes one of these exceptions."""
+    return any(names & classes for names in stage.attempts)
+
+
+def perhaps_ends(stage: Stage, iterator: Generated, call: ir.Call, scope: Scope) -> None:
+    """Notes that an iterator of which the items are not known one by one may have no next one."""
+    if not handles(stage, ENDING):
+        return
+    count = iterator.count
+    source = count.source if isinstance(count, Opaque) else None
+    if source is None and isinstance(count, int) and stage.differs(call, scope.file, count):
+        source = Source("the number of items that each rank has", ir.unpack(call.at, scope.file))
+    _part(stage, ENDING, source, call, scope)
