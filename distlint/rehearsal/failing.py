@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from distlint.model import python as ir
 from distlint.rehearsal.trace import Branch, End
-from distlint.rehearsal.values import Generated, Made, Opaque, Source, Tensor, source_of
+from distlint.rehearsal.values import Generated, Made, Opaque, Source, Tensor, combined, source_of
 
 if TYPE_CHECKING:
     from distlint.rehearsal.stage import Scope, Stage
@@ -68,9 +68,8 @@ def caught_by(kind: ir.Expr | None) -> frozenset[str]:
     if kind is None:
         return frozenset({""})
     parts = kind.items if type(kind) is ir.ListDisplay else (kind,)
-    return frozenset(
-        part.id if type(part) is ir.Name else part.name for part in parts if type(part) in (ir.Name, ir.Attribute)
-    )
+    names = {part.id for part in parts if type(part) is ir.Name}
+    return frozenset(names | {part.name for part in parts if type(part) is ir.Attribute})
 
 
 def may_fail(stage: Stage, classes: frozenset[str], values: Iterable[Any], at: ir.Expr, scope: Scope) -> None:
@@ -93,10 +92,22 @@ def _part(stage: Stage, classes: frozenset[str], source: Source | None, at: ir.E
 def own_file(stage: Stage, values: Iterable[Any], call: ir.Call, scope: Scope) -> Source | None:
     """Why what is read here differs between processes: they are known to read different files."""
     for value in values:
+        given = source_of([value])
+        if given is not None:
+            return Source(OWN_FILE, given.span)
         if isinstance(value, str | Opaque | Made) and stage.differs(call, scope.file, value):
             return Source(OWN_FILE, ir.unpack(call.at, scope.file))
         return None
     return None
+
+
+def length_of(value: Any) -> Opaque:
+    """How long something is that is not known: files of each rank's own hold different numbers of things.
+
+    Of anything else that differs between processes there may be as much on all of them.
+    """
+    source = source_of([value])
+    return Opaque(combined("len", [value]), source if source is not None and source.why == OWN_FILE else None)
 
 
 def is_reading(name: str) -> bool:

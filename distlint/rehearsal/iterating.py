@@ -8,6 +8,7 @@ from typing import Any
 from distlint.link.modules import FunctionRef
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal.failing import length_of
 from distlint.rehearsal.stage import Left, Scope, Stage
 from distlint.rehearsal.values import (
     MAX_ITEMS,
@@ -24,7 +25,6 @@ from distlint.rehearsal.values import (
     Table,
     Tensor,
     Thing,
-    combined,
     derived,
     is_known,
     merged,
@@ -235,7 +235,7 @@ class Iterating:
             return value.count
         if isinstance(value, Items):
             size = value.length()
-            return Opaque(combined("len", [value.whole])) if size is UNKNOWN else size
+            return length_of(value.whole) if size is UNKNOWN else size
         if isinstance(value, Tensor):
             return value.shape[0] if value.shape else UNKNOWN
         if isinstance(value, str | bytes | range) or type(value) is tuple:
@@ -244,7 +244,7 @@ class Iterating:
             return len(value.items)
         if isinstance(value, Made):
             found = value.length(self)
-            return found if found is not NotImplemented else Opaque(combined("len", [value]))
+            return found if found is not NotImplemented else length_of(value)
         if isinstance(value, Thing | ClassValue):
             fields = self.fields_in(value)
             if fields is not None:
@@ -255,8 +255,7 @@ class Iterating:
                 anywhere = self.module_scope(self.stage.entry)
                 return self.call_function(FunctionValue(method, None, value), Given([], {}), None, anywhere)
             return self.length(value.content) if value.content is not None else value.count
-        # what differs between processes may be as long on all of them
-        return Opaque(combined("len", [value])) if isinstance(value, Opaque | MethodOf | Library) else UNKNOWN
+        return length_of(value) if isinstance(value, Opaque | MethodOf | Library) else UNKNOWN
 
     # Comprehensions ----------------------------------------------------------------------------------------------
 
