@@ -45,6 +45,10 @@ WORLD_NAMES = frozenset({"world_size", "nprocs", "num_processes"})
 """Parameters that hold the rank, or the number of processes, where nothing else is known of them."""
 
 
+GRADIENTS_UNDER_WAY = "gradients under way"
+"""What ``Stage.kept`` holds of operations on gradients that nobody waited for yet."""
+
+
 class Enough(Exception):  # noqa: N818 - not an error
     """The rehearsal of a process took too long, or its program ends here."""
 
@@ -258,9 +262,9 @@ class Stage:
             self.trace.append(Took(span, self.chain, way))
 
     def miss(self, func: ir.Expr) -> None:
-        """Notes a call that we don't see into."""
+        """Notes a call that we don't see into; it may be any where it goes by no name."""
         name = func.name if type(func) is ir.Attribute else func.id if type(func) is ir.Name else ""
-        if name and not self.quiet:
+        if not self.quiet:
             self.trace.append(Hole(name))
 
     @property
@@ -312,6 +316,13 @@ class Stage:
         if isinstance(target, ModuleFile):
             return ModuleValue(target.file)
         return target if isinstance(target, GlobalRef) else UNKNOWN
+
+    def use_gradients(self, span: Span) -> None:
+        """All gradients are read: those that an operation is still working on are read too early."""
+        for work in self.kept.pop(GRADIENTS_UNDER_WAY, ()):
+            if not (work.done or work.loose or self.unsure):
+                self.faults.append(Fault("early", span, work.event, {}))
+                work.loose = True
 
     def use(self, value: Any, span: Span) -> None:
         """A value is read: told apart from being handed on."""

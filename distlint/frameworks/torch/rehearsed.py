@@ -133,6 +133,8 @@ class Torch(Models):
             return tuple(items) if items is not None else UNKNOWN
         if last == "device":
             return derived("device", given.values())
+        for value in given.values():
+            player.stage.use(value, span)
         return NotImplemented
 
     def _functional(self, player: Any, last: str, given: Given, span: Span) -> Any:

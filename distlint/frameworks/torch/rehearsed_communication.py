@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from distlint.frameworks.torch.rehearsed_modules import evened
+from distlint.frameworks.torch.rehearsed_modules import Gradient, evened
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal.stage import Event
+from distlint.rehearsal.stage import GRADIENTS_UNDER_WAY, Event
 from distlint.rehearsal.values import (
     UNKNOWN,
     Given,
@@ -272,6 +272,8 @@ def _under_way(event: Event, tensors: list[Tensor], stage: Any) -> Work:
     if event.name != "isend":
         for tensor in tensors:
             tensor.whole.pending = work
+            if isinstance(tensor, Gradient):
+                stage.kept.setdefault(GRADIENTS_UNDER_WAY, []).append(work)
     return work
 
 

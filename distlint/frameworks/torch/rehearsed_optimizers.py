@@ -30,6 +30,7 @@ class Optimizer(Made):
     def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         """A step takes the loss that a closure gives; the rest gives nothing."""
         if name == "step":
+            player.stage.use_gradients(ir.unpack(call.at, scope.file))
             closure = given.get("closure", 0, None)
             return player.apply(closure, Given([], {}), call, scope) if closure is not None else None
         return None if name in ("zero_grad", "add_param_group", "load_state_dict") else NotImplemented

@@ -1,0 +1,224 @@
+"""What the traces of rehearsed processes show: where ranks part, and where they meet after all."""
+
+from __future__ import annotations
+
+import pytest
+
+from distlint.checks.traces import Clash, clashes, followed
+from distlint.link.modules import FunctionRef
+from distlint.rehearsal.performance import Rehearsal
+from tests.conftest import MakeProject
+
+HEAD = """
+import argparse
+import os
+import sys
+import time
+
+import torch
+import torch.distributed as dist
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--often", type=int, default=10)
+args = parser.parse_args()
+
+def main():
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    generator = torch.Generator().manual_seed(rank)
+    total = torch.zeros(1)
+    own = torch.rand(1, generator=generator)
+"""
+MAIN = """
+main()
+"""
+
+
+def found(make_project: MakeProject, body: str) -> list[Clash]:
+    """The clashes of the ranks of a program."""
+    project = make_project({"train.py": HEAD + body + MAIN})
+    performance = next(one for one in Rehearsal.of(project).performances() if one.function < 0)
+    assert performance.complete
+    return [*clashes(performance)]
+
+
+PARTED = {
+    "a branch": """
+    if own.item() > 0.5:
+        dist.all_reduce(total)
+""",
+    "an early end of a turn": """
+    for step in range(20):
+        if own.item() > 0.5:
+            continue
+        dist.all_reduce(total)
+""",
+    "an early end of a loop": """
+    while True:
+        dist.all_reduce(total)
+        if own.item() > 0.5:
+            break
+""",
+    "the number of turns": """
+    for step in range(int(own.item() * 10)):
+        dist.all_reduce(total)
+""",
+    "an early return": """
+    if own.item() > 0.5:
+        return
+    dist.all_reduce(total)
+""",
+    "an exit that looks well": """
+    if own.item() > 0.5:
+        sys.exit()
+    dist.all_reduce(total)
+""",
+    "a flag": """
+    stop = False
+    if own.item() > 0.5:
+        stop = True
+    if not stop:
+        dist.all_reduce(total)
+""",
+    "what a helper says": """
+    def bad(value):
+        if value > 0.5:
+            return True
+        return False
+    if bad(own.item()):
+        dist.all_reduce(total)
+""",
+    "the other side of an or": """
+    def anybody(flag):
+        dist.all_reduce(total)
+        return total.item() > 0
+    if own.item() > 0.5 or anybody(False):
+        print("stop")
+""",
+    "the clock": """
+    begun = time.time()
+    for step in range(100):
+        dist.all_reduce(total)
+        if time.time() - begun > 60:
+            break
+""",
+    "an exception that is caught": """
+    for step in range(20):
+        try:
+            if own.item() > 0.5:
+                raise ValueError(step)
+            dist.all_reduce(total)
+        except ValueError:
+            continue
+""",
+    "the rank": """
+    if rank == 0 and args.often > 3:
+        dist.barrier()
+""",
+    "the order": """
+    if rank == 0:
+        dist.barrier()
+        dist.all_reduce(total)
+    else:
+        dist.all_reduce(total)
+        dist.barrier()
+""",
+    "handlers by rank": """
+    def first():
+        dist.broadcast(total, 0)
+        dist.barrier()
+    def rest():
+        dist.barrier()
+        dist.broadcast(total, 0)
+    {True: first, False: rest}[rank == 0]()
+""",
+}
+
+
+@pytest.mark.parametrize("body", PARTED.values(), ids=PARTED.keys())
+def test_ranks_part(make_project: MakeProject, body: str) -> None:
+    assert found(make_project, body)
+
+
+TOGETHER = {
+    "a test that all make alike": """
+    for step in range(100):
+        if step % args.often == 0:
+            dist.all_reduce(total)
+""",
+    "what was agreed upon": """
+    flag = torch.tensor([1.0 if own.item() > 0.5 else 0.0])
+    dist.all_reduce(flag)
+    for step in range(100):
+        if flag.item() > 0:
+            break
+        dist.all_reduce(total)
+""",
+    "the same call in both arms": """
+    if own.item() > 0.5:
+        dist.all_reduce(total)
+    else:
+        total += 1
+        dist.all_reduce(total)
+""",
+    "an exception that ends the program": """
+    if own.item() > 0.5:
+        raise RuntimeError("not finite")
+    dist.all_reduce(total)
+""",
+    "work of the first rank between barriers": """
+    if rank == 0:
+        torch.save(total, "out.pt")
+    dist.barrier()
+    if rank != 0:
+        total = torch.load("out.pt")
+    dist.all_reduce(total)
+""",
+    "turns as in the other process": """
+    turns = args.often * 2
+    while turns:
+        turns -= 1
+        dist.all_reduce(total)
+""",
+    "a figure of its own that leads to no call": """
+    best = 0.0
+    for step in range(100):
+        if own.item() > best:
+            best = own.item()
+        dist.all_reduce(total)
+""",
+    "a decision of the first rank that is sent to all": """
+    for step in range(100):
+        stop = [rank == 0 and own.item() > 0.5]
+        dist.broadcast_object_list(stop, src=0)
+        if stop[0]:
+            break
+        dist.all_reduce(total)
+""",
+}
+
+
+@pytest.mark.parametrize("body", TOGETHER.values(), ids=TOGETHER.keys())
+def test_ranks_stay_together(make_project: MakeProject, body: str) -> None:
+    assert not found(make_project, body)
+
+
+def test_what_was_followed_to_its_end_is_known(make_project: MakeProject) -> None:
+    known = []
+    for body in (TOGETHER["what was agreed upon"], PARTED["a branch"]):
+        project = make_project({"train.py": HEAD + body + MAIN})
+        known.append(FunctionRef("train.py", 0) in followed(project).functions)
+    assert known == [True, False]
+
+
+def test_a_call_that_is_not_seen_into_keeps_it_from_claims(make_project: MakeProject) -> None:
+    body = """
+    if rank == 0:
+        globals()["save"](total)
+    else:
+        dist.barrier()
+
+def save(total):
+    dist.barrier()
+"""
+    assert not found(make_project, body)
