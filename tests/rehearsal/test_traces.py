@@ -30,7 +30,8 @@ def main():
     own = torch.rand(1, generator=generator)
 """
 MAIN = """
-main()
+if __name__ == "__main__":
+    main()
 """
 
 
