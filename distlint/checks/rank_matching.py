@@ -128,4 +128,6 @@ def _is_alone(project: Project, file: str) -> bool:
     """Whether every known launch of the file starts one process only, and not as one of several commands that make a job."""
     runs = project.runs_reaching(file)
     ranks = {name[1:] for spec in project.specs for name, _ in spec.rank_sources if name.startswith("$")}
-    return bool(runs) and all(run.world_size.only == 1 and not ranks & {*(run.launch.environment if run.launch else ())} for run in runs)
+    return bool(runs) and all(
+        run.world_size.only == 1 and not ranks & {*(run.launch.environment if run.launch else ())} for run in runs
+    )
