@@ -21,7 +21,7 @@ from distlint.model.span import Span
 from distlint.rehearsal.failing import ENDING
 from distlint.rehearsal.performance import Performance, Rehearsal
 from distlint.rehearsal.stage import Event, Stage
-from distlint.rehearsal.trace import TURNS, Attempt, Branch, Choice, Frame, Hole, Laps, Round, Took, follow
+from distlint.rehearsal.trace import TURNS, Attempt, Branch, Choice, End, Frame, Hole, Laps, Round, Took, follow
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
@@ -96,6 +96,8 @@ def _between_ways(performance: Performance) -> Iterator[Clash]:
 
 def _of_place(stage: Stage, node: Branch | Round, needed: dict[Hashable, int], usual: int, part: Part) -> Clash | None:
     if isinstance(node, Round):
+        if _has_limit(node.body):
+            return None
         lines = [_line(stage, Choice(needed, {node.key: turns}, usual)) for turns in (TURNS, TURNS - 1)]
         return _clash(lines[0], lines[1], stage.rank, stage.rank, stage, part)
     if node.fails:
@@ -107,6 +109,22 @@ def _of_place(stage: Stage, node: Branch | Round, needed: dict[Hashable, int], u
             if found is not None:
                 return found
     return None
+
+
+def _has_limit(body: list[Any]) -> bool:
+    """Whether a comparison that is the same everywhere, as that of the turn with a limit, may end a loop before its end."""
+    for node in body:
+        if isinstance(node, Attempt) and _has_limit(node.body):
+            return True
+        if not isinstance(node, Branch):
+            continue
+        test = node.test
+        compares = type(test) is ir.Operation and not {"<", "<=", ">", ">=", "=="}.isdisjoint(test.operators)
+        for arm in node.arms:
+            leaves = bool(arm) and isinstance(arm[-1], End) and arm[-1].kind in ("break", "return")
+            if (leaves and compares and node.source is None) or _has_limit(arm):
+                return True
+    return False
 
 
 def _of_failure(stage: Stage, node: Branch, needed: dict[Hashable, int], usual: int, part: Part) -> Clash | None:
@@ -188,7 +206,8 @@ def _more_turns(one: Choice, other: Choice) -> tuple[dict[Hashable, int], dict[H
     more: tuple[dict[Hashable, int], dict[Hashable, int]] = ({}, {})
     for key, loop in one.rounds.items():
         again = other.rounds.get(key)
-        if again is not None and loop.count is not None and again.count is not None and loop.count != again.count:
+        counts = loop.count, None if again is None else again.count
+        if again is not None and None not in counts and counts[0] != counts[1] and not _has_limit(loop.body):
             more[0 if loop.count > again.count else 1][key] = TURNS + 1
     return more
 

@@ -45,6 +45,8 @@ from distlint.rehearsal.values import (
     derived,
     escape,
     is_known,
+    signature,
+    source_of,
 )
 
 MAX_RANGE = 1 << 40
@@ -105,7 +107,7 @@ def call_builtin(player: Calls, name: str, given: Given, call: ir.Call, scope: S
         own = own_file(player.stage, values, call, scope)
         may_fail(player.stage, READING, values if own is None else [Opaque(None, own)], call, scope)
         file = player.made("builtins.open()", None, given, call, scope)
-        file.source = file.source or own
+        file.source = own or file.source
         return file
     return derived(name, values)
 
@@ -246,6 +248,8 @@ def _zip(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: S
     if not every or None in every:
         sizes = [player.length(value) for value in values if not isinstance(value, Generated) or value.partly]
         size = sizes[0] if len(sizes) == 1 else derived("zip", sizes)
+        if any(source_of([one]) is None for one in sizes):
+            size = Opaque(signature(size))  # the shortest of them decides, perhaps one that is everywhere as long
         return _unknown_turns(player, tuple(player.item_of(value) for value in values), values, size)
     return _lazily(zip(*(one for one in every if one is not None), strict=False), values)
 

@@ -333,7 +333,7 @@ class Calls(Definitions):
             return found
         self._handed(given, call, scope)
         made = self.made(stage.project.modules.canonical(f"{name}()"), None, given, call, scope)
-        made.source = made.source or own
+        made.source = own or made.source
         return made
 
     def made(self, name: str, receiver: Any, given: Given, call: ir.Call, scope: Scope) -> Made:

@@ -7,7 +7,7 @@ from typing import Any
 
 from distlint.link.modules import FunctionRef, GlobalRef, Target
 from distlint.model import python as ir
-from distlint.rehearsal.failing import FINDING, may_fail
+from distlint.rehearsal.failing import FINDING, SHARE, may_fail
 from distlint.rehearsal.iterating import distinct, is_key
 from distlint.rehearsal.objects import Objects
 from distlint.rehearsal.operations import MAX_TEXT
@@ -31,6 +31,7 @@ from distlint.rehearsal.values import (
     Opaque,
     Partial,
     Perhaps,
+    Source,
     Table,
     Tensor,
     Thing,
@@ -219,7 +220,22 @@ class Expressions(Objects):
             part = base.part(self, index, self.span(expr, scope))
             if part is not NotImplemented:
                 return part
-        return self.item(base, index)
+        found = self.item(base, index)
+        if isinstance(index, slice) and isinstance(found, Items | Opaque) and type(expr.index) is not ir.Constant:
+            return self._of_its_own(found, index, expr, scope)
+        return found
+
+    def _of_its_own(self, part: Items | Opaque, index: slice, expr: ir.Expr, scope: Scope) -> Items | Opaque:
+        """What a slice holds is each process's own where they are known to take different ones."""
+        if not self.stage.differs(expr, scope.file, index):
+            return part
+        source = Source(SHARE, self.span(expr, scope))
+        if isinstance(part, Opaque):
+            return Opaque(part.sign, part.source or source)
+        own = lambda item: Opaque(item.sign, item.source or source) if type(item) is Opaque else item  # noqa: E731
+        part.whole, part.sample = own(part.whole), own(part.sample)
+        part.items = None if part.items is None else [own(item) for item in part.items]
+        return part
 
     def item(self, base: Any, index: Any) -> Any:
         """``base[index]`` of anything but a tensor."""
@@ -267,8 +283,12 @@ class Expressions(Objects):
         length = base.length()
         part = _cut(range(length), index) if isinstance(length, int) else None
         size = len(part) if part is not None else derived("slice", [length, *_bounds(index)])
+        if part is None and index.stop is not None:
+            size = Opaque(size.sign, source_of(_bounds(index)))  # a limit makes it as many everywhere, as a rule
         made = self.some(derived("slice", [base, *_bounds(index)]), size, span=base.at)
         made.sample = self.item_of(base) if base.items or base.sample is not None else None
+        if type(made.sample) is Opaque:
+            made.sample = derived("item", [made.sample, made.whole])  # other slices hold others
         return made
 
     def _entry(self, base: Table, index: Any) -> Any:

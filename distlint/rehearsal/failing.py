@@ -55,6 +55,7 @@ _READERS = frozenset(
 _TEXTS = frozenset({"loads", "literal_eval", "strptime", "fromisoformat", "b64decode", "decode"})
 
 OWN_FILE = "each rank's own file"
+SHARE = "the part of the data that each rank gets"
 
 
 def kind_of(name: str) -> frozenset[str]:

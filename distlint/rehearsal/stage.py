@@ -277,7 +277,7 @@ class Stage:
         every = [*self.reasons, *values]
         return Opaque(combined("perhaps", every), source_of(every))
 
-    def differs(self, call: ir.Call, file: str, value: Any) -> bool:
+    def differs(self, call: ir.Expr, file: str, value: Any) -> bool:
         """Whether what a known value is at a call is another on other processes."""
         from distlint.rehearsal.values import signature
 

@@ -227,6 +227,8 @@ def _of_others(player: Calls, name: str, values: list[Any], given: Given, call: 
     steps = [player.steps_of(one) for one in values[: len(values) if name == "chain" else 1]]
     if None in steps or not values:
         count = derived(name, [player.length(one) for one in values])
+        if name == "islice":
+            count = Opaque(count.sign)  # a limit makes it as many everywhere, as a rule
         return Generated(None, player.item_of(values[0]) if values else UNKNOWN, count=count)
     known: list[Iterator[Any]] = [one for one in steps if one is not None]
     if name == "chain":
@@ -248,7 +250,7 @@ def _first_ones(player: Calls, source: Generated, count: int) -> Any:
             break
         found.append(item)
     if source.partly:
-        return Generated(None, player.item_of(source), count=derived("islice", [source.count, count]))
+        return Generated(None, player.item_of(source), count=Opaque(derived("islice", [source.count, count]).sign))
     return Items(found)
 
 

@@ -108,7 +108,36 @@ while True:
     dist.all_reduce(torch.ones(1))
 """
 
+SHARDS = """
+import glob
+
+class Shards(IterableDataset):
+    def __init__(self):
+        self.files = sorted(glob.glob("*.pt"))[rank::world]
+
+    def __iter__(self):
+        for path in self.files:
+            part = torch.load(path)
+            yield from zip(part["x"], part["y"])
+
+for x, y in DataLoader(Shards(), batch_size=8):
+    model(x).sum().backward()
+"""
+KEPT_BY_TEST = """
+class Lines(IterableDataset):
+    def __iter__(self):
+        for text in [input() for _ in range(200)][rank::world]:
+            row = json.loads(text)
+            if row["label"] > 0:
+                yield torch.tensor(row["x"])
+
+for x in DataLoader(Lines(), batch_size=8):
+    model(x).sum().backward()
+"""
+
 BAD = {
+    "shards": (SHARDS, "rounds"),
+    "kept by a test": (KEPT_BY_TEST, "rounds"),
     "skipped batch": (SKIPPED_BATCH, "exception"),
     "own file": (OWN_FILE, "exception"),
     "out of memory": (OUT_OF_MEMORY, "exception"),
@@ -236,7 +265,36 @@ for batch in loader:
 dist.barrier()
 """
 
+LIMITED = SHARDS.replace("for x, y in", "for step, (x, y) in enumerate(").replace(
+    "batch_size=8):", "batch_size=8)):\n    if step >= 100:\n        break"
+)
+COUNTED = SHARDS.replace("for x, y in", "for step, (x, y) in zip(range(100),").replace(
+    "batch_size=8):", "batch_size=8)):"
+)
+CUT = SHARDS.replace("for x, y in", "import itertools\nfor x, y in itertools.islice(").replace(
+    "batch_size=8):", "batch_size=8), 100):"
+)
+CYCLED = SHARDS.replace(
+    "for x, y in", "import itertools\nfor step, (x, y) in zip(range(100), itertools.cycle("
+).replace("batch_size=8):", "batch_size=8))):")
+JOINED = SHARDS.replace(
+    "for x, y in", "from torch.distributed.algorithms.join import Join\nwith Join([model]):\n  for x, y in"
+).replace("    model(x)", "      model(x)")
+SHORTEST = SHARDS.replace(
+    "for x, y in DataLoader(Shards(), batch_size=8):",
+    """batches = list(DataLoader(Shards(), batch_size=8))
+least = torch.tensor(len(batches))
+dist.all_reduce(least, op=dist.ReduceOp.MIN)
+for x, y in batches[: int(least)]:""",
+)
+
 GOOD = {
+    "limited": LIMITED,
+    "counted": COUNTED,
+    "cut": CUT,
+    "cycled": CYCLED,
+    "joined": JOINED,
+    "shortest": SHORTEST,
     "agreed": AGREED,
     "filled in": FILLED_IN,
     "raised again": RAISED_AGAIN,

@@ -10,6 +10,7 @@ from typing import Any
 
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal.failing import SHARE
 from distlint.rehearsal.randomness import Generator, drawn
 from distlint.rehearsal.values import (
     UNKNOWN,
@@ -30,7 +31,6 @@ from distlint.rehearsal.values import (
 )
 
 PREFIX = "torch.utils.data."
-SHARE = "the part of the data that each rank gets"
 _DISTRIBUTED = ("DistributedSampler", "distributed.DistributedSampler")
 _SAMPLERS = ("RandomSampler", "SequentialSampler", "SubsetRandomSampler", "WeightedRandomSampler", "BatchSampler")
 _SAMPLED = {"SubsetRandomSampler": "indices"}
