@@ -232,6 +232,8 @@ def evaluates(project: Project, place: Pass) -> bool:
     body = body_of(project, place.file, function)
     if _without_gradients(body, place.at) or any(_EVALUATING.search(word) for word in words):
         return True
+    if _is_set_to_evaluate(project, place.file, body, place.at) or _is_for_evaluation(project, place):
+        return True
     while function >= 0:
         definition = project.module(place.file).functions[function]
         if _EVALUATING.search(definition.name) and not _TRAINING.search(definition.name):
@@ -240,6 +242,28 @@ def evaluates(project: Project, place: Pass) -> bool:
             return True
         function = definition.parent
     return False
+
+
+def _is_set_to_evaluate(project: Project, file: str, body: tuple[ir.Stmt, ...], at: ir.Position) -> bool:
+    """Whether a function without a backward pass switches a model to evaluation before a place of it."""
+    switched = ""
+    for statement in statements(body):
+        if statement.at < at and type(statement) is ir.Evaluate and type(statement.value) is ir.Call:
+            call = statement.value
+            if type(call.func) is ir.Attribute and call.func.name in ("eval", "train"):
+                switched = call.func.name if not call.args else ""
+    return switched == "eval" and not trains(project, file, body)
+
+
+def _is_for_evaluation(project: Project, place: Pass) -> bool:
+    """Whether a function that goes through items for its callers, as a generator expression does, has callers that all evaluate."""
+    if place.function < 0 or place.body:
+        return False
+    callers = project.callers(FunctionRef(place.file, place.function))[: MAX_CALLERS + 1]
+    return 0 < len(callers) <= MAX_CALLERS and all(
+        _is_set_to_evaluate(project, one.file, body_of(project, one.file, one.site.function), one.site.call.at)
+        for one in callers
+    )
 
 
 def _words(expr: ir.Expr) -> Iterator[str]:

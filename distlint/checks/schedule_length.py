@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from distlint.checks.derivations import derivation
+from distlint.checks.derivations import Part, derivation
 from distlint.checks.preparing import Preparations, last_name
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Instance
@@ -65,8 +65,16 @@ def _counted(context: CheckContext, found: Preparations, made: Instance) -> Span
             if last_name(part.expr) in context.parameters["counts"]:
                 return None
             one = part.expr
+            if _is_behind(part, made):
+                continue
             if type(one) is ir.Call and type(one.func) is ir.Name and one.func.id == "len" and len(one.args) == 1:
                 objects = found.objects(one.args[0], part.file, part.function)
                 if objects and all(found.is_prepared(thing) for thing in objects):
                     counted = ir.unpack(one.at, part.file)
     return counted
+
+
+def _is_behind(part: Part, made: Instance) -> bool:
+    """Whether an expression is evaluated after a schedule was made: lengths are often worked out anew behind ``prepare``."""
+    together = (part.file, part.function) == (made.frame.file, made.frame.function)
+    return together and part.expr.at > made.call.at

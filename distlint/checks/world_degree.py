@@ -37,17 +37,17 @@ class Degrees(HeldDegrees):
     def __init__(self, project: Project) -> None:
         self._project = project
         self._view = DivergenceView.of_project(project).view(_PROBE)
-        self._steps = 0
+        self._steps = self._visits = 0
         self._active: set[tuple[object, ...]] = set()
 
     def of(self, expr: ir.Expr, file: str, function: int) -> Degree | None:
         """The degree of an expression of a function (-1: the module)."""
-        self._steps = 0
+        self._steps = self._visits = 0
         return self._of(expr, file, function, self._project.flow(file, function).before(expr.at))
 
     def held(self, base: ir.Expr, key: str, file: str, function: int) -> Degree | None:
         """The degree of what a mapping or an object holds under a name."""
-        self._steps = 0
+        self._steps = self._visits = 0
         found = self._held(base, key, file, function, self._project.flow(file, function).before(base.at))
         return NONE if isinstance(found, Unseen) else found
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from distlint.link.project import Project
 
 MAX_CALLERS = 4
+MAX_VISITS = 1_000
+"""Variables that are followed for one question: chains of functions that are handed the same object are gone through many times over."""
 _PLAIN = frozenset({"dict", "SimpleNamespace", "Namespace", "EasyDict", "DotDict", "replace", "MappingProxyType"})
 """Calls whose keywords are what the result holds."""
 _COPIES = frozenset({"copy", "deepcopy", "vars", "dict", "replace", "asdict", "MappingProxyType"})
@@ -79,6 +81,7 @@ class HeldDegrees:
     _project: Project
     _view: RankView
     _active: set[tuple[object, ...]]
+    _visits: int
 
     def _of(self, expr: ir.Expr, file: str, function: int, state: Env) -> Degree | None:
         raise NotImplementedError
@@ -121,6 +124,9 @@ class HeldDegrees:
         outside: Callable[[], Held] | None = None,
     ) -> Held:
         """What is held by the object behind a variable; ``outside`` says it where the function did nothing to it."""
+        self._visits += 1
+        if self._visits > MAX_VISITS:
+            return None
         place: Env | None = state
         while place is not None:
             if isinstance(place, Join) and name in place.touched:

@@ -10,7 +10,7 @@ from distlint.link.arguments import find_argument
 from distlint.link.evaluate import Evaluator
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import below, calls_in, statements
+from distlint.link.walking import below, calls_in, guards_of, statements
 from distlint.model import python as ir
 
 _KEEPING = frozenset({"cuda", "to", "cpu", "half", "float", "double", "bfloat16", "train", "eval", "requires_grad_"})
@@ -112,8 +112,14 @@ def _holds_buffers(project: Project, instance: Instance) -> bool:
         init = project.modules.method(instance.callee, "__init__")
         if init is None or init.file != instance.callee.file:
             return False
-        return any(_makes_buffers(one) for one in calls_in(project.function(init).body))
+        body = project.function(init).body
+        return any(_makes_buffers(one) and not _is_perhaps(body, one) for one in calls_in(body))
     return any(type(part) is ir.Call and _makes_buffers(part) for part in below(call))
+
+
+def _is_perhaps(body: tuple[ir.Stmt, ...], call: ir.Call) -> bool:
+    """Whether a call of a body is made under a condition."""
+    return any(guard.kind in ("if", "expression") for guard in guards_of(body, call.at) or ())
 
 
 def _makes_buffers(call: ir.Call) -> bool:

@@ -826,6 +826,66 @@ def run():
 run()
 """,
     },
+    "an evaluation whose items a helper hands on": {
+        "main.py": HEAD
+        + """
+def items(ds):
+    return (x for x in DataLoader(ds, batch_size=2, sampler=DistributedSampler(ds)))
+def validate_pretraining(net, ds):
+    net.eval()
+    total = torch.zeros(1)
+    for x, y in items(ds):
+        total += F.mse_loss(net.module(x), y).item()
+    dist.all_reduce(total)
+    return total
+def main():
+    dist.init_process_group("gloo")
+    net = DDP(torch.nn.Linear(4, 1))
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    ds = TensorDataset(torch.arange(64.).view(16, 4), torch.ones(16, 1))
+    sampler = DistributedSampler(ds)
+    loader = DataLoader(ds, batch_size=2, sampler=sampler)
+    for epoch in range(3):
+        sampler.set_epoch(epoch)
+        net.train()
+        for x, y in loader:
+            opt.zero_grad()
+            F.mse_loss(net(x), y).backward()
+            opt.step()
+        validate_pretraining(net, ds)
+main()
+""",
+    },
+    "the model of one rank judges, and has buffers perhaps": {
+        "main.py": HEAD
+        + """
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = torch.nn.Linear(4, 1)
+        self.fast = hasattr(F, "scaled_dot_product_attention")
+        if not self.fast:
+            self.register_buffer("mask", torch.ones(4))
+    def forward(self, x):
+        return self.lin(x if self.fast else x * self.mask)
+def main():
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    torch.manual_seed(rank)
+    net = DDP(Net())
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for i in range(4):
+        if i % 2 == 0 and rank == 0:
+            net.eval()
+            with torch.no_grad():
+                print("loss", net(torch.ones(2, 4)).mean().item())
+            net.train()
+        opt.zero_grad()
+        net(torch.randn(4, 4)).mean().backward()
+        opt.step()
+main()
+""",
+    },
 }
 
 

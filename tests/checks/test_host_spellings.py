@@ -565,6 +565,41 @@ def fourth():
 main(); second(); third(); fourth()
 """,
     },
+    "a length that is worked out anew behind prepare": {
+        "train.py": """
+import argparse, math, torch
+from accelerate import Accelerator
+from torch.optim.lr_scheduler import LinearLR
+from torch.utils.data import DataLoader, TensorDataset
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--max_steps", type=int, default=None)
+    parser.add_argument("--epochs", type=int, default=2)
+    args = parser.parse_args()
+    acc = Accelerator(cpu=True)
+    model = torch.nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), 0.1)
+    loader = DataLoader(TensorDataset(torch.randn(64, 4)), batch_size=4, shuffle=True)
+    overrode = False
+    per_epoch = math.ceil(len(loader) / 1)
+    if args.max_steps is None:
+        args.max_steps = args.epochs * per_epoch
+        overrode = True
+    sched = LinearLR(opt, start_factor=1.0, end_factor=0.0, total_iters=args.max_steps)
+    model, opt, loader, sched = acc.prepare(model, opt, loader, sched)
+    per_epoch = math.ceil(len(loader) / 1)
+    if overrode:
+        args.max_steps = args.epochs * per_epoch
+    args.epochs = math.ceil(args.max_steps / per_epoch)
+    for _ in range(args.epochs):
+        for (x,) in loader:
+            acc.backward(model(x).pow(2).mean())
+            opt.step()
+            sched.step()
+            opt.zero_grad()
+main()
+""",
+    },
 }
 
 

@@ -283,9 +283,9 @@ def module_method(player: Any, module: Any, name: str, given: Given, call: ir.Ca
     if name in ("register_buffer", "register_parameter", "add_module") and isinstance(module, Thing):
         key, value = given.get("name", 0), given.get("tensor", 1, UNKNOWN)
         if isinstance(key, str):
-            module.attributes[key] = value
-            if name == "register_buffer":
-                module.attributes.setdefault("_buffers", Table(is_open=True))
+            player.put(module.attributes, key, value)
+            if name == "register_buffer" and not isinstance(module.attributes.get("_buffers"), Table):
+                player.put(module.attributes, "_buffers", Table(is_open=True))
         return None
     return None if name == "zero_grad" else NotImplemented
 
@@ -320,7 +320,9 @@ def holds_buffers(module: Any, depth: int = 0) -> bool:
     """Whether a module certainly holds buffers."""
     if isinstance(module, Thing):
         values = list(module.attributes.values())[:MAX_PARTS]
-        return "_buffers" in module.attributes or (depth < 5 and any(holds_buffers(one, depth + 1) for one in values))
+        if isinstance(module.attributes.get("_buffers"), Table):
+            return True
+        return depth < 5 and any(holds_buffers(one, depth + 1) for one in values)
     if isinstance(module, Layer):
         if module.kind.startswith(("BatchNorm", "SyncBatchNorm")):
             return module.arguments is None or module.arguments.get("track_running_stats", 4, True) is True
