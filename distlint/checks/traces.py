@@ -206,8 +206,9 @@ def _more_turns(one: Choice, other: Choice) -> tuple[dict[Hashable, int], dict[H
     more: tuple[dict[Hashable, int], dict[Hashable, int]] = ({}, {})
     for key, loop in one.rounds.items():
         again = other.rounds.get(key)
-        counts = loop.count, None if again is None else again.count
-        if again is not None and None not in counts and counts[0] != counts[1] and not _has_limit(loop.body):
+        if again is None or loop.count is None or again.count is None or loop.count == again.count:
+            continue
+        if not _has_limit(loop.body):
             more[0 if loop.count > again.count else 1][key] = TURNS + 1
     return more
 

@@ -20,6 +20,7 @@ from distlint.rehearsal.failing import (
     perhaps_ends,
     texts,
 )
+from distlint.rehearsal.files import written
 from distlint.rehearsal.iterating import distinct, fresh, is_key
 from distlint.rehearsal.kinds import has_attribute, is_instance, type_of
 from distlint.rehearsal.stage import Left, Scope
@@ -104,6 +105,9 @@ def call_builtin(player: Calls, name: str, given: Given, call: ir.Call, scope: S
         if name not in ("id", "type", "callable"):
             escape(value)
     if name == "open":
+        mode = given.get("mode", 1, "r")
+        if isinstance(mode, str) and not set(mode).isdisjoint("wax"):
+            written(player.stage, values[:1])
         own = own_file(player.stage, values, call, scope)
         may_fail(player.stage, READING, values if own is None else [Opaque(None, own)], call, scope)
         file = player.made("builtins.open()", None, given, call, scope)

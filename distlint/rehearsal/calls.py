@@ -10,6 +10,7 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.definitions import Definitions
 from distlint.rehearsal.failing import COMPUTING, is_reading, kind_of, may_fail, own_file
+from distlint.rehearsal.files import WAITING, asked, is_asking, is_writing, waited, written
 from distlint.rehearsal.options import set_defaults
 from distlint.rehearsal.stage import MAX_AGAIN, MAX_CALLS, MAX_IDLE, Left, Scope
 from distlint.rehearsal.standard import is_shared, standard_call
@@ -323,6 +324,9 @@ class Calls(Definitions):
             return True if stage.initialized is not False else UNKNOWN
         if kind is not None and not given.positional and not given.keywords:
             return stage.source(kind)
+        raced = self._of_files(name, given, call, scope)
+        if raced is not None:
+            return raced
         own = own_file(stage, given.values(), call, scope) if is_reading(name) else None
         may_fail(stage, kind_of(name), given.values() if own is None else [Opaque(None, own)], call, scope)
         found = standard_call(self, name, given, call, scope)
@@ -335,6 +339,16 @@ class Calls(Definitions):
         made = self.made(stage.project.modules.canonical(f"{name}()"), None, given, call, scope)
         made.source = own or made.source
         return made
+
+    def _of_files(self, name: str, given: Given, call: ir.Call, scope: Scope) -> Opaque | None:
+        """Notes the files that a library's function makes, asks or waits for; the answer where it differs between processes."""
+        if name == WAITING:
+            waited(self.stage)
+        elif is_writing(name):
+            written(self.stage, given.values())
+        elif is_asking(name) and given.positional:
+            return asked(self.stage, given.positional[0], call, scope)
+        return None
 
     def made(self, name: str, receiver: Any, given: Given, call: ir.Call, scope: Scope) -> Made:
         """What a library function, class or method gives of which no more is known."""
@@ -368,6 +382,12 @@ class Calls(Definitions):
             if name == "setdefault" and isinstance(given.get("key", 0), str):
                 self.stage.environment.setdefault(given.get("key", 0), given.get("value", 1, UNKNOWN))
             return UNKNOWN
+        if isinstance(receiver, Made | Opaque) and is_writing(name):
+            written(self.stage, [receiver, *given.values()])
+        if isinstance(receiver, Made | Opaque) and is_asking(name, method=True):
+            raced = asked(self.stage, receiver, call, scope)
+            if raced is not None:
+                return raced
         found = NotImplemented
         if isinstance(receiver, Made):
             if name == "set_defaults":

@@ -232,7 +232,10 @@ class Expressions(Objects):
         source = Source(SHARE, self.span(expr, scope))
         if isinstance(part, Opaque):
             return Opaque(part.sign, part.source or source)
-        own = lambda item: Opaque(item.sign, item.source or source) if type(item) is Opaque else item  # noqa: E731
+
+        def own(item: Any) -> Any:
+            return Opaque(item.sign, item.source or source) if type(item) is Opaque else item
+
         part.whole, part.sample = own(part.whole), own(part.sample)
         part.items = None if part.items is None else [own(item) for item in part.items]
         return part
@@ -282,9 +285,10 @@ class Expressions(Objects):
             return Items(cut, at=base.at)
         length = base.length()
         part = _cut(range(length), index) if isinstance(length, int) else None
-        size = len(part) if part is not None else derived("slice", [length, *_bounds(index)])
-        if part is None and index.stop is not None:
-            size = Opaque(size.sign, source_of(_bounds(index)))  # a limit makes it as many everywhere, as a rule
+        tells = derived("slice", [length, *_bounds(index)])
+        if index.stop is not None:
+            tells = Opaque(tells.sign, source_of(_bounds(index)))  # a limit makes it as many everywhere, as a rule
+        size = len(part) if part is not None else tells
         made = self.some(derived("slice", [base, *_bounds(index)]), size, span=base.at)
         made.sample = self.item_of(base) if base.items or base.sample is not None else None
         if type(made.sample) is Opaque:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from distlint.model import python as ir
+from distlint.rehearsal.files import asked
 from distlint.rehearsal.trace import Branch, End
 from distlint.rehearsal.values import Generated, Made, Opaque, Source, Tensor, combined, source_of
 
@@ -24,6 +25,8 @@ COMPUTING = _ANY | {"RuntimeError", "OutOfMemoryError"}
 """Exceptions of a model that is called."""
 FINDING = frozenset({"KeyError", "IndexError", "LookupError"})
 """Exceptions of a key or index; what handles any exception is not written because of those."""
+MISSING = frozenset({"FileNotFoundError", "OSError", "IOError"})
+"""Exceptions of what reads a file that is not there."""
 ENDING = frozenset({"", "StopIteration", "BaseException", "Exception"})
 """Exceptions of an iterator without a next item."""
 
@@ -98,7 +101,8 @@ def own_file(stage: Stage, values: Iterable[Any], call: ir.Call, scope: Scope) -
             return Source(OWN_FILE, given.span)
         if isinstance(value, str | Opaque | Made) and stage.differs(call, scope.file, value):
             return Source(OWN_FILE, ir.unpack(call.at, scope.file))
-        return None
+        raced = asked(stage, value, call, scope) if handles(stage, MISSING) else None
+        return raced.source if raced is not None else None
     return None
 
 

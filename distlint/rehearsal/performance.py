@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.link.modules import FunctionRef
 from distlint.rehearsal.calls import start
+from distlint.rehearsal.files import met
 from distlint.rehearsal.libraries import Libraries
 from distlint.rehearsal.player import Player
 from distlint.rehearsal.stage import Enough, Left, Shared, Stage
@@ -165,6 +166,7 @@ class Rehearsal:
             stage.shared = shared
             player = Player(stage, self.models)
             complete = _run(player, file, function) and complete
+            met(stage)
             self.steps += stage.steps
             visited |= stage.visited
             stages.append(stage)

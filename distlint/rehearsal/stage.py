@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from distlint.link.modules import ClassRef, External, FunctionRef, GlobalRef, ModuleFile, Target
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal.files import met
 from distlint.rehearsal.trace import Hole, Took
 from distlint.rehearsal.values import (
     UNKNOWN,
@@ -250,6 +251,7 @@ class Stage:
         event.index = len(self.events)
         self.events.append(event)
         self.mark(event)
+        met(self)
 
     def mark(self, node: Any) -> None:
         """Adds a node to the tree of what the process does (``rehearsal.trace``)."""

@@ -388,4 +388,4 @@ def together_as_batch(row: Any, size: Any, sign: Any, source: Source | None, spa
     return Opaque(inner, source or source_of([row]))
 
 
-__all__ = ["Loader", "Rows", "Sampler", "made", "row_of", "size_of", "together_as_batch"]
+__all__ = ["SHARE", "Loader", "Rows", "Sampler", "made", "row_of", "size_of", "together_as_batch"]

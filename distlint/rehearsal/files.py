@@ -1,0 +1,101 @@
+"""Files that one process of a rehearsal writes while others ask whether they are there.
+
+Between two operations that the processes make together nothing says which of them is first: a process that asks for a file in the
+same stretch in which another one writes it may find it or not. What is asked and written in a stretch is noted at its end;
+where a process wrote what all of them asked for, the answer differs when they are followed once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from distlint.model import python as ir
+from distlint.rehearsal.values import Opaque, Source, signature
+
+if TYPE_CHECKING:
+    from distlint.rehearsal.stage import Scope, Stage
+
+RACED = "whether a file is already there that not every rank writes"
+WAITING = "time.sleep"
+_ASKING = frozenset({"os.path.exists", "os.path.isfile", "os.path.isdir", "os.path.lexists"})
+_ASKING_METHODS = frozenset({"exists", "is_file", "is_dir"})
+_WRITING = frozenset(
+    {
+        "replace",
+        "rename",
+        "renames",
+        "copy",
+        "copy2",
+        "copyfile",
+        "copytree",
+        "move",
+        "makedirs",
+        "mkdir",
+        "touch",
+        "write_text",
+        "write_bytes",
+        "symlink_to",
+        "link",
+        "symlink",
+        "extractall",
+        "urlretrieve",
+    }
+)
+_PREFIXES = ("save", "dump", "to_csv", "to_json", "to_parquet", "imwrite", "write_")
+
+
+class Stretch:
+    """What a process asked and wrote since the last operation that it made with others."""
+
+    __slots__ = ("asked", "written")
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[Hashable, Hashable]] = []
+        self.written: set[Hashable] = set()
+
+
+def is_asking(name: str, *, method: bool = False) -> bool:
+    """Whether a library's function, or a method of a path, tells whether a file is there."""
+    return name in (_ASKING_METHODS if method else _ASKING)
+
+
+def is_writing(name: str) -> bool:
+    """Whether a function of this name makes the files whose paths it is given."""
+    last = name.rpartition(".")[2]
+    return last in _WRITING or last.startswith(_PREFIXES)
+
+
+def asked(stage: Stage, path: Any, call: ir.Expr, scope: Scope) -> Opaque | None:
+    """Notes that a process asks whether a file is there, and gives the answer where it differs between processes."""
+    sign = signature(path)
+    if sign is None:
+        return None
+    place = ("file", scope.file, call.at, stage.chain)
+    _stretch(stage).asked.append((place, sign))
+    return Opaque(place, Source(RACED, ir.unpack(call.at, scope.file))) if place in stage.shared.differing else None
+
+
+def written(stage: Stage, paths: Iterable[Any]) -> None:
+    """Notes that a process makes files."""
+    _stretch(stage).written.update(sign for sign in map(signature, paths) if sign is not None)
+
+
+def waited(stage: Stage) -> None:
+    """A process that sleeps waits for what it has asked for: behind that it knows what the one that writes does."""
+    stretch = _stretch(stage)
+    stretch.written.update(sign for _, sign in stretch.asked)
+
+
+def met(stage: Stage) -> None:
+    """The processes meet, or the program ends: the stretch is over."""
+    stretch: Stretch | None = stage.kept.pop("files", None)
+    if stretch is None:
+        return
+    for place, sign in stretch.asked:
+        stage.shared.note(stage.rank, place, sign in stretch.written)
+
+
+def _stretch(stage: Stage) -> Stretch:
+    found: Stretch = stage.kept.setdefault("files", Stretch())
+    return found
