@@ -16,6 +16,7 @@ from distlint.rehearsal.trace import Attempt, Branch, End, Laps, Round
 from distlint.rehearsal.values import (
     UNKNOWN,
     Items,
+    Made,
     Opaque,
     Ranged,
     Tensor,
@@ -31,6 +32,7 @@ MAX_TURNS = 8
 
 MAX_ARMS = 12
 
+_SUPPRESSING = "contextlib.suppress()"
 _LEAVING = ("return", "raise", "exit")
 
 
@@ -238,10 +240,22 @@ class Ways(Calls):
             managers.append((manager, context))
             if target is not None:
                 self.bind(target, entered, scope)
-        ended = self.play(statement.body, scope)
+        ended = self._suppressed(statement, managers, scope)
         for manager, context in reversed(managers):
             self.left(manager, self.span(context, scope))
         return ended
+
+    def _suppressed(self, statement: ir.With, managers: list[tuple[Any, ir.Expr]], scope: Scope) -> str:
+        """Follows the body of contexts, some of which may swallow exceptions (``contextlib.suppress``)."""
+        taken = tuple(
+            (kind, "", ())
+            for manager, _ in managers
+            if isinstance(manager, Made) and manager.name == _SUPPRESSING and manager.call is not None
+            for kind in manager.call.args
+        )
+        if not taken:
+            return self.play(statement.body, scope)
+        return self._on_Try(ir.Try(statement.body, taken, (), (), statement.at), scope)
 
     # Loops -------------------------------------------------------------------------------------------------------
 

@@ -135,7 +135,15 @@ for x in DataLoader(Lines(), batch_size=8):
     model(x).sum().backward()
 """
 
+SUPPRESSED = """
+from contextlib import suppress
+for batch in loader:
+    with suppress(KeyError, ValueError):
+        model(featurize(batch)).sum().backward()
+"""
+
 BAD = {
+    "suppressed": (SUPPRESSED, "exception"),
     "shards": (SHARDS, "rounds"),
     "kept by a test": (KEPT_BY_TEST, "rounds"),
     "skipped batch": (SKIPPED_BATCH, "exception"),
@@ -288,7 +296,16 @@ dist.all_reduce(least, op=dist.ReduceOp.MIN)
 for x, y in batches[: int(least)]:""",
 )
 
+SUPPRESSED_BEHIND = """
+from contextlib import suppress
+for batch in loader:
+    model(featurize(batch)).sum().backward()
+    with suppress(ValueError):
+        log.info(json.loads(batch[0]["text"]))
+"""
+
 GOOD = {
+    "suppressed behind": SUPPRESSED_BEHIND,
     "limited": LIMITED,
     "counted": COUNTED,
     "cut": CUT,
