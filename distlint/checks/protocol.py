@@ -11,6 +11,7 @@ from typing import Any
 
 from distlint.checks.protocol_entering import names_entered
 from distlint.checks.protocol_events import Events, choices_of, fits_any
+from distlint.checks.protocol_followed import is_followed
 from distlint.checks.protocol_model import Protocol, protocol_of
 from distlint.checks.protocol_parts import names_storing
 from distlint.checks.protocol_sources import Use
@@ -51,7 +52,7 @@ def protocol(context: CheckContext) -> Iterator[Finding]:
         if declared.program and _is_made_by_import(project, start, makers):
             continue
         program = programs.program(start)
-        if not program.steps:
+        if not program.steps or (declared.program and not is_followed(project, declared, program)):
             continue
         things = programs.things(start, context.parameters)
         for tracked in _tracked(declared, program, things):
