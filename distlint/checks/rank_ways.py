@@ -10,9 +10,10 @@ from distlint.checks.derivations import derivation, holders
 from distlint.checks.divergence import DivergenceView
 from distlint.checks.execution import body_of
 from distlint.checks.spread_names import called_name
+from distlint.link.abstract import Reference, options_of
 from distlint.link.modules import FunctionRef
 from distlint.link.starters import STARTERS
-from distlint.link.walking import Guard, asks_for_main, below, calls_in, guards_of
+from distlint.link.walking import Guard, asks_for_main, below, calls_in, guards_of, statements
 from distlint.model import python as ir
 
 if TYPE_CHECKING:
@@ -51,7 +52,9 @@ def ways_to(project: Project, file: str, function: int, at: ir.Position, depth: 
         yield Way(tests, file, False, alone, ())
         return
     definition = project.module(file).functions[function]
-    alone = alone or any(_names_one(one) for one in definition.decorators)
+    alone = alone or any(
+        _names_one(one) or _asks_for_rank(project, one, file, definition.parent) for one in definition.decorators
+    )
     ref = FunctionRef(file, function)
     callers = project.callers(ref)
     if depth >= MAX_DEPTH or len(callers) > MAX_CALLERS:
@@ -86,6 +89,36 @@ def _names_one(expr: ir.Expr) -> bool:
         word = part.id if type(part) is ir.Name else part.name if type(part) is ir.Attribute else ""
         if word and _ALONE.search(word):
             return True
+    return False
+
+
+def _asks_for_rank(project: Project, decorator: ir.Expr, file: str, function: int) -> bool:
+    """Whether a decorator of the project puts a test of the rank around what it wraps."""
+    wanted = decorator.func if type(decorator) is ir.Call else decorator
+    options = options_of(project.evaluator(None).ask(wanted, file, function))
+    return any(
+        isinstance(one, Reference) and isinstance(one.target, FunctionRef) and _tests_rank(project, one.target)
+        for one in options
+    )
+
+
+def _tests_rank(project: Project, ref: FunctionRef) -> bool:
+    """Whether a function, or one that is defined in it, has a test that the ranks may answer differently."""
+    functions = project.module(ref.file).functions
+    inside = {ref.index}
+    for index, one in enumerate(functions):
+        if one.parent in inside:
+            inside.add(index)
+    view = DivergenceView.of_project(project)
+    for index in sorted(inside):
+        for statement in statements(functions[index].body):
+            if type(statement) is not ir.If:
+                continue
+            outcomes = view.outcomes(statement.test, ref.file, index)
+            if len(set(outcomes)) > 1:
+                return True
+            if None in outcomes and derivation(project, statement.test, ref.file, index).mentions_rank():
+                return True
     return False
 
 

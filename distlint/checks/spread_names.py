@@ -15,6 +15,7 @@ from distlint.link.walking import access_path, below, expressions_of, statements
 from distlint.model import python as ir
 
 if TYPE_CHECKING:
+    from distlint.link.callers import Caller
     from distlint.link.project import Project
 
 JOINING = re.compile(
@@ -124,10 +125,23 @@ def regions(project: Project, file: str, function: int, names: Iterable[str], de
             if type(statement) is ir.Assign
             and statement.value is not None
             and ir.encloses(statement.value.at, caller.site.call.at)
+            and not _joined_around(project, statement.value, caller)
             for target in statement.targets
             for name in bound_names(target)
         }
         yield from regions(project, caller.file, caller.site.function, bound, depth + 1)
+
+
+def _joined_around(project: Project, expr: ir.Expr, caller: Caller) -> bool:
+    """Whether a call around another one brings together, over the ranks, what that gives."""
+    region = Region(caller.file, caller.site.function, frozenset())
+    return any(
+        type(part) is ir.Call
+        and part.at != caller.site.call.at
+        and ir.encloses(part.at, caller.site.call.at)
+        and (JOINING.search(called_name(part)) or comes_to_joining(project, part, region))
+        for part in below(expr)
+    )
 
 
 def calls_of(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Call]:

@@ -515,6 +515,29 @@ main()
         },
         "PT271",
     ),
+    "written in a function whose decorator only counts": (
+        {
+            "main.py": HEAD
+            + """
+def counted(function):
+    calls = []
+    def inner(*args):
+        if len(calls) < 10:
+            calls.append(1)
+        return function(*args)
+    return inner
+@counted
+def write(values):
+    torch.save(values, "out.pt")
+def main():
+    dist.init_process_group("gloo")
+    write(torch.ones(3))
+    dist.barrier()
+main()
+""",
+        },
+        "PT271",
+    ),
 }
 
 GOOD = {
@@ -883,6 +906,52 @@ def main():
         opt.zero_grad()
         net(torch.randn(4, 4)).mean().backward()
         opt.step()
+main()
+""",
+    },
+    "figure averaged by a helper around the call": {
+        "main.py": HEAD
+        + """
+def mean_of_all(value):
+    t = torch.tensor([value, 1.0])
+    dist.all_reduce(t)
+    return (t[0] / t[1]).item()
+def evaluate(net, loader):
+    net.eval()
+    losses = []
+    with torch.no_grad():
+        for x, y in loader:
+            losses.append(F.mse_loss(net(x), y).item())
+    return sum(losses) / len(losses)
+def main():
+    dist.init_process_group("gloo")
+    data = TensorDataset(torch.ones(16, 4), torch.ones(16, 1))
+    loader = DataLoader(data, batch_size=2, sampler=DistributedSampler(data, shuffle=False))
+    net = DDP(torch.nn.Linear(4, 1))
+    best = float("inf")
+    for epoch in range(3):
+        loss = mean_of_all(evaluate(net.module, loader))
+        if dist.get_rank() == 0 and loss < best:
+            best = loss
+            torch.save(net.module.state_dict(), "best.pt")
+main()
+""",
+    },
+    "written in a function whose decorator asks for the rank": {
+        "main.py": HEAD
+        + """
+def guarded(function):
+    def inner(*args):
+        if dist.get_rank() == 0:
+            return function(*args)
+    return inner
+@guarded
+def write(values):
+    torch.save(values, "out.pt")
+def main():
+    dist.init_process_group("gloo")
+    write(torch.ones(3))
+    dist.barrier()
 main()
 """,
     },
