@@ -39,6 +39,34 @@ def models_of(project: Project, site: CallSite) -> list[Instance]:
     return list(unique.values())
 
 
+class _Loops:
+    """The loops and comprehensions of a function: where each stands and what it goes through, by the names that they bind."""
+
+    def __init__(self, body: tuple[ir.Stmt, ...]) -> None:
+        self.binding: dict[str, list[tuple[ir.Position, ir.Expr]]] = {}
+        for statement in statements(body):
+            if type(statement) is ir.For:
+                self._add(statement.target, statement.at, statement.iterable)
+            for expr in expressions_of(statement):
+                for part in below(expr):
+                    if type(part) is ir.Comprehension:
+                        for target, iterable, _ in part.generators:
+                            self._add(target, part.at, iterable)
+
+    def _add(self, target: ir.Expr, at: ir.Position, iterable: ir.Expr) -> None:
+        for name in {part.id for part in below(target) if type(part) is ir.Name}:
+            self.binding.setdefault(name, []).append((at, iterable))
+
+    @classmethod
+    def of(cls, project: Project, file: str, function: int) -> _Loops:
+        """Those of a function, looked for once."""
+        kept: dict[tuple[str, int], _Loops] = project.kept.setdefault(cls, {})
+        key = (file, function)
+        if key not in kept:
+            kept[key] = cls(body_of(project, file, function))
+        return kept[key]
+
+
 class _Source:
     """Follows expressions of one function back to models."""
 
@@ -136,14 +164,9 @@ class _Source:
 
     def _ranges(self, name: str, at: ir.Position) -> Iterator[ir.Expr]:
         """What the loops around a place go through that bind a name."""
-        for statement in statements(self._body):
-            if type(statement) is ir.For and ir.encloses(statement.at, at) and _binds(statement.target, name):
-                yield statement.iterable
-            for expr in expressions_of(statement):
-                if ir.encloses(expr.at, at):
-                    for part in below(expr):
-                        if type(part) is ir.Comprehension and ir.encloses(part.at, at):
-                            yield from (one for target, one, _ in part.generators if _binds(target, name))
+        for around, iterable in _Loops.of(self._project, self._file, self._function).binding.get(name, ()):
+            if ir.encloses(around, at):
+                yield iterable
 
 
 def _binds(target: ir.Expr, name: str) -> bool:

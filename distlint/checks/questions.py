@@ -64,6 +64,11 @@ class Questions(Generic[A]):
             self._lowest = -1
         return spent
 
+    def charge(self, steps: int) -> None:
+        """Counts what was done besides asking: a long walk through a function."""
+        self._steps += steps
+        self._allowance.left -= steps
+
     def guarded(self, key: Hashable, work: Callable[[], A], around: A, given_up: A) -> A:
         """The answer that ``work`` gives; ``around`` where the question is open already, ``given_up`` beyond a bound."""
         if key in self._answers:

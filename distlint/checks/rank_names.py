@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 MAX_CALLERS = 8
 
+WALKED = 40
+"""States of a function that are passed in about the time of one step of a question."""
+
 NOBODY: Any = object()
 """Stands for a parameter of a function that nobody is seen to call."""
 
@@ -62,10 +65,13 @@ def name(view: RankView, wanted: str, scope: Scope, state: Env) -> Any:
 def _handed_only(view: RankView, wanted: str, join: Join, scope: Scope) -> Any:
     """A number or text that the ways of a join only hand to functions, which can't change it; else unknown."""
     place: Env | None = join
+    walked = 0
     while place is not None and not (isinstance(place, Bind) and place.name == wanted):
         if isinstance(place, Join) and f"{wanted}{BINDS}" in place.touched.how:
             return UNKNOWN
         place = place.prev
+        walked += 1
+    view.charge(walked // WALKED)
     # asked for at each of the joins behind it, and again on the ways between them
     start = place
     view.keep((scope, start))

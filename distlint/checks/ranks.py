@@ -134,6 +134,10 @@ class RankView:
         """How many items a loop over an expression comes to on this process; ``None`` where that can't be told."""
         return length_of(self.ask(expr, file, function))
 
+    def charge(self, steps: int) -> None:
+        """Counts steps that were not asked for as questions (``Questions.charge``)."""
+        self._questions.charge(steps)
+
     def is_spent(self) -> bool:
         """Whether the question has taken as many steps as it may; counts one more."""
         return self._questions.is_spent()

@@ -8,6 +8,7 @@ already is divided by the number of ranks once more). Parameters: ``summing`` (f
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,9 @@ _VIEWS = frozenset(
         "unsqueeze",
     }
 )
+MAX_SITES = 100
+"""Sums in one function that are looked at; each is compared with all that the function does."""
+
 _ORDER = frozenset({"<", ">", "<=", ">=", "==", "!=", "is", "in"})
 _MAKERS = frozenset({"tensor", "as_tensor", "FloatTensor", "asarray"})
 _SCALED = re.compile(r"^(?:div|mul|true_divide|divide|multiply)_?$")
@@ -55,8 +59,11 @@ _SCALED = re.compile(r"^(?:div|mul|true_divide|divide|multiply)_?$")
 def reduced_figures(context: CheckContext) -> Iterator[Finding]:
     """A finding for each such figure."""
     fault = _added if context.parameters["fault"] == "added" else _divided
-    for site in context.project.calls_to(set(context.parameters["summing"])):
-        yield from fault(context, site)
+    sites = [*context.project.calls_to(set(context.parameters["summing"]))]
+    crowded = Counter((site.file, site.site.function) for site in sites)
+    for site in sites:
+        if crowded[site.file, site.site.function] <= MAX_SITES:
+            yield from fault(context, site)
 
 
 # A mean that is only added up -----------------------------------------------------------------------------------------

@@ -31,6 +31,9 @@ MAX_PLACES = 60
 
 MAX_NODES = 6_000
 
+MAX_LOOKED = 400_000
+"""Nodes of the trace of one process that are gone through for all ways together."""
+
 
 class Part(NamedTuple):
     """Where lines part: the test or loop, the calls that lead there, and why it differs (``None``: because of the rank).
@@ -218,6 +221,9 @@ def _more_turns(one: Choice, other: Choice) -> tuple[dict[Hashable, int], dict[H
 
 def _line(stage: Stage, choice: Choice) -> _Line:
     events: list[Event | Took | Hole] = []
+    stage.looked += stage.grown
+    if stage.looked > MAX_LOOKED:
+        return _Line(events, "cut")
     choice.settled = _settled
     return _Line(events, follow(stage.trace, choice, events))
 

@@ -195,6 +195,7 @@ class Stage:
         self.shared: Shared = Shared()
         self.trace: list[Any] = []
         self.grown = 0
+        self.looked = 0
         self.quiet = 0
         self.reasons: list[Any] = []
         self.attempts: list[frozenset[str]] = []
