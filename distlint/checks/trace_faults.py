@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 
 class TraceFault(NamedTuple):
-    """A fault with all that a finding says; ``name`` is the operation that some processes leave out."""
+    """A fault with all that a finding says; ``name`` is the operation that some processes leave out, ``call`` where it is called."""
 
     kind: str
     name: str
+    call: tuple[str, int]
     span: Span
     message: str
     related: tuple[Related, ...]
@@ -75,7 +76,13 @@ def _fault(performance: Performance, clash: Clash) -> TraceFault:
         verb = "come" if plural else "comes"
         related.append(Related(clash.other.span, f"{others} {verb} to `{plain(clash.other.name)}` here"))
     return TraceFault(
-        _kind(clash), event.name, span, _message(clash, those, others, plural), tuple(related), plain(event.name)
+        _kind(clash),
+        event.name,
+        (event.file, event.call.at),
+        span,
+        _message(clash, those, others, plural),
+        tuple(related),
+        plain(event.name),
     )
 
 
