@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from distlint.checks.cleared import cleared
 from distlint.checks.collectives import CALLED, Collectives, Operation
 from distlint.checks.engines import configurations
 from distlint.checks.rank_faults import EXCEPTION, Fault, fault_of
 from distlint.checks.rank_meetings import Meetings
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.trace_faults import TraceFaults
-from distlint.checks.traces import followed
 from distlint.judge.conditions import compile_condition
 from distlint.link.abstract import Instance, options_of
 from distlint.link.modules import FunctionRef
@@ -55,10 +55,10 @@ def rank_matching(context: CheckContext) -> Iterator[Finding]:
 def _is_refuted(project: Project, fault: Fault) -> bool:
     """Whether the rehearsal of the whole program shows that the ranks meet after all."""
     operation = fault.operation
-    known = followed(project)
+    known = cleared(project)
     if fault.kind == EXCEPTION or FunctionRef(operation.file, operation.function) not in known.functions:
         return False
-    return operation.key in known.calls or operation.spec.kind in ("forward", "backward")
+    return operation.key in known.calls
 
 
 def _traced(context: CheckContext, wanted: set[str], others: set[str]) -> Iterator[Finding]:

@@ -28,8 +28,9 @@ PROCESSES = (FIRST, SECOND, Process(2, 2), Process(0, 0, world=2), Process(1, 1,
 PAIRS = ((0, 1), (3, 4), (0, 2))
 """The pairs of these whose ways are compared, the later ones only where a test does not part the first."""
 
+_SEVERAL = ("distribut", "multi", "parallel", "ddp", "fsdp", "launch", "initialized", "deepspeed")
 _MODES = {
-    **dict.fromkeys(("distribut", "multi", "parallel", "ddp", "fsdp", "launch", "initialized", "deepspeed"), True),
+    **dict.fromkeys(_SEVERAL, True),
     **dict.fromkeys(("single", "shard", "zero", "world", "rank", "size", "gpus", "devices"), None),
 }
 """Words that say whether there are several processes at all; ``True`` where a flag so named says that there are."""
@@ -255,13 +256,22 @@ def mode_of(test: ir.Expr) -> bool | str | None:
     found = {sense for word, sense in _MODES.items() if word in last.lower()}
     if found == {True}:
         return True
-    words = [
+    words = _names_in(test)
+    words += [part.value for part in below(test) if isinstance(part, ir.Constant) and isinstance(part.value, str)]
+    return "perhaps" if any(mode in word.lower() for word in words for mode in _MODES) else None
+
+
+def names_a_mode(test: ir.Expr) -> bool:
+    """Whether a test has the name of a flag that says whether there are several processes: a rank or their number is none."""
+    return any(word in name.lower() for name in _names_in(test) for word in (*_SEVERAL, "single"))
+
+
+def _names_in(test: ir.Expr) -> list[str]:
+    return [
         part.id if isinstance(part, ir.Name) else part.name
         for part in below(test)
         if isinstance(part, ir.Name | ir.Attribute)
     ]
-    words += [part.value for part in below(test) if isinstance(part, ir.Constant) and isinstance(part.value, str)]
-    return "perhaps" if any(mode in word.lower() for word in words for mode in _MODES) else None
 
 
 def _last(expr: ir.Expr) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.checks.rank_faults import DIFFERENT, EXCEPTION, ROUNDS, SKIPPED
-from distlint.checks.traces import Clash, Part, clashes
+from distlint.checks.trace_lines import Clash, Part
+from distlint.checks.traces import compared
 from distlint.model.finding import Related
 from distlint.model.span import Span
 from distlint.rehearsal.performance import Performance, Rehearsal
@@ -47,11 +48,11 @@ def _faults(project: Project) -> Iterator[TraceFault]:
     for performance in rehearsal.performances():
         if performance.function >= 0 or performance.world < 2:
             continue
-        found = [_fault(performance, clash) for clash in clashes(performance)]
+        found = [_fault(performance, clash) for clash in compared(project, performance).clashes]
         if found and not performance.told:
             other = rehearsal.again(performance)
             if other is not None:
-                places = {_fault(other, clash).span for clash in clashes(other)}
+                places = {_fault(other, clash).span for clash in compared(project, other).clashes}
                 found = [fault for fault in found if fault.span in places]
         yield from found
 

@@ -69,8 +69,8 @@ class First(Made):
             player.stage.record(self.event)
 
 
-class Uneven(Made):
-    """A context in which processes may make different numbers of passes: who has fewer keeps up with the others."""
+class Excusing(Made):
+    """A context in which a pass misses nobody: gradients are kept, or who has fewer passes keeps up with the others."""
 
     __slots__ = ()
 
@@ -155,7 +155,7 @@ class Libraries:
     def call(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         """What a library function gives; ``NotImplemented`` where that is not known."""
         if name in self._uneven:
-            return Uneven(f"{name}()", call, given)
+            return Excusing(f"{name}()", call, given)
         for part in self._parts:
             if part.owns(name):
                 return part.call(player, name, given, call, scope)
@@ -206,7 +206,7 @@ class Libraries:
         """Notes the operation that a method of an object is (``""``: its call); a context manager where it is one."""
         dotted = f"{made.name}.{name}" if name else f"{made.name}()"
         if dotted in self._uneven:
-            return Uneven(dotted, call, given)
+            return Excusing(dotted, call, given)
         return self._met(player, self._canonical(dotted), made, given, call, scope)
 
     def inherited(self, player: Any, thing: Any, name: str) -> Any:
@@ -265,6 +265,7 @@ class Libraries:
         if spec is None or spec.configured or _alone(spec, made, given):
             return None
         if spec.kind in ("forward", "backward") and player.stage.kept.get(GRADIENTS_KEPT):
+            player.stage.excused.add((scope.file, call.at))
             return None
         event = Event(spec.kind, call, scope.file, scope.function, _arguments(spec, given))
         event.group = player.stage.group_of(event.values.get(spec.group[0]) if spec.group[0] else None)
@@ -272,6 +273,7 @@ class Libraries:
         if spec.role != "collective":
             return First(name, event, main=player.stage.rank == 0)
         if spec.buffers and not (made is not None and player.models.holds_buffers(made)):
+            player.stage.excused.add((scope.file, call.at))
             return None
         player.stage.record(event)
         return None

@@ -6,7 +6,7 @@ from typing import Any
 
 from distlint.model import python as ir
 from distlint.rehearsal.iterating import is_key
-from distlint.rehearsal.stage import Enough, Scope
+from distlint.rehearsal.stage import Scope
 from distlint.rehearsal.values import (
     UNKNOWN,
     Items,
@@ -179,11 +179,3 @@ class Player(Ways):
                 self.special_method(base, "__setitem__", [index, value], None)
         else:
             escape(value)
-
-
-def rehearse_module(player: Player, file: str) -> None:
-    """Executes the top level of a script."""
-    try:
-        player.module_scope(file)
-    except (Enough, RecursionError):
-        return

@@ -22,6 +22,7 @@ from distlint.rehearsal.values import (
     Tensor,
     Work,
     combined,
+    signature,
     source_of,
 )
 
@@ -195,7 +196,8 @@ class Stage:
         self.shared: Shared = Shared()
         self.trace: list[Any] = []
         self.grown = 0
-        self.looked = 0
+        self.excused: set[tuple[str, int]] = set()
+        """Calls that would be operations, but for a context around them in which nobody is missed, or for what they are called with."""
         self.quiet = 0
         self.reasons: list[Any] = []
         self.attempts: list[frozenset[str]] = []
@@ -282,8 +284,6 @@ class Stage:
 
     def differs(self, call: ir.Expr, file: str, value: Any) -> bool:
         """Whether what a known value is at a call is another on other processes."""
-        from distlint.rehearsal.values import signature
-
         sign = signature(value)
         return sign is not None and self.shared.note(self.rank, (file, call.at, self.chain), sign)
 
@@ -304,7 +304,7 @@ class Stage:
         self.random += 1
         if self.seed is None:
             return ("drawn", self.rank, self.random), Source("random numbers without a seed", span)
-        seed = combined_seed(self.seed)
+        seed = signature(self.seed)
         source = self.seed.source if isinstance(self.seed, Opaque) else None
         return (None if seed is None else ("drawn", seed, self.random, *values)), source
 
@@ -337,10 +337,3 @@ class Stage:
             self.faults.append(Fault("early", span, work.event, {}))
             whole.pending = None
             work.loose = True
-
-
-def combined_seed(seed: Any) -> Any:
-    """What tells a seed."""
-    from distlint.rehearsal.values import signature
-
-    return signature(seed)

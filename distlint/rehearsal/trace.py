@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 MAX_LINE = 1_500
 """Events of one way that are looked at."""
 
+MAYBE = -1
+"""Instead of the number of an arm: nothing may rest on which one it is."""
+
 TURNS = 2
 """Turns of a loop whose number is not known: one in which ranks may part, and one behind it."""
 
@@ -124,7 +127,7 @@ class Attempt:
 class Choice:
     """Which arms are taken: ``arms`` by the keys of branches, otherwise one that goes on; ``turns`` by the keys of loops.
 
-    ``settled`` says of a branch which arm it certainly is, ``None`` where that is open, and -1 where nothing may rest on it.
+    ``settled`` says of a branch which arm it certainly is, ``None`` where that is open, and ``MAYBE`` where nothing may rest on it.
     A place that may fail does so once: ``failed`` is where in the line, ``thrown`` the exceptions that it may be.
     """
 
@@ -151,7 +154,7 @@ class Choice:
             self.failed, self.thrown = reached, branch.fails
             return branch.arms[1]
         number = self.settled(branch) if self.settled is not None else None
-        if number == -1:
+        if number == MAYBE:
             return [Hole("")]
         if number is None:
             number = self.arms.get(branch.key)

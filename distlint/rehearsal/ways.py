@@ -131,12 +131,7 @@ class Ways(Calls):
             stage.unsure += 1
             stage.reasons.append(test)
             scope.tests.append(test)
-        scope.variables = going[0]
-        for other in going[1:]:
-            for name in {*scope.variables, *other}:
-                one, two = scope.variables.get(name, UNKNOWN), other.get(name, UNKNOWN)
-                if one is not two:
-                    scope.variables[name] = merged(one, two, [test])
+        scope.variables = _joined(going, test)
         return ""
 
     def _perhaps(self, body: tuple[ir.Stmt, ...], nodes: list[Any], scope: Scope, test: Any) -> str:
@@ -224,12 +219,7 @@ class Ways(Calls):
             if how == "exit":
                 raise Left(how)
             return how
-        scope.variables = going[0]
-        for other in going[1:]:
-            for name in {*scope.variables, *other}:
-                one, two = scope.variables.get(name, UNKNOWN), other.get(name, UNKNOWN)
-                if one is not two:
-                    scope.variables[name] = merged(one, two, [test])
+        scope.variables = _joined(going, test)
         return ""
 
     def _on_With(self, statement: ir.With, scope: Scope) -> str:  # noqa: N802
@@ -457,6 +447,17 @@ def _unset(earlier: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
         for name, value in earlier.items()
         if is_known(value) and name in now and now[name] is not value
     }
+
+
+def _joined(going: list[dict[str, Any]], test: Any) -> dict[str, Any]:
+    """The variables behind ways of which a test takes one."""
+    joined = going[0]
+    for other in going[1:]:
+        for name in {*joined, *other}:
+            one, two = joined.get(name, UNKNOWN), other.get(name, UNKNOWN)
+            if one is not two:
+                joined[name] = merged(one, two, [test])
+    return joined
 
 
 def _raises(nodes: list[Any], caught: frozenset[str]) -> Branch | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from distlint.checks.traces import clashes
+from distlint.checks.traces import compared
 from distlint.rehearsal.performance import Rehearsal
 from tests.conftest import MakeProject
 
@@ -27,8 +27,9 @@ name = "all" if random.random() > 0.5 else "own"
 
 @pytest.mark.parametrize("choice", ["KINDS[name]", "KINDS.get(name)"])
 def test_each_function_of_a_table_may_be_called(make_project: MakeProject, choice: str) -> None:
-    (performance,) = Rehearsal.of(make_project({"train.py": f"{HEAD}{choice}(torch.ones(1))\n"})).performances()
-    (clash,) = clashes(performance)
+    project = make_project({"train.py": f"{HEAD}{choice}(torch.ones(1))\n"})
+    (performance,) = Rehearsal.of(project).performances()
+    (clash,) = compared(project, performance).clashes
     assert clash.event.name == "all_reduce"
     assert clash.part is not None
     assert clash.part.why == "random numbers without a seed"
@@ -36,6 +37,7 @@ def test_each_function_of_a_table_may_be_called(make_project: MakeProject, choic
 
 def test_a_choice_that_all_processes_share_parts_nobody(make_project: MakeProject) -> None:
     code = f"{HEAD}kinds = [name]\ndist.broadcast_object_list(kinds, 0)\nKINDS[kinds[0]](torch.ones(1))\n"
-    (performance,) = Rehearsal.of(make_project({"train.py": code})).performances()
-    assert not list(clashes(performance))
+    project = make_project({"train.py": code})
+    (performance,) = Rehearsal.of(project).performances()
+    assert not compared(project, performance).clashes
     assert [event.name for event in performance.stages[0].events][-1] == "all_reduce"

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from distlint.checks.traces import Clash, clashes, followed
+from distlint.checks import traces
+from distlint.checks.cleared import cleared
+from distlint.checks.trace_lines import Clash
+from distlint.checks.traces import compared
 from distlint.link.modules import FunctionRef
+from distlint.model import python as ir
 from distlint.rehearsal.performance import Rehearsal
 from tests.conftest import MakeProject
 
@@ -40,7 +44,7 @@ def found(make_project: MakeProject, body: str) -> list[Clash]:
     project = make_project({"train.py": HEAD + body + MAIN})
     performance = next(one for one in Rehearsal.of(project).performances() if one.function < 0)
     assert performance.complete
-    return [*clashes(performance)]
+    return [*compared(project, performance).clashes]
 
 
 PARTED = {
@@ -208,8 +212,31 @@ def test_what_was_followed_to_its_end_is_known(make_project: MakeProject) -> Non
     known = []
     for body in (TOGETHER["what was agreed upon"], PARTED["a branch"]):
         project = make_project({"train.py": HEAD + body + MAIN})
-        known.append(FunctionRef("train.py", 0) in followed(project).functions)
+        known.append(FunctionRef("train.py", 0) in cleared(project).functions)
     assert known == [True, False]
+
+
+@pytest.mark.parametrize("budget", ["MAX_LOOKED", "MAX_NODES"])
+def test_what_was_not_looked_at_is_not_known(
+    make_project: MakeProject, monkeypatch: pytest.MonkeyPatch, budget: str
+) -> None:
+    monkeypatch.setattr(traces, budget, 1)
+    project = make_project({"train.py": HEAD + TOGETHER["what was agreed upon"] + MAIN})
+    assert FunctionRef("train.py", 0) not in cleared(project).functions
+
+
+def test_a_pass_that_misses_nobody_is_known(make_project: MakeProject) -> None:
+    body = """
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1, 1))
+    with model.join():
+        model(own).sum().backward()
+"""
+    project = make_project({"train.py": HEAD + body + MAIN})
+    known = cleared(project)
+    assert FunctionRef("train.py", 0) in known.functions
+    lines = (HEAD + body).splitlines()
+    place = next(number for number, line in enumerate(lines, 1) if "backward" in line)
+    assert place in {ir.unpack(at, file).line for file, at in known.calls}
 
 
 def test_a_call_that_is_not_seen_into_keeps_it_from_claims(make_project: MakeProject) -> None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from distlint.frameworks.huggingface.rehearsed_trainer import TRAINERS, Trainer, trained
-from distlint.frameworks.torch.rehearsed_prepared import GATHERING, Kept, met, prepared
+from distlint.frameworks.torch.rehearsed_prepared import GATHERING, met, prepared
 from distlint.frameworks.torch.rehearsed_wrappers import Wrapped
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal.libraries import together
+from distlint.rehearsal.libraries import Excusing, together
 from distlint.rehearsal.models import Models
 from distlint.rehearsal.randomness import seeded
 from distlint.rehearsal.values import (
@@ -63,7 +63,7 @@ class Accelerator(Made):
         if name in GATHERING or name in ("reduce", "pad_across_processes"):
             return met(player, name, first, together(player, call, scope), span)
         if name == "no_sync":
-            return Kept("no_sync()")
+            return Excusing("no_sync()")
         if name == "unwrap_model":
             return first.inner if isinstance(first, Wrapped) else first
         if name == "clip_grad_norm_":

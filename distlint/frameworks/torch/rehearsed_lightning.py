@@ -10,10 +10,10 @@ from typing import Any
 from distlint.frameworks.torch.rehearsed_data import SHARE, Loader
 from distlint.frameworks.torch.rehearsed_modules import LIGHTNING
 from distlint.frameworks.torch.rehearsed_outputs import note
-from distlint.frameworks.torch.rehearsed_prepared import Kept, data_parallel, met, prepared
+from distlint.frameworks.torch.rehearsed_prepared import data_parallel, met, prepared
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal.libraries import together
+from distlint.rehearsal.libraries import Excusing, together
 from distlint.rehearsal.values import UNKNOWN, FunctionValue, Given, Items, Made, Opaque, Source, Tensor, Thing
 
 PACKAGES = ("lightning.", "pytorch_lightning.", "lightning_fabric.")
@@ -90,7 +90,7 @@ class Fabric(Made):
             return met(player, name, first, together(player, call, scope), span)
         if name == "no_backward_sync":
             enabled = given.get("enabled", 1, True)
-            return Kept("no_backward_sync()") if enabled is not False else Made("no_backward_sync()")
+            return Excusing("no_backward_sync()") if enabled is not False else Made("no_backward_sync()")
         if name == "clip_gradients":
             return Tensor((), "float32", span, hash(("norm", player.stage.kept.get("backward"))))
         return None if name in ("launch", "print", "log", "barrier") else NotImplemented

@@ -9,7 +9,6 @@ from distlint.frameworks.torch.rehearsed_modules import is_module, parts_of_mode
 from distlint.frameworks.torch.rehearsed_optimizers import Optimizer, Scheduler
 from distlint.frameworks.torch.rehearsed_wrappers import DATA_PARALLEL, Wrapped
 from distlint.model.span import Span
-from distlint.rehearsal.libraries import GRADIENTS_KEPT
 from distlint.rehearsal.values import (
     UNKNOWN,
     Given,
@@ -26,22 +25,6 @@ from distlint.rehearsal.values import (
 
 GATHERING = ("gather", "gather_for_metrics", "all_gather")
 MODEL_MAKERS = ("from_pretrained()", "from_config()")
-
-
-class Kept(Made):
-    """A context in which gradients are kept, not summed up."""
-
-    __slots__ = ()
-
-    def entered(self, player: Any, span: Span) -> Any:
-        """Backward passes meet nobody."""
-        kept = player.stage.kept
-        kept[GRADIENTS_KEPT] = kept.get(GRADIENTS_KEPT, 0) + 1
-        return UNKNOWN
-
-    def left(self, player: Any, span: Span) -> None:
-        """They do again."""
-        player.stage.kept[GRADIENTS_KEPT] -= 1
 
 
 def data_parallel(player: Any, model: Any, span: Span) -> Wrapped:

@@ -165,6 +165,8 @@ def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any) -> None:
     for one in loss.through:
         if one.group is not None and not muted:
             note(player, "backward", call, scope, one.group)
+        elif muted:
+            player.stage.excused.add((scope.file, call.at))
     if not loss.through:
         kept["gradient"] = loss.source or kept.get("gradient")
     for callback, tensor, name in list(kept.get(_HOOKED, ()))[:MAX_HOOKS]:

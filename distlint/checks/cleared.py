@@ -1,0 +1,91 @@
+"""Functions that whole programs were followed through on all processes, which met everywhere: what the rehearsal clears."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from distlint.checks.trace_lines import matters
+from distlint.checks.traces import compared, settled
+from distlint.link.modules import FunctionRef
+from distlint.rehearsal.performance import Performance, Rehearsal
+from distlint.rehearsal.stage import Stage
+from distlint.rehearsal.trace import MAYBE, Attempt, Branch, Frame, Hole, Laps, Round
+
+if TYPE_CHECKING:
+    from distlint.link.project import Project
+
+
+class Cleared(NamedTuple):
+    """Functions of which every program was followed to its end on all processes, and there all of them met; and the calls they met in.
+
+    Calls in which a process misses nobody are among them (``Stage.excused``). Whoever thinks that they don't meet, looking at a part
+    of a program, is wrong. The index of the top level of a file is -1.
+    """
+
+    functions: frozenset[FunctionRef]
+    calls: frozenset[tuple[str, int]]
+
+
+def cleared(project: Project) -> Cleared:
+    """What is cleared, worked out once."""
+    kept = project.kept.get(Cleared)
+    if kept is None:
+        good: set[FunctionRef] = set()
+        bad: set[FunctionRef] = set()
+        calls: set[tuple[str, int]] = set()
+        for performance in Rehearsal.of(project).performances():
+            visited = set.intersection(*(_visited(stage) for stage in performance.stages))
+            (good if _is_clear(project, performance) else bad).update(visited)
+            calls |= {(event.file, event.call.at) for stage in performance.stages for event in stage.events}
+            calls |= {place for stage in performance.stages for place in stage.excused}
+        kept = project.kept[Cleared] = Cleared(frozenset(good - bad), frozenset(calls))
+    assert isinstance(kept, Cleared)  # noqa: S101 - stored just above
+    return kept
+
+
+def _visited(stage: Stage) -> set[FunctionRef]:
+    return {*stage.visited, *(FunctionRef(file, -1) for file in stage.modules)}
+
+
+def _is_clear(project: Project, performance: Performance) -> bool:
+    """Whether all processes were followed to their ends, on all ways, and met there."""
+    if not performance.complete or performance.function >= 0 or len(performance.stages) < 2:
+        return False
+    if any(_is_doubtful(stage.trace, stage) for stage in performance.stages):
+        return False
+    found = compared(project, performance)
+    return found.whole and not found.clashes
+
+
+def _is_doubtful(nodes: list[Any], stage: Stage) -> bool:
+    """Whether a trace has tests or loops of which it is not known whether they are the same on all processes."""
+    for node in nodes:
+        if isinstance(node, Hole):
+            if matters(node, stage):
+                return True
+        elif isinstance(node, Branch):
+            unknown = node.source is None and (_is_place(node.key) or settled(node) == MAYBE)
+            if unknown or any(_is_doubtful(arm, stage) for arm in node.arms):
+                return True
+        elif isinstance(node, Round):
+            unknown = node.source is None and node.count is None and _is_place(node.key) and not _is_endless(node)
+            if unknown or _is_doubtful(node.body, stage):
+                return True
+        elif isinstance(node, Laps):
+            if any(_is_doubtful(turn, stage) for turn in node.turns):
+                return True
+        elif isinstance(node, Attempt):
+            if node.handlers or any(_is_doubtful(inner, stage) for inner in (node.body, node.orelse, node.final)):
+                return True
+        elif isinstance(node, Frame) and _is_doubtful(node.body, stage):
+            return True
+    return False
+
+
+def _is_endless(node: Round) -> bool:
+    return isinstance(node.key, tuple) and bool(node.key) and node.key[0] == "endless"
+
+
+def _is_place(key: Hashable) -> bool:
+    return isinstance(key, tuple) and bool(key) and key[0] in ("at", "loop at")
