@@ -10,7 +10,7 @@ from distlint.checks.traces import compared, settled
 from distlint.link.modules import FunctionRef
 from distlint.rehearsal.performance import Performance, Rehearsal
 from distlint.rehearsal.stage import Stage
-from distlint.rehearsal.trace import MAYBE, Attempt, Branch, Frame, Hole, Laps, Round
+from distlint.rehearsal.trace import MAYBE, Attempt, Branch, Frame, Hole, Laps, Round, is_idle
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
@@ -61,6 +61,8 @@ def _is_clear(project: Project, performance: Performance) -> bool:
 def _is_doubtful(nodes: list[Any], stage: Stage) -> bool:
     """Whether a trace has tests or loops of which it is not known whether they are the same on all processes."""
     for node in nodes:
+        if is_idle(node):
+            continue
         if isinstance(node, Hole):
             if matters(node, stage):
                 return True

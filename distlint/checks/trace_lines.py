@@ -12,6 +12,7 @@ from distlint.rehearsal.trace import Hole, Took
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
+    from distlint.rehearsal.trace import Step
 
 
 class Part(NamedTuple):
@@ -47,11 +48,11 @@ class Clash(NamedTuple):
 class Line(NamedTuple):
     """The events of one way, and how it ended (``follow``)."""
 
-    events: list[Event | Took | Hole]
+    events: list[Step]
     ended: str
 
 
-def counts(event: Event | Took | Hole, rank: int, other: int) -> bool:
+def counts(event: Step, rank: int, other: int) -> bool:
     """Whether an event is one that both processes have to make."""
     if not isinstance(event, Event) or event.name in ALONE:
         return False
@@ -61,9 +62,10 @@ def counts(event: Event | Took | Hole, rank: int, other: int) -> bool:
     return rank in group.ranks and other in group.ranks
 
 
-def _same(one: Event, other: Event) -> bool:
-    alike = one.group is not None and other.group is not None and one.group.ranks == other.group.ranks
-    return one.name == other.name and alike
+def alike(one: Event, other: Event) -> bool:
+    """Whether two processes' operations are the same one, in the same group."""
+    together = one.group is not None and other.group is not None and one.group.ranks == other.group.ranks
+    return one.name == other.name and together
 
 
 def clash_of(one: Line, other: Line, rank: int, again: int, stage: Stage, part: Part | None) -> Clash | None:
@@ -71,7 +73,7 @@ def clash_of(one: Line, other: Line, rank: int, again: int, stage: Stage, part: 
     ours = [(at, event) for at, event in enumerate(one.events) if counts(event, rank, again)]
     theirs = [(at, event) for at, event in enumerate(other.events) if counts(event, rank, again)]
     turn = 0
-    while turn < min(len(ours), len(theirs)) and _same(ours[turn][1], theirs[turn][1]):  # type: ignore[arg-type]
+    while turn < min(len(ours), len(theirs)) and alike(ours[turn][1], theirs[turn][1]):  # type: ignore[arg-type]
         turn += 1
     if turn == len(ours) and turn == len(theirs):
         return None
@@ -91,8 +93,8 @@ def clash_of(one: Line, other: Line, rank: int, again: int, stage: Stage, part: 
         ends = (ours[turn][0] if turn < len(ours) else len(one.events), theirs[turn][0] if turn < len(theirs) else None)
         part = _parting(one.events[: ends[0]], other.events[: ends[1]])
     later = {
-        "mine": mine is not None and any(_same(mine, event) for _, event in theirs[turn + 1 :]),  # type: ignore[arg-type]
-        "yours": yours is not None and any(_same(yours, event) for _, event in ours[turn + 1 :]),  # type: ignore[arg-type]
+        "mine": mine is not None and any(alike(mine, event) for _, event in theirs[turn + 1 :]),  # type: ignore[arg-type]
+        "yours": yours is not None and any(alike(yours, event) for _, event in ours[turn + 1 :]),  # type: ignore[arg-type]
     }
     if yours is None or (mine is not None and later["yours"] and not later["mine"]):
         assert mine is not None  # noqa: S101 - one of them is
@@ -102,7 +104,7 @@ def clash_of(one: Line, other: Line, rank: int, again: int, stage: Stage, part: 
     return None if any(hidden) else Clash(mine, yours, True, False, part, rank, again)
 
 
-def _parting(one: list[Event | Took | Hole], other: list[Event | Took | Hole]) -> Part | None:
+def _parting(one: list[Step], other: list[Step]) -> Part | None:
     """The last test of the rank that sent two processes different ways."""
     ours = [node for node in one if isinstance(node, Took)]
     theirs = [node for node in other if isinstance(node, Took)]
@@ -116,9 +118,7 @@ def _parting(one: list[Event | Took | Hole], other: list[Event | Took | Hole]) -
     return None
 
 
-def _behind(
-    one: list[Event | Took | Hole], other: list[Event | Took | Hole], mine: Took, yours: Took
-) -> tuple[list[Event | Took | Hole], list[Event | Took | Hole]]:
+def _behind(one: list[Step], other: list[Step], mine: Took, yours: Took) -> tuple[list[Step], list[Step]]:
     """What comes behind the place where two ways meet again: the first test that both of them come to after a parting."""
     rest = one[one.index(mine) + 1 :], other[other.index(yours) + 1 :]
     places = {(node.span, node.chain): at for at, node in reversed([*enumerate(rest[1])]) if isinstance(node, Took)}

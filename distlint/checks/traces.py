@@ -16,10 +16,24 @@ from distlint.model import python as ir
 from distlint.rehearsal.failing import ENDING
 from distlint.rehearsal.performance import Performance
 from distlint.rehearsal.stage import Event, Stage
-from distlint.rehearsal.trace import MAYBE, TURNS, Attempt, Branch, Choice, End, Frame, Hole, Laps, Round, Took, follow
+from distlint.rehearsal.trace import (
+    MAYBE,
+    TURNS,
+    Attempt,
+    Branch,
+    Choice,
+    End,
+    Frame,
+    Hole,
+    Laps,
+    Round,
+    follow,
+    is_idle,
+)
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
+    from distlint.rehearsal.trace import Step
 
 MAX_PLACES = 60
 """Tests and loops that are looked at in one trace."""
@@ -50,7 +64,7 @@ def compared(project: Project, performance: Performance) -> Compared:
     kept: _EveryComparison = project.kept.setdefault(_EveryComparison, _EveryComparison())
     key = (performance.file, performance.function, performance.world)
     if key not in kept:
-        comparison = _Comparison(performance)
+        comparison = Comparison(performance)
         seen: dict[tuple[str, int], Clash] = {}
         for found in (*comparison.between_ways(), *comparison.between_ranks()):
             seen.setdefault((found.event.file, found.event.call.at), found)
@@ -68,11 +82,15 @@ def settled(branch: Branch) -> int | None:
     return MAYBE if mode is not None and names_a_mode(branch.test) else None
 
 
-class _Comparison:
-    """The comparison of one performance. ``whole`` says that no budget was spent so far."""
+class Comparison:
+    """The comparison of one performance. ``whole`` says that no budget was spent so far.
 
-    def __init__(self, performance: Performance) -> None:
+    With ``files`` lines hold what a process does with files too, and tests behind which nothing else happens are looked at.
+    """
+
+    def __init__(self, performance: Performance, *, files: bool = False) -> None:
         self.performance = performance
+        self.files = files
         self.whole = True
         self._looked: dict[int, int] = {}
 
@@ -136,6 +154,14 @@ class _Comparison:
                 if found is not None:
                     yield found
 
+    def lines_of_two(self) -> Iterator[tuple[Stage, Stage, Line, Line]]:
+        """The lines of rank 0 and of another process, on the same ways through all that is not known."""
+        first, *others = self.performance.stages
+        for other in others:
+            for arms, usual in self._choices(first, other):
+                lines = [self._line(stage, self._choice(arms, None, usual)) for stage in (first, other)]
+                yield first, other, lines[0], lines[1]
+
     def _choices(self, first: Stage, other: Stage) -> Iterator[tuple[dict[Hashable, int], int]]:
         """Ways through tests that are not known: the usual ones, and each that a single test opens."""
         yield {}, 0
@@ -161,10 +187,10 @@ class _Comparison:
     # Lines ------------------------------------------------------------------------------------------------------------
 
     def _choice(self, arms: dict[Hashable, int], turns: dict[Hashable, int] | None, usual: int) -> Choice:
-        return Choice(arms, turns, usual, settled)
+        return Choice(arms, turns, usual, settled, files=self.files)
 
     def _line(self, stage: Stage, choice: Choice) -> Line:
-        events: list[Event | Took | Hole] = []
+        events: list[Step] = []
         looked = self._looked[stage.rank] = self._looked.get(stage.rank, 0) + stage.grown
         ended = follow(stage.trace, choice, events) if looked <= MAX_LOOKED else "cut"
         self.whole = self.whole and ended != "cut"
@@ -173,7 +199,7 @@ class _Comparison:
     def _places(self, stage: Stage) -> Iterator[_Place]:
         """The tests and loops of a trace, as far as we go, each with the arms that lead there."""
         count = [0]
-        yield from _places(stage.trace, {}, count)
+        yield from _places(stage.trace, {}, count, idle=self.files)
         self.whole = self.whole and count[0] <= MAX_NODES
 
     def _some(self, places: Iterable[_Place]) -> Iterator[_Place]:
@@ -201,26 +227,28 @@ def _has_limit(body: list[Any]) -> bool:
     return False
 
 
-def _places(nodes: list[Any], needed: dict[Hashable, int], count: list[int]) -> Iterator[_Place]:
+def _places(nodes: list[Any], needed: dict[Hashable, int], count: list[int], *, idle: bool) -> Iterator[_Place]:
     for node in nodes:
         count[0] += 1
         if count[0] > MAX_NODES:
             return
+        if not idle and is_idle(node):
+            continue
         if isinstance(node, Branch):
             yield node, needed
             for number, arm in enumerate(node.arms):
-                yield from _places(arm, {**needed, node.key: number}, count)
+                yield from _places(arm, {**needed, node.key: number}, count, idle=idle)
         elif isinstance(node, Round):
             yield node, needed
-            yield from _places(node.body, needed, count)
+            yield from _places(node.body, needed, count, idle=idle)
         elif isinstance(node, Frame):
-            yield from _places(node.body, needed, count)
+            yield from _places(node.body, needed, count, idle=idle)
         elif isinstance(node, Laps):
             for turn in node.turns:
-                yield from _places(turn, needed, count)
+                yield from _places(turn, needed, count, idle=idle)
         elif isinstance(node, Attempt):
             for inner in (node.body, *node.handlers, node.orelse, node.final):
-                yield from _places(inner, needed, count)
+                yield from _places(inner, needed, count, idle=idle)
 
 
 def _more_turns(one: Choice, other: Choice) -> tuple[dict[Hashable, int], dict[Hashable, int]]:

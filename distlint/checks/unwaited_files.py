@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from distlint.checks.derivations import derivation
 from distlint.checks.divergence import DivergenceView
 from distlint.checks.execution import body_of, handles_errors_around
+from distlint.checks.meeting_files import too_early
 from distlint.checks.programs import family
 from distlint.checks.rank_ways import Way, in_many_processes, only_rank_0_goes, ways_to
 from distlint.checks.ranks import SECOND
@@ -23,6 +24,7 @@ from distlint.link.project import CallSite
 from distlint.link.walking import asks_for_main, below, calls_in
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
+from distlint.model.value import Confidence
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
@@ -49,6 +51,21 @@ class Step(NamedTuple):
 @check("unwaited-files")
 def unwaited_files(context: CheckContext) -> Iterator[Finding]:
     """A finding for each read that may come before the write of rank 0."""
+    seen = set()
+    for one in _by_rehearsal(context):
+        seen.add(one.span)
+        yield one
+    for one in _by_paths(context):
+        if one.span not in seen:
+            yield one
+
+
+def _by_rehearsal(context: CheckContext) -> Iterator[Finding]:
+    for one in too_early(context.project):
+        yield context.finding(one.message, one.span, related=one.related, confidence=Confidence.LIKELY)
+
+
+def _by_paths(context: CheckContext) -> Iterator[Finding]:
     project: Project = context.project
     starts = list(project.calls_to(set(context.parameters["starts"])))
     if not starts:

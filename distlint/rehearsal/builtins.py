@@ -23,6 +23,7 @@ from distlint.rehearsal.failing import (
 from distlint.rehearsal.files import written
 from distlint.rehearsal.iterating import distinct, fresh, is_key
 from distlint.rehearsal.kinds import has_attribute, is_instance, type_of
+from distlint.rehearsal.paths import of_function, opened
 from distlint.rehearsal.stage import Left, Scope
 from distlint.rehearsal.tables import table_of
 from distlint.rehearsal.values import (
@@ -108,12 +109,13 @@ def call_builtin(player: Calls, name: str, given: Given, call: ir.Call, scope: S
         mode = given.get("mode", 1, "r")
         if isinstance(mode, str) and not set(mode).isdisjoint("wax"):
             written(player.stage, values[:1])
+        opened(player.stage, values[0] if values else None, mode, call, scope, handled=handles(player.stage, READING))
         own = own_file(player.stage, values, call, scope)
         may_fail(player.stage, READING, values if own is None else [Opaque(None, own)], call, scope)
         file = player.made("builtins.open()", None, given, call, scope)
         file.source = own or file.source
         return file
-    return derived(name, values)
+    return of_function(player.stage, f"builtins.{name}", given, derived(name, values))
 
 
 def _of_a_type(player: Calls, kind: str, name: str, given: Given, call: ir.Call, scope: Scope, span: Span) -> Any:

@@ -9,9 +9,10 @@ from distlint.link.modules import FunctionRef
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.definitions import Definitions
-from distlint.rehearsal.failing import COMPUTING, is_reading, kind_of, may_fail, own_file
+from distlint.rehearsal.failing import COMPUTING, READING, handles, is_reading, kind_of, may_fail, own_file
 from distlint.rehearsal.files import WAITING, asked, is_asking, is_writing, waited, written
 from distlint.rehearsal.options import set_defaults
+from distlint.rehearsal.paths import of_function, of_method, touched, touched_by_method
 from distlint.rehearsal.stage import MAX_AGAIN, MAX_CALLS, MAX_IDLE, Left, Scope
 from distlint.rehearsal.standard import is_shared, standard_call
 from distlint.rehearsal.trace import Frame
@@ -327,6 +328,10 @@ class Calls(Definitions):
         raced = self._of_files(name, given, call, scope)
         if raced is not None:
             return raced
+        return of_function(stage, name, given, self._of_library(name, given, call, scope))
+
+    def _of_library(self, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
+        stage = self.stage
         own = own_file(stage, given.values(), call, scope) if is_reading(name) else None
         may_fail(stage, kind_of(name), given.values() if own is None else [Opaque(None, own)], call, scope)
         found = standard_call(self, name, given, call, scope)
@@ -342,6 +347,7 @@ class Calls(Definitions):
 
     def _of_files(self, name: str, given: Given, call: ir.Call, scope: Scope) -> Opaque | None:
         """Notes the files that a library's function makes, asks or waits for; the answer where it differs between processes."""
+        touched(self.stage, name, given, call, scope, handled=handles(self.stage, READING))
         if name == WAITING:
             waited(self.stage)
         elif is_writing(name):
@@ -369,6 +375,11 @@ class Calls(Definitions):
         return found
 
     def _method(self, callee: MethodOf, given: Given, call: ir.Call, scope: Scope, span: Span) -> Any:
+        receiver, name = callee
+        touched_by_method(self.stage, receiver, name, given, call, scope, handled=handles(self.stage, READING))
+        return of_method(self.stage, receiver, name, given, self._of_method(callee, given, call, scope, span))
+
+    def _of_method(self, callee: MethodOf, given: Given, call: ir.Call, scope: Scope, span: Span) -> Any:
         receiver, name = callee
         if isinstance(receiver, Made | Opaque):
             own = own_file(self.stage, [receiver], call, scope) if is_reading(name) else None

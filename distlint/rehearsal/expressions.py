@@ -12,6 +12,7 @@ from distlint.rehearsal.iterating import distinct, is_key
 from distlint.rehearsal.objects import Objects
 from distlint.rehearsal.operations import MAX_TEXT
 from distlint.rehearsal.options import is_parsed, option_of
+from distlint.rehearsal.paths import text_path
 from distlint.rehearsal.stage import Scope
 from distlint.rehearsal.trace import Branch
 from distlint.rehearsal.values import (
@@ -148,7 +149,7 @@ class Expressions(Objects):
             self.stage.use(value, self.span(part, scope))
         if all(isinstance(value, str | int) for value in values):
             return "".join(map(str, values))[:MAX_TEXT]
-        return derived("text", values)
+        return text_path(self.stage, derived("text", values), values)
 
     def _of_Wrapped(self, expr: ir.Wrapped, scope: Scope) -> Any:  # noqa: N802
         value = self.value(expr.value, scope) if expr.value is not None else None

@@ -9,6 +9,7 @@ from typing import Any
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.iterating import Iterating
+from distlint.rehearsal.paths import joined
 from distlint.rehearsal.stage import Fault, Scope
 from distlint.rehearsal.values import (
     MAX_ITEMS,
@@ -118,6 +119,8 @@ class Operations(Iterating):
             return one * two
         if symbol == "%" and isinstance(one, str):
             return _formatted(one, two)
+        if symbol == "/" and isinstance(one, Opaque | Made) and isinstance(two, str | Opaque | Made):
+            return joined(self.stage, derived(symbol, [one, two]), [one, two])
         if symbol == "/" and isinstance(one, Opaque) and is_known(two):
             return derived(symbol, [one, two])
         named = (Library, ClassValue, FunctionValue)

@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.link.modules import FunctionRef
+from distlint.model import python as ir
 from distlint.rehearsal.calls import start
 from distlint.rehearsal.files import met
 from distlint.rehearsal.libraries import Libraries
@@ -118,9 +119,9 @@ class Rehearsal:
                 found.append(made)
 
     def _starts(self, file: str) -> bool:
-        """Whether a file is a program: it has a main block, or a launch starts it."""
+        """Whether a file is a program: it has a main block, calls its own functions as it is read, or a launch starts it."""
         module = self.project.module(file)
-        return module.is_script or any(run.script_file == file for run in self.project.runs)
+        return module.is_script or _calls_itself(module) or any(run.script_file == file for run in self.project.runs)
 
     def _holders(self) -> set[tuple[str, int]]:
         """The functions with calls of operations that processes make together, by the last names of these."""
@@ -171,6 +172,18 @@ class Rehearsal:
             visited |= stage.visited
             stages.append(stage)
         return Performance(file, function, world, told, tuple(stages), complete and world <= MAX_WORLD)
+
+
+def _calls_itself(module: ir.Module) -> bool:
+    """Whether the top level of a module calls a function of the module and has no use for what that gives: ``main()``."""
+    own = {one.name for one in module.functions if one.owner < 0 and one.parent < 0}
+    return any(
+        type(one) is ir.Evaluate
+        and type(one.value) is ir.Call
+        and type(one.value.func) is ir.Name
+        and one.value.func.id in own
+        for one in module.body
+    )
 
 
 def _run(player: Player, file: str, function: int) -> bool:

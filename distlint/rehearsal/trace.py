@@ -7,7 +7,7 @@ not known is a ``Branch`` with an arm for each way. ``follow`` makes a line of e
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from distlint.model import python as ir
 from distlint.model.span import Span
@@ -53,6 +53,18 @@ class Hole:
 
     def __init__(self, name: str) -> None:
         self.name = name
+
+
+class Touch:
+    """What a process does with a file: ``kind`` and ``path`` are those of ``rehearsal.paths``."""
+
+    __slots__ = ("chain", "kind", "path", "span")
+
+    def __init__(self, kind: str, path: tuple[Hashable, ...], span: Span, chain: tuple[Span, ...]) -> None:
+        self.kind = kind
+        self.path = path
+        self.span = span
+        self.chain = chain
 
 
 class Branch:
@@ -124,11 +136,32 @@ class Attempt:
         self.final: list[Any] = []
 
 
+if TYPE_CHECKING:
+    Step: TypeAlias = Event | Took | Hole | Touch
+    """What a line is made of."""
+
+
+def is_idle(node: Any) -> bool:
+    """Whether a node of a trace holds nothing but what a process does with files."""
+    if isinstance(node, Touch):
+        return True
+    if isinstance(node, Branch):
+        return not node.fails and all(all(map(is_idle, arm)) for arm in node.arms)
+    if isinstance(node, Round | Frame):
+        return all(map(is_idle, node.body))
+    if isinstance(node, Laps):
+        return all(all(map(is_idle, turn)) for turn in node.turns)
+    if isinstance(node, Attempt):
+        return all(all(map(is_idle, nodes)) for nodes in (node.body, *node.handlers, node.orelse, node.final))
+    return False
+
+
 class Choice:
     """Which arms are taken: ``arms`` by the keys of branches, otherwise one that goes on; ``turns`` by the keys of loops.
 
     ``settled`` says of a branch which arm it certainly is, ``None`` where that is open, and ``MAYBE`` where nothing may rest on it.
     A place that may fail does so once: ``failed`` is where in the line, ``thrown`` the exceptions that it may be.
+    ``files`` says whether the line holds what a process does with files.
     """
 
     def __init__(
@@ -137,7 +170,10 @@ class Choice:
         turns: dict[Hashable, int] | None = None,
         usual: int = 0,
         settled: Callable[[Branch], int | None] | None = None,
+        *,
+        files: bool = False,
     ) -> None:
+        self.files = files
         self.settled = settled
         self.arms = arms or {}
         self.turns = turns or {}
@@ -173,13 +209,16 @@ class Choice:
         return self.turns.get(loop.key, TURNS)
 
 
-def follow(nodes: list[Any], choice: Choice, line: list[Event | Took | Hole]) -> str:
+def follow(nodes: list[Any], choice: Choice, line: list[Step]) -> str:
     """Adds what happens on one way to ``line``; returns how the way ends (``""``: it goes on behind the last node)."""
     from distlint.rehearsal.stage import Event
 
     for node in nodes:
         ended = ""
-        if isinstance(node, Event | Took | Hole):
+        if isinstance(node, Touch):
+            if choice.files:
+                line.append(node)
+        elif isinstance(node, Event | Took | Hole):
             line.append(node)
             if len(line) > MAX_LINE:
                 return "cut"
@@ -201,7 +240,7 @@ def follow(nodes: list[Any], choice: Choice, line: list[Event | Took | Hole]) ->
     return ""
 
 
-def _turns(bodies: list[list[Any]], choice: Choice, line: list[Event | Took | Hole]) -> str:
+def _turns(bodies: list[list[Any]], choice: Choice, line: list[Step]) -> str:
     for body in bodies:
         ended = follow(body, choice, line)
         if ended == "break":
@@ -211,7 +250,7 @@ def _turns(bodies: list[list[Any]], choice: Choice, line: list[Event | Took | Ho
     return ""
 
 
-def _attempt(node: Attempt, choice: Choice, line: list[Event | Took | Hole]) -> str:
+def _attempt(node: Attempt, choice: Choice, line: list[Step]) -> str:
     ended = follow(node.body, choice, line)
     if ended == "raise" and node.handlers:
         taking = _taking(node, choice)

@@ -1,0 +1,216 @@
+"""Paths in a rehearsal, and what a process does with the files behind them: makes, reads, removes them, or asks for them.
+
+A path is a row of parts: the texts that are known, and the signatures of what is not. So one that is put together of an unknown
+folder and a name is known to lie in that folder. What is done with files stands in the trace as ``Touch``.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Hashable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from distlint.model import python as ir
+from distlint.rehearsal.trace import Touch
+from distlint.rehearsal.values import Given, Made, MethodOf, Opaque, Thing
+
+if TYPE_CHECKING:
+    from distlint.rehearsal.stage import Scope, Stage
+
+Path = tuple[Hashable, ...]
+
+MAKES, READS, REMOVES, ASKS, WAITS = "makes", "reads", "removes", "asks", "waits"
+
+_SAME = frozenset({"pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath", "builtins.str", "os.fspath"})
+"""Functions that give the path that they get (several parts are joined)."""
+_SAME_METHODS = frozenset({"resolve", "absolute", "expanduser", "as_posix", "__str__"})
+
+_ASKING = frozenset({"os.path.exists", "os.path.isfile", "os.path.isdir", "os.path.lexists", "glob.glob", "glob.iglob"})
+_ASKING_METHODS = frozenset({"exists", "is_file", "is_dir", "glob", "rglob"})
+_MAKING = {
+    **dict.fromkeys(("makedirs", "mkdir", "savetxt", "imwrite", "touch", "write_text", "write_bytes"), 0),
+    **dict.fromkeys(
+        ("copy", "copy2", "copyfile", "copytree", "move", "replace", "rename", "renames", "symlink", "link"), 1
+    ),
+    **dict.fromkeys(("urlretrieve", "hf_hub_download", "snapshot_download"), 1),
+}
+"""Functions that make a file or folder, with the place of its path among their arguments."""
+_MAKING_ITSELF = frozenset({"mkdir", "touch", "write_text", "write_bytes"})
+"""Methods of a path that make it."""
+_MAKING_PREFIXES = (
+    "save",
+    "to_csv",
+    "to_json",
+    "to_parquet",
+    "to_pickle",
+    "write_",
+    "extract",
+    "export",
+    "unpack",
+    "make_archive",
+)
+_READING = frozenset(
+    {
+        *("load", "load_file", "load_model", "loadtxt", "genfromtxt", "fromfile", "memmap", "safe_open"),
+        *("imread", "read_image", "read_csv", "read_json", "read_parquet", "read_pickle", "read_table", "read_video"),
+        *("load_from_disk", "from_pretrained", "from_file", "listdir", "scandir", "getsize", "stat", "from_json"),
+    }
+)
+_READING_ITSELF = frozenset({"read_text", "read_bytes", "iterdir", "stat"})
+_REMOVING = frozenset({"remove", "unlink", "rmtree", "rmdir", "removedirs"})
+_REMOVING_ITSELF = frozenset({"unlink", "rmdir"})
+_FOLDERS = frozenset({"makedirs", "mkdir"})
+_FILLING = ("save_pretrained", "save_to_disk", "extract", "copytree", "snapshot_download", "unpack")
+"""Functions that make a folder with what is in it, and the folders above it where they are not there."""
+
+
+def path_of(stage: Stage, value: Any) -> Path | None:
+    """The parts of a path; ``None`` where nothing is known of it."""
+    if isinstance(value, str):
+        return _parts(value)
+    if not isinstance(value, Opaque | Made) or value.sign is None:
+        return None
+    known: Path | None = stage.kept.setdefault("paths", {}).get(value.sign)
+    return known if known is not None else (value.sign,)
+
+
+def _parts(text: str) -> Path:
+    plain = posixpath.normpath(text) if text else "."
+    return tuple(
+        part for part in (("/",) if plain.startswith("/") else ()) + tuple(plain.split("/")) if part not in ("", ".")
+    )
+
+
+def joined(stage: Stage, result: Any, parts: Iterable[Any]) -> Any:
+    """Remembers that a value is the path that some parts make together; gives the value."""
+    if isinstance(result, Opaque | Made) and result.sign is not None:
+        row: list[Hashable] = []
+        for part in parts:
+            path = path_of(stage, part)
+            if path is None:
+                return result
+            row = [*path] if path[:1] == ("/",) else [*row, *path]
+        stage.kept.setdefault("paths", {})[result.sign] = tuple(row)
+    return result
+
+
+def text_path(stage: Stage, result: Any, values: list[Any]) -> Any:
+    """Remembers that a formatted text that begins with a folder and goes on behind a ``/`` is a path in it."""
+    if len(values) > 1 and isinstance(values[1], str) and values[1].startswith("/") and not isinstance(values[0], str):
+        rest = (
+            "".join(str(one) for one in values[1:]) if all(isinstance(one, str | int) for one in values[1:]) else None
+        )
+        if rest is not None:
+            return joined(stage, result, [values[0], rest.lstrip("/")])
+    return result
+
+
+def of_function(stage: Stage, name: str, given: Given, result: Any) -> Any:
+    """Remembers the path that a function of a library gives."""
+    if name == "os.path.join" or name in _SAME:
+        return joined(stage, result, given.positional)
+    if name == "os.path.dirname" and given.positional:
+        return _above(stage, result, given.positional[0])
+    return result
+
+
+def of_method(stage: Stage, receiver: Any, name: str, given: Given, result: Any) -> Any:
+    """Remembers the path that a method of a path gives."""
+    if isinstance(receiver, Opaque | Made):
+        if name == "joinpath":
+            return joined(stage, result, [receiver, *given.positional])
+        if name in _SAME_METHODS:
+            return joined(stage, result, [receiver])
+    return result
+
+
+def _above(stage: Stage, result: Any, value: Any) -> Any:
+    path = path_of(stage, value)
+    if path is not None and len(path) > 1 and isinstance(result, Opaque | Made) and result.sign is not None:
+        stage.kept["paths"][result.sign] = path[:-1]
+    return result
+
+
+def opened(stage: Stage, value: Any, mode: Any, call: ir.Expr, scope: Scope, *, handled: bool) -> None:
+    """Notes that a file is opened."""
+    if not isinstance(mode, str):
+        return
+    if set(mode).isdisjoint("wax"):
+        _note(stage, ASKS if handled else READS, value, call, scope)
+    else:
+        _written(stage, value, call, scope, handled=handled)
+
+
+def touched(stage: Stage, name: str, given: Given, call: ir.Expr, scope: Scope, *, handled: bool) -> None:
+    """Notes what a function of a library does with files."""
+    last = name.rpartition(".")[2]
+    values = [*given.values()]
+    if last == "sleep":
+        _mark(stage, WAITS, (), call, scope)
+    elif name in _ASKING:
+        _note(stage, ASKS, values[0] if values else None, call, scope)
+    elif last in _MAKING:
+        place = _MAKING[last]
+        _made(stage, values[place] if len(values) > place else None, last, call, scope, handled=handled)
+    elif last == "memmap" and str(given.get("mode", 2, "r")).startswith("w"):
+        _written(stage, values[0] if values else None, call, scope, handled=handled)
+    elif last.startswith(_MAKING_PREFIXES):
+        for value in values[:3]:
+            _made(stage, value, last, call, scope, handled=handled)
+    elif last in _REMOVING and values:
+        _note(stage, ASKS if handled else REMOVES, values[0], call, scope)
+    elif last in _READING and values:
+        _note(stage, ASKS if handled else READS, values[0], call, scope)
+
+
+def touched_by_method(
+    stage: Stage, receiver: Any, name: str, given: Given, call: ir.Expr, scope: Scope, *, handled: bool
+) -> None:
+    """Notes what a method does with files: those of a path, and those that save an object somewhere."""
+    values = [*given.values()]
+    if isinstance(receiver, Made | Opaque):
+        if name == "open":
+            opened(stage, receiver, given.get("mode", 0, "r"), call, scope, handled=handled)
+        elif name in _ASKING_METHODS:
+            _note(stage, ASKS, receiver, call, scope)
+        elif name in _MAKING_ITSELF:
+            _made(stage, receiver, name, call, scope, handled=handled)
+        elif name in _REMOVING_ITSELF:
+            _note(stage, ASKS if handled else REMOVES, receiver, call, scope)
+        elif name in _READING_ITSELF:
+            _note(stage, ASKS if handled else READS, receiver, call, scope)
+        elif name in ("rename", "replace") and values:
+            _note(stage, MAKES, values[0], call, scope)
+    if isinstance(receiver, Made | Opaque | Thing | MethodOf) and name.startswith(_MAKING_PREFIXES):
+        for value in values[:2]:
+            _made(stage, value, name, call, scope, handled=handled)
+    elif name in _READING and values and not isinstance(receiver, str | bytes):
+        _note(stage, ASKS if handled else READS, values[0], call, scope)
+
+
+def _made(stage: Stage, value: Any, name: str, call: ir.Expr, scope: Scope, *, handled: bool) -> None:
+    if name in _FOLDERS or name.startswith(_FILLING):
+        _note(stage, MAKES, value, call, scope)
+    else:
+        _written(stage, value, call, scope, handled=handled)
+
+
+def _written(stage: Stage, value: Any, call: ir.Expr, scope: Scope, *, handled: bool) -> None:
+    """A file is made; the folder that it lies in has to be there."""
+    path = path_of(stage, value)
+    if path is None:
+        return
+    if len(path) > 1:
+        _mark(stage, ASKS if handled else READS, path[:-1], call, scope)
+    _mark(stage, MAKES, path, call, scope)
+
+
+def _note(stage: Stage, kind: str, value: Any, call: ir.Expr, scope: Scope) -> None:
+    path = path_of(stage, value)
+    if path:
+        _mark(stage, kind, path, call, scope)
+
+
+def _mark(stage: Stage, kind: str, path: Path, call: ir.Expr, scope: Scope) -> None:
+    if not stage.quiet:
+        stage.mark(Touch(kind, path, ir.unpack(call.at, scope.file), stage.chain))
