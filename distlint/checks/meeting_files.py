@@ -70,9 +70,8 @@ def _between(mine: Line, yours: Line, reader: Stage, maker: Stage) -> Iterator[S
             if isinstance(node, Touch) and node.kind == READS and node.path not in made:
                 theirs.add(node.path)
         first = [node for node in others if isinstance(node, Touch)]
-        waits = {
-            node.span for node in first if node.kind == WAITS
-        }  # all of them wait there: nobody waits for another one
+        # where all of them sleep, nobody waits for another one
+        waits = {node.span for node in first if node.kind == WAITS}
         for number, node in enumerate(ours):
             if isinstance(node, Hole) and matters(node, reader):
                 break

@@ -15,7 +15,7 @@ from distlint.checks.trace_lines import Clash, Line, Part, clash_of, counts
 from distlint.model import python as ir
 from distlint.rehearsal.failing import ENDING
 from distlint.rehearsal.performance import Performance
-from distlint.rehearsal.stage import Event, Stage
+from distlint.rehearsal.stage import Stage
 from distlint.rehearsal.trace import (
     MAYBE,
     TURNS,
@@ -24,7 +24,6 @@ from distlint.rehearsal.trace import (
     Choice,
     End,
     Frame,
-    Hole,
     Laps,
     Round,
     follow,
