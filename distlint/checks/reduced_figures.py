@@ -73,7 +73,7 @@ def _added(context: CheckContext, site: CallSite) -> Iterator[Finding]:
     project: Project = context.project
     tensor, _ = find_argument(site.site.call, "tensor", 0)
     root = root_of(tensor)
-    if not root or tensor is None or _operation(site.site.call) != "SUM":
+    if not root or tensor is None or _operation(site.site.call) != "SUM" or _has_group(site.site.call):
         return
     body = body_of(project, site.file, site.site.function)
     if _is_scaled(body, forward(body, (root,))):
@@ -104,6 +104,12 @@ def _operation(call: ir.Call) -> str:
     if given is None:
         return "SUM" if certain else ""
     return given.name if type(given) is ir.Attribute else ""
+
+
+def _has_group(call: ir.Call) -> bool:
+    """Whether a call is made in a group of which it isn't known how many ranks are in it: perhaps one."""
+    given, certain = find_argument(call, "group", 2)
+    return not certain if given is None else not (type(given) is ir.Constant and given.value is None)
 
 
 class _Means:

@@ -235,6 +235,10 @@ class Expressions(Objects):
             return Opaque(part.sign, part.source or source)
 
         def own(item: Any) -> Any:
+            if type(item) is tuple:
+                return tuple(own(one) for one in item)
+            if isinstance(item, Tensor) and item.source is None:
+                return item.seen_as(source)
             return Opaque(item.sign, item.source or source) if type(item) is Opaque else item
 
         part.whole, part.sample = own(part.whole), own(part.sample)

@@ -125,6 +125,12 @@ class Tensor:
         known = self._numbers
         return known[1] if known is not None and known[0] == self.whole.sign else None
 
+    def seen_as(self, source: Source) -> Tensor:
+        """The same tensor, which differs between processes for this reason."""
+        other = Tensor(self.shape, self.dtype, self.at, self.sign, source)
+        other.whole, other.through, other.gradient, other.packed = self.whole, self.through, self.gradient, self.packed
+        return other
+
     def holds(self, numbers: tuple[int, ...]) -> None:
         """Says what the numbers are now."""
         self._numbers = (self.whole.sign, numbers)
