@@ -25,6 +25,7 @@ from distlint.rehearsal.values import (
     Table,
     Tensor,
     Thing,
+    counted_in,
     derived,
     is_known,
     merged,
@@ -235,13 +236,14 @@ class Iterating:
             return value.count
         if isinstance(value, Items):
             size = value.length()
-            return length_of(value.whole) if size is UNKNOWN else size
+            members = counted_in(value.whole) if value.distinct and value.items is None else None
+            return Opaque(None, members) if members else length_of(value.whole) if size is UNKNOWN else size
         if isinstance(value, Tensor):
             return value.shape[0] if value.shape else UNKNOWN
         if isinstance(value, str | bytes | range) or type(value) is tuple:
             return len(value)
-        if isinstance(value, Table) and not value.open:
-            return len(value.items)
+        if isinstance(value, Table):
+            return value.length()
         if isinstance(value, Made):
             found = value.length(self)
             return found if found is not NotImplemented else length_of(value)
@@ -365,13 +367,14 @@ def _table_of(pairs: list[Any], source: Any, *, known: bool) -> Table:
     table = Table()
     if not known:
         table.opens(source, *pairs)
+        table.keyed = counted_in(*(pair[0] for pair in pairs if type(pair) is tuple and pair))
         return table
     for pair in pairs:
         key, value = pair if type(pair) is tuple and len(pair) == 2 else (UNKNOWN, UNKNOWN)
         if is_key(key):
             table.items[key] = value
         else:
-            table.opens(key, value)
+            table.gets(key, value)
     return table
 
 

@@ -119,6 +119,7 @@ def _add(player: Calls, receiver: Items, name: str, value: Any) -> None:
         return
     if name == "add" and receiver.items is not None and not is_known(value):
         receiver.open()
+        receiver.received(value)
         player.note(receiver)
         return
     if name == "appendleft" and receiver.items is not None and not player.stage.unsure:
@@ -193,7 +194,12 @@ def _of_table(player: Calls, receiver: Table, name: str, values: list[Any], give
     if name == "copy":
         made = Table(dict(receiver.items), is_open=receiver.open)
         made.missing = receiver.missing
+        made.whole, made.keyed = receiver.whole, receiver.keyed
         return made
+    if name == "setdefault" and len(values) == 2 and not is_key(values[0]):
+        receiver.gets(*values)
+        receiver.items.clear()
+        return derived("get", [receiver, *values])
     if not player.stage.unsure and not given.open:
         found = _stored(receiver, name, values, given)
         if found is not NotImplemented:
@@ -213,7 +219,7 @@ def _view(receiver: Table, name: str) -> Any:
     }
     if not receiver.open:
         return Items(found[name])
-    made = Items(None)
+    made = Items(None, receiver.length())
     made.whole = derived(name, [receiver.whole])
     made.sample = found[name][0] if found[name] else None
     return made

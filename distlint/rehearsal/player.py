@@ -166,7 +166,7 @@ class Player(Ways):
             if is_key(index) and (index in base.items or not self.stage.unsure):
                 self.put(base.items, index, value)
             else:
-                base.opens(index, value)
+                base.gets(index, value)
                 base.items.clear()
         elif isinstance(base, Tensor):
             self.changed(base, "item", [index, value])

@@ -26,6 +26,7 @@ from distlint.rehearsal.values import (
     Table,
     Tensor,
     Thing,
+    counted_in,
     derived,
     is_known,
 )
@@ -325,7 +326,9 @@ class Tuples(Made):
 def _counted(player: Calls, values: list[Any]) -> Table:
     items = player.items_of(values[0]) if values else []
     if items is None or not all(map(is_known, items)):
-        return Table(is_open=True)
+        table = Table(is_open=True)
+        table.whole, table.keyed = derived("counter", values), counted_in(*(values if items is None else items))
+        return table
     return Table({item: items.count(item) for item in dict.fromkeys(items)})
 
 

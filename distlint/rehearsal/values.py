@@ -19,10 +19,14 @@ MAX_INNER = 16
 
 
 class Source(NamedTuple):
-    """Why a value differs between processes, for a message, and where that comes in."""
+    """Why a value differs between processes, for a message, and where that comes in.
+
+    ``counted`` says that it was read out of a tensor: where such values are keys or members, there are others on each process.
+    """
 
     why: str
     span: Span | None
+    counted: bool = False
 
 
 class Opaque:
@@ -181,16 +185,26 @@ class Items:
 class Table:
     """A dictionary with plain keys; ``open`` if there may be others, ``missing`` what makes the value of a new key.
 
-    ``whole`` tells what the others are like, and why they differ between processes.
+    ``whole`` tells what the others are like, and why they differ between processes, ``keyed`` why there are other keys on each.
     """
 
-    __slots__ = ("items", "missing", "open", "whole")
+    __slots__ = ("items", "keyed", "missing", "open", "whole")
 
     def __init__(self, items: dict[Any, Any] | None = None, *, is_open: bool = False) -> None:
         self.items = items if items is not None else {}
         self.open = is_open
         self.missing: Any = None
         self.whole: Opaque = UNKNOWN
+        self.keyed: Source | None = None
+
+    def gets(self, key: Any, value: Any) -> None:
+        """A value is put under a key that is not known."""
+        self.keyed = self.keyed or counted_in(key)
+        self.opens(key, value)
+
+    def length(self) -> Any:
+        """How many keys it has."""
+        return Opaque(combined("keys", [self.whole]), self.keyed) if self.open else len(self.items)
 
     def opens(self, *why: Any) -> None:
         """Something unknown is added or taken away, which these values tell."""
@@ -482,6 +496,15 @@ def combined(name: str, values: Iterable[Any], depth: int = 0) -> Hashable:
     """The signature of what an operation makes of values, ``None`` where one of theirs is."""
     signs = [signature(value, depth) for value in values]
     return None if None in signs else hash((name, *signs))
+
+
+MEMBERS = "which ones each rank has met in its part of the data"
+
+
+def counted_in(*values: Any) -> Source | None:
+    """Why there are other keys or members on each process, where these values are among them."""
+    source = source_of(values)
+    return Source(MEMBERS, source.span, True) if source is not None and source.counted else None
 
 
 def source_of(values: Iterable[Any], depth: int = 0) -> Source | None:

@@ -48,6 +48,30 @@ def found(make_project: MakeProject, body: str) -> list[Clash]:
 
 
 PARTED = {
+    "a turn for each key met in own data": """
+    counts = {}
+    for label in own.long().tolist():
+        counts[label] = counts.get(label, 0) + 1
+    for label in sorted(counts):
+        dist.all_reduce(total)
+""",
+    "a turn for each member met in own data": """
+    met = set()
+    for label in own.long().tolist():
+        met.add(label)
+    for label in met:
+        dist.all_reduce(total)
+""",
+    "an exception in a model for a part of what every rank holds": """
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1, 1))
+    every = [torch.ones(1, generator=None) for _ in range(6)]
+    for row in every[rank::2]:
+        try:
+            model(row).sum().backward()
+        except RuntimeError:
+            continue
+    dist.barrier()
+""",
     "a branch": """
     if own.item() > 0.5:
         dist.all_reduce(total)
@@ -146,6 +170,26 @@ def test_ranks_part(make_project: MakeProject, body: str) -> None:
 
 
 TOGETHER = {
+    "a turn for each key that everybody has": """
+    sums = {}
+    for name in ("loss", "hits"):
+        sums[name] = sums.get(name, 0) + own.item()
+    for name in sorted(sums):
+        dist.all_reduce(total)
+""",
+    "a turn for each key met in anybody's data": """
+    counts = {}
+    for label in own.long().tolist():
+        counts[label] = counts.get(label, 0) + 1
+    parts = [None, None]
+    dist.all_gather_object(parts, counts)
+    merged = {}
+    for part in parts:
+        for label, count in part.items():
+            merged[label] = merged.get(label, 0) + count
+    for label in sorted(merged):
+        dist.all_reduce(total)
+""",
     "a test that all make alike": """
     for step in range(100):
         if step % args.often == 0:

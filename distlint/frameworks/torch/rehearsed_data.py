@@ -217,8 +217,9 @@ def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any
 
 
 def _of_tensors(player: Any, name: str, given: Given, call: ir.Call) -> Rows:
-    first = given.positional[0] if given.positional else UNKNOWN
-    made_of = Rows(name, call, given, player.length(first))
+    sizes = [player.length(one) for one in given.positional]
+    size = next((one for one in sizes if isinstance(one, int)), sizes[0] if sizes else UNKNOWN)
+    made_of = Rows(name, call, given, size)
     made_of.parts = list(given.positional)
     made_of.source = source_of(given.positional)
     made_of.sign = combined(name, given.positional)

@@ -33,6 +33,7 @@ from distlint.rehearsal.values import (
     Library,
     MethodOf,
     Opaque,
+    Source,
     Tensor,
     alike,
     combined,
@@ -220,7 +221,7 @@ def tensor_method(player: Any, base: Tensor, name: str, given: Given, span: Span
     if name in ("item", "tolist", "numpy"):
         if name == "tolist" and shape is not None and len(shape) == 1:
             return _listed(base, shape[0])
-        return Opaque(combined("item", [base]), base.source)
+        return Opaque(combined("item", [base]), _counted(base))
     if name.startswith("new_"):
         return _new(player, base, name, given, span)
     if name.endswith("_") and not name.endswith("__"):
@@ -236,8 +237,13 @@ def _listed(base: Tensor, size: Any) -> Items:
     found = Items(None if base.numbers is None else list(base.numbers), size)
     if found.items is None:
         found.whole = Opaque(combined("list", [base]), base.source)
-        found.sample = Opaque(combined("some number", [base]), base.source)
+        found.sample = Opaque(combined("some number", [base]), _counted(base))
     return found
+
+
+def _counted(base: Tensor) -> Source | None:
+    """Why numbers read out of a tensor differ."""
+    return None if base.source is None else base.source._replace(counted=True)
 
 
 def _measured(base: Tensor, name: str, given: Given) -> Any:
