@@ -64,10 +64,11 @@ def _is_refuted(project: Project, fault: Fault) -> bool:
 def _traced(context: CheckContext, wanted: set[str], others: set[str]) -> Iterator[Finding]:
     """What the rehearsal of whole programs shows besides: where nothing was found of the same call, or of the same test."""
     project: Project = context.project
-    configured = {one.key for one in Collectives.of_project(project).operations.values() if one.spec.configured}
+    every = Collectives.of_project(project).operations.values()
+    configured = {(one.key, one.spec.kind) for one in every if one.spec.configured}
     known = {place for fault in _faults(context, "") for place in (fault.span, *(one.span for one in fault.related))}
     for fault in TraceFaults.of_project(project):
-        if fault.call in configured:
+        if (fault.call, fault.name) in configured:
             continue  # collective under a configuration only, which other rules look at
         places = {fault.span, *(one.span for one in fault.related)}
         if fault.kind not in wanted or fault.name in others or places & known or _is_alone(project, fault.span.file):

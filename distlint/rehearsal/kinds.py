@@ -97,7 +97,9 @@ def _is_one(player: Iterating, value: Any, cls: Any) -> bool | None:
             return kind in _ABSTRACT[last]
         return False
     if isinstance(value, Tensor):
-        return last in ("Tensor", "Parameter") if cls.name.startswith(("torch.", "builtins.")) else None
+        if last in ("Tensor", "Parameter") or not cls.name.startswith(("torch.", "builtins.")):
+            return True if cls.name.startswith(("torch.", "builtins.")) else None
+        return None if value.whole.sharded else False  # a class of parts, perhaps
     if isinstance(value, Thing) and value.content is not None:
         return _is_one(player, value.content, cls)
     if isinstance(value, Thing):

@@ -80,7 +80,8 @@ class Tensor:
 
     ``whole`` is the tensor whose memory it shares, ``pending`` the operation under way that will fill or still reads it,
     ``nowhere`` says that no variable can reach it (a temporary copy), ``partial`` the operation that left a meaningful
-    result on another process only, ``packed`` whether its memory is contiguous, ``through`` the wrapped models that it came out of.
+    result on another process only, ``packed`` whether its memory is contiguous, ``through`` the wrapped models that it came out of,
+    ``sharded`` whether each process holds a part of it.
     """
 
     __slots__ = (
@@ -93,6 +94,7 @@ class Tensor:
         "partial",
         "pending",
         "shape",
+        "sharded",
         "sign",
         "source",
         "summed",
@@ -121,6 +123,7 @@ class Tensor:
         self.gradient: bool | None = None
         self.packed: bool | None = True
         self.copied = False
+        self.sharded = False
         self._numbers: tuple[Hashable, tuple[int, ...]] | None = None
 
     @property

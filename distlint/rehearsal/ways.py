@@ -11,10 +11,12 @@ from typing import Any
 from distlint.model import python as ir
 from distlint.rehearsal.calls import Calls
 from distlint.rehearsal.failing import caught_by
+from distlint.rehearsal.iterating import any_turn
 from distlint.rehearsal.stage import Enough, Left, Scope
 from distlint.rehearsal.trace import Attempt, Branch, End, Laps, Round
 from distlint.rehearsal.values import (
     UNKNOWN,
+    Generated,
     Items,
     Made,
     Opaque,
@@ -375,7 +377,9 @@ class Ways(Calls):
         items = self.items_of(iterable)
         if items:
             return merged(items[0], items[-1], [Opaque(("turn", place))]) if len(items) > 1 else items[0]
-        return self.item_of(iterable)
+        item = self.item_of(iterable)
+        # of an iterator that was used up it is the last one
+        return any_turn(item) if isinstance(iterable, Generated) else item
 
     def _widen(
         self, scope: Scope, before: dict[str, Any], touched: list[Any], place: tuple[Any, ...], tests: list[Any]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from distlint.frameworks.huggingface.rehearsed_trainer import TRAINERS, Trainer, trained
+from distlint.frameworks.torch.rehearsed_outputs import note
 from distlint.frameworks.torch.rehearsed_prepared import GATHERING, met, prepared
 from distlint.frameworks.torch.rehearsed_wrappers import Wrapped
 from distlint.model import python as ir
@@ -70,6 +71,9 @@ class Accelerator(Made):
             return Tensor((), "float32", span, hash(("norm", player.stage.kept.get("backward"))))
         if name == "split_between_processes":
             return Split(first, span)
+        if name == "save_state" and _numbers_folders(self):
+            note(player, "save_state (accelerate)", call, scope)  # it waits for all before it saves
+            return Opaque(together(player, call, scope))
         if name == "check_trigger":
             return Opaque(together(player, call, scope))
         if name in ("accumulate", "autocast", "join_uneven_inputs", "profile"):
@@ -79,6 +83,15 @@ class Accelerator(Made):
             if name in ("print", "log", "wait_for_everyone", "set_trigger", "free_memory", "end_training")
             else NotImplemented
         )
+
+
+def _numbers_folders(accelerator: Made) -> bool:
+    """Whether folders of checkpoints are numbered by the library."""
+    if accelerator.arguments is None:
+        return False
+    project = accelerator.arguments.get("project_config", None, None)
+    given = project.arguments if isinstance(project, Made) else None
+    return given is not None and given.get("automatic_checkpoint_naming", 2, False) is True
 
 
 class Split(Made):

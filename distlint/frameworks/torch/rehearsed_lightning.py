@@ -14,7 +14,7 @@ from distlint.frameworks.torch.rehearsed_prepared import data_parallel, met, pre
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.libraries import Excusing, together
-from distlint.rehearsal.values import UNKNOWN, FunctionValue, Given, Items, Made, Opaque, Source, Tensor, Thing
+from distlint.rehearsal.values import UNKNOWN, Given, Items, Made, Opaque, Source, Tensor, Thing
 
 PACKAGES = ("lightning.", "pytorch_lightning.", "lightning_fabric.")
 _HOOK = "hook of a trainer"
@@ -136,4 +136,5 @@ def _hooked(player: Any, thing: Any, name: str, values: list[Any], call: ir.Call
     player.stage.kept[_HOOK] = name
     parameters = player.stage.project.function(method).parameters[1:]
     plain = [one for one in parameters if one.kind not in ("var-positional", "var-keyword")]
-    player.call_function(FunctionValue(method, None, thing), Given(values[: len(plain)], {}, is_open=True), call, scope)
+    found = player.bound(player.class_attribute(thing.cls, name), thing)  # with what its decorators make of it
+    player.apply(found, Given(values[: len(plain)], {}, is_open=True), call, scope)

@@ -50,18 +50,17 @@ MAX_PARTS = 200
 
 
 class Weight(Tensor):
-    """A parameter. ``synced``: its gradient is the same on all processes; ``sharded``: each process holds a part of it.
+    """A parameter. ``synced``: its gradient is the same on all processes.
 
     ``owners`` are the layers of which it may be one: what is sent to it is sent to them.
     """
 
-    __slots__ = ("owners", "sharded", "synced")
+    __slots__ = ("owners", "synced")
 
     def __init__(self, shape: Any, at: Span | None, sign: Any, source: Source | None) -> None:
         super().__init__(shape, "float32", at, sign, source)
         self.gradient = True
         self.synced = False
-        self.sharded = False
         self.owners: list[Any] = []
 
 

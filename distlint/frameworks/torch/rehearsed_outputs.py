@@ -53,6 +53,7 @@ class Output(Made):
 def came_out(player: Any, value: Any, through: tuple[Any, ...], given: Given, span: Span, depth: int = 0) -> Any:
     """Marks what came out of a wrapped model."""
     if isinstance(value, Tensor):
+        value.sharded = False  # parameters are whole while the model is called
         value.through = (*value.through, *(one for one in through if one not in value.through))
         return value
     if isinstance(value, Items) and value.items is not None and depth < 2:

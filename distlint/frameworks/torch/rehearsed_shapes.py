@@ -98,6 +98,7 @@ def fresh(name: str, shape: Any, dtype: str, inputs: list[Any], span: Span | Non
     gradients = [one.gradient for one in inputs if isinstance(one, Tensor)]
     made.gradient = True if True in gradients else None if None in gradients else False
     made.copied = True
+    made.sharded = any(isinstance(one, Tensor) and one.whole.sharded for one in inputs)
     for one in inputs:
         if isinstance(one, Tensor) and one.through:
             made.through = (*made.through, *(other for other in one.through if other not in made.through))
