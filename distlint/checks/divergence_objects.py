@@ -110,7 +110,9 @@ def _of_value(tracer: Tracer, base: ir.Expr, name: str, ground: Ground, state: E
     span = ir.unpack(base.at, ground.file)
     ways = []
     for option in objects(tracer, base, ground):
-        found = of_object(tracer, option, name, span)
+        # on the way back to where it is made all was seen that its function sets before
+        seen = (ground.file, ground.function) if type(base) is ir.Call and base.at == option.call.at else None
+        found = of_object(tracer, option, name, span, seen)
         if found is None:
             break
         ways.append(found)
@@ -124,12 +126,14 @@ def _of_value(tracer: Tracer, base: ir.Expr, name: str, ground: Ground, state: E
     return tracer.of(base, ground, state)
 
 
-def option_of_program(tracer: Tracer, name: str, span: Any) -> Divergence:
-    """An option of a program: what it sets it to itself, else what the command line gives to all processes."""
-    stores = tracer.project.outside_stores(name)
+def option_of_program(tracer: Tracer, name: str, span: Any, seen: tuple[str, int] | None = None) -> Divergence:
+    """An option of a program: what it sets it to itself (but in a function ``seen``), else what the command line gives to all."""
+    stores = tuple(
+        (file, store) for file, store in tracer.project.outside_stores(name) if (file, store.function) != seen
+    )
     if len(stores) > MAX_STORES:
         return UNKNOWN
-    key = ("option", name)
+    key = ("option", name, seen)
     found = tracer.guarded(key, lambda: _options_set(tracer, stores))
     if found.differs:
         return found
@@ -159,8 +163,10 @@ def objects(tracer: Tracer, base: ir.Expr, ground: Ground) -> list[Instance]:
     return found if len(found) == len(options) else []
 
 
-def of_object(tracer: Tracer, option: Instance, name: str, span: Any) -> Divergence | None:
-    """An attribute of an object; ``None`` where the object itself says what it is."""
+def of_object(
+    tracer: Tracer, option: Instance, name: str, span: Any, seen: tuple[str, int] | None = None
+) -> Divergence | None:
+    """An attribute of an object, but what a function ``seen`` sets it to; ``None`` where the object itself says what it is."""
     dotted = tracer.project.modules.canonical(f"{tracer.evaluator.instance_name(option)}.{name}")
     told = tracer.sources.told(dotted, span)
     if told is not None:
@@ -169,7 +175,7 @@ def of_object(tracer: Tracer, option: Instance, name: str, span: Any) -> Diverge
         return own_attribute(tracer, option, option.callee, name)
     func = option.call.func
     if type(func) is ir.Attribute and func.name.startswith("parse_"):
-        return option_of_program(tracer, name, span)
+        return option_of_program(tracer, name, span, seen)
     return None
 
 

@@ -14,7 +14,7 @@ from distlint.checks.followed import followed
 from distlint.checks.spread_names import called_name
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
-from distlint.link.modules import FunctionRef
+from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.walking import below, expressions_of, statements
 from distlint.model import python as ir
 
@@ -127,6 +127,17 @@ class _Source:
                     yield from self._of_groups(iterable, depth + 1)
         elif type(expr) is ir.Name:
             yield from self._of_callers(expr.id, depth)
+        elif type(expr) is ir.Attribute and type(expr.base) is ir.Name and expr.base.id in ("self", "cls"):
+            yield from self._of_attribute(expr.name, depth + 1)
+
+    def _of_attribute(self, name: str, depth: int) -> Iterator[Instance]:
+        """The models of what an object of the class keeps under a name."""
+        owner = self._project.module(self._file).functions[self._function].owner if self._function >= 0 else -1
+        if owner < 0:
+            return
+        for where, value, _ in self._project.attribute_stores(ClassRef(self._file, owner)).get(name, ()):
+            if value is not None:
+                yield from _Source(self._project, where.file, where.index)._of_parameters(value, depth)
 
     def _of_groups(self, expr: ir.Expr, depth: int) -> Iterator[Instance]:
         """The models of the groups of an optimizer."""

@@ -166,9 +166,16 @@ class Comparison:
         yield {}, 0
         yield {}, 1
         seen = set()
-        for stage in (first, other):
-            for node, needed in self._some(place for place in self._places(stage) if isinstance(place[0], Branch)):
+        rows = [
+            [*self._some(place for place in self._places(stage) if isinstance(place[0], Branch))]
+            for stage in (first, other)
+        ]
+        for row, theirs in zip(rows, reversed(rows), strict=True):
+            keys = {(node.span, node.chain): node.key for node, _ in theirs}
+            for node, needed in row:
                 assert isinstance(node, Branch)  # noqa: S101 - chosen so
+                if _takes_turns(node, row) and keys.get((node.span, node.chain), node.key) != node.key:
+                    continue
                 for arm in range(len(node.arms)):
                     if (node.key, arm) not in seen:
                         seen.add((node.key, arm))
@@ -208,6 +215,23 @@ class Comparison:
                 self.whole = False
                 return
             yield place
+
+
+def _takes_turns(node: Branch, row: list[_Place]) -> bool:
+    """Whether a test leaves out items of a loop that are another process's, and no other test leaves out some of the rest.
+
+    Such a test asks each process something else, and all of them keep as many items, as far as we know.
+    """
+    if node.source is not None or not _skips(node):
+        return False
+    return not any(
+        other is not node and isinstance(other, Branch) and _skips(other) and other.chain == node.chain
+        for other, _ in row
+    )
+
+
+def _skips(node: Branch) -> bool:
+    return any(bool(arm) and isinstance(arm[-1], End) and arm[-1].kind == "continue" for arm in node.arms)
 
 
 def _has_limit(body: list[Any]) -> bool:

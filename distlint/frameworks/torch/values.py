@@ -130,7 +130,6 @@ _MEMORY = "the memory of each process's own device"
 
 VARYING = (
     ("torch.utils.data.DistributedSampler", _SHARE),
-    ("torch.utils.data.get_worker_info", "the loader's worker"),
     *(
         (f"torch.cuda.{name}", _MEMORY)
         for name in (
