@@ -8,6 +8,7 @@ from distlint.checks.meetings import Suspicion, meetings
 from distlint.model.finding import Related
 from distlint.rehearsal.performance import Performance, unfinished
 
+_FIXED_SALT = "PYTHONHASHSEED"
 _IN_PLACE = {"all_reduce": "tensor", "broadcast": "tensor", "scatter": "tensor"}
 
 
@@ -64,3 +65,20 @@ def not_waited(performance: Performance) -> Iterator[Suspicion]:
             event = work.event
             if event.sure and event.name not in ("isend", "barrier"):
                 yield Suspicion(event.span, f"nothing ever waits for the asynchronous `{event.name}`", (), event.name)
+
+
+def salted_orders(performance: Performance) -> Iterator[Suspicion]:
+    """Each process goes through a set of strings in an order of its own, and brings what belongs to the one that it is at."""
+    if performance.stages[0].project.mentions(_FIXED_SALT):
+        return
+    for stage in performance.stages:
+        for fault in stage.faults:
+            if fault.kind == "salted":
+                event = fault.event
+                yield Suspicion(
+                    event.span,
+                    f"`{event.name}` is called in the order of a set of strings, which is another on each rank: "
+                    "what meets here does not belong together",
+                    (Related(fault.span, "the set is made here"),),
+                    event.name,
+                )

@@ -35,6 +35,7 @@ _FAULTS: dict[str, _Fault] = {
     "kind": meeting_arguments.wrong_kinds,
     "copy": meeting_works.lost_results,
     "wait": meeting_works.not_waited,
+    "order": meeting_works.salted_orders,
     "group": meeting_groups.different_groups,
     "init": meeting_groups.different_starts,
     "message": meeting_messages.stuck_messages,

@@ -199,8 +199,10 @@ def _listed(player: Calls, name: str, values: list[Any], given: Given, call: ir.
         return made
     if "set" in name:
         return distinct(items, span)
-    items = items[::-1] if name == "reversed" else items
-    return tuple(items) if name == "tuple" else Items(items, at=span)
+    ordered = Items(items[::-1] if name == "reversed" else items, at=span)
+    if isinstance(values[0], Items) and name != "sorted":
+        ordered.salted = values[0].order
+    return tuple(items) if name == "tuple" else ordered
 
 
 def _sorted(player: Calls, items: list[Any], given: Given, call: ir.Call, scope: Scope) -> list[Any] | None:

@@ -277,7 +277,9 @@ class Iterating:
                 return Generated(iter(found), found[0] if found else None)
             if expr.kind == "set":
                 return distinct(found, span)
-            return Items(found, at=span)
+            listed = Items(found, at=span)
+            listed.salted = first.order if isinstance(first, Items) else None
+            return listed
         tests = len(expr.generators) > 1 or bool(expr.generators[0][2]) or expr.kind == "set"
         whole = derived("comprehension", [first, *found[:1]])
         made = self.some(whole, UNKNOWN if tests else self.length(first), span=span)

@@ -198,6 +198,8 @@ class Stage:
         self.grown = 0
         self.excused: set[tuple[str, int]] = set()
         """Calls that would be operations, but for a context around them in which nobody is missed, or for what they are called with."""
+        self.salted: list[Span] = []
+        """The sets of strings in whose order the loops around go through things."""
         self.quiet = 0
         self.reasons: list[Any] = []
         self.attempts: list[frozenset[str]] = []
@@ -253,6 +255,8 @@ class Stage:
         event.chain = self.chain
         event.index = len(self.events)
         self.events.append(event)
+        if self.salted and any(isinstance(value, Tensor) for value in event.values.values()):
+            self.faults.append(Fault("salted", self.salted[-1], event, {}))
         self.mark(event)
         met(self)
 

@@ -150,7 +150,7 @@ class Items:
     why that differs between processes (an ``Opaque``).
     """
 
-    __slots__ = ("at", "distinct", "items", "most", "repeated", "sample", "size", "whole")
+    __slots__ = ("at", "distinct", "items", "most", "repeated", "salted", "sample", "size", "whole")
 
     def __init__(self, items: list[Any] | None, size: Any = UNKNOWN, at: Span | None = None) -> None:
         self.items = items
@@ -161,6 +161,8 @@ class Items:
         self.whole: Opaque = UNKNOWN
         self.distinct = False
         """Whether it is a set."""
+        self.salted: Span | None = None
+        """The set of strings from which it has its order, which is another on each process."""
         self.most: int | None = None
         """How many items it keeps (``deque(maxlen=...)``)."""
 
@@ -179,6 +181,13 @@ class Items:
         source = source_of([value])
         if self.items is None and self.whole.source is None and source is not None:
             self.whole = Opaque(None, source)
+
+    @property
+    def order(self) -> Span | None:
+        """Where the set is made that gives its strings in another order on each process; ``None`` where the order is the same."""
+        if self.distinct and self.items is not None and sum(isinstance(one, str) for one in self.items) > 1:
+            return self.at
+        return self.salted
 
     def length(self) -> Any:
         """How many items it has."""

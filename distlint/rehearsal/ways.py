@@ -253,6 +253,16 @@ class Ways(Calls):
 
     def _on_For(self, statement: ir.For, scope: Scope) -> str:  # noqa: N802
         iterable = self.value(statement.iterable, scope)
+        order = iterable.order if isinstance(iterable, Items) else None
+        if order is None:
+            return self._through(statement, iterable, scope)
+        self.stage.salted.append(order)
+        try:
+            return self._through(statement, iterable, scope)
+        finally:
+            self.stage.salted.pop()
+
+    def _through(self, statement: ir.For, iterable: Any, scope: Scope) -> str:
         items = self.items_of(iterable)
         if items is not None and len(items) <= MAX_TURNS:
             return self._turns(statement, items, scope)
