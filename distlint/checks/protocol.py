@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from distlint.checks.protocol_blocks import tests_of_choices
 from distlint.checks.protocol_entering import names_entered
-from distlint.checks.protocol_events import Events, choices_of, fits_any
+from distlint.checks.protocol_events import Events, fits_any
 from distlint.checks.protocol_followed import is_followed
 from distlint.checks.protocol_model import Protocol, protocol_of
 from distlint.checks.protocol_parts import names_storing
@@ -44,7 +45,7 @@ def protocol(context: CheckContext) -> Iterator[Finding]:
     makers = _makers(project, declared)
     if not makers:
         return
-    if declared.needs and not any(project.sites(name) for name in sorted(declared.needs)):
+    if declared.needs and not any(_occurs(project, name) for name in sorted(declared.needs)):
         return
     programs = _Programs.of(context)
     reported: set[tuple[Span, str]] = set()
@@ -65,6 +66,11 @@ def protocol(context: CheckContext) -> Iterator[Finding]:
                 if (finding.span, finding.message) not in reported:
                     reported.add((finding.span, finding.message))
                     yield finding
+
+
+def _occurs(project: Project, name: str) -> bool:
+    """Whether something of this last name is called, or stored to, in a project."""
+    return bool(project.sites(name)) or any(name in project.module(file).attributes for file in project.python_files)
 
 
 def _is_made_by_import(project: Project, start: FunctionRef, makers: list[CallSite]) -> bool:
@@ -278,7 +284,7 @@ class _Programs:
         """The tests of a program that are asked more than once; the same for all rules that know no blocks."""
         program = self.program(start)
         if any(one.block for every in declared.events.values() for one in every):
-            return Tests(self._project, program, choices_of(things, program, declared))
+            return Tests(self._project, program, tests_of_choices(things, program, declared))
         if start not in self._tests:
             self._tests[start] = Tests(self._project, program, iter(()))
         return self._tests[start]
@@ -326,7 +332,7 @@ def _asks_for_calls(project: Project, declared: Protocol) -> bool:
     if not any(one.object for every in declared.events.values() for one in every):
         return False
     wanted = declared.needs or {name.rpartition(".")[2] for name in declared.given_to}
-    return not wanted or any(project.sites(name) for name in wanted)
+    return not wanted or any(_occurs(project, name) for name in wanted)
 
 
 def _place(ref: FunctionRef) -> tuple[str, int]:

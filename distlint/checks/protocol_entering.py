@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from distlint.link.program import names_leading_to
 from distlint.link.project import Project
-from distlint.link.walking import statements
+from distlint.link.walking import below, statements
 from distlint.model import python as ir
 
 
@@ -24,6 +24,35 @@ def names_entered(project: Project, names: Collection[str], *, calls_objects: bo
         objects = set(_names_of_objects(project, found))
         found = found | objects | names_leading_to(project, wanted | objects)
     return found
+
+
+class _Changing(dict[str, frozenset[str]]):
+    """The names of a project that ``names_changing`` found, by attribute."""
+
+
+def names_changing(project: Project, attribute: str) -> frozenset[str]:
+    """The names of the functions that store to an attribute of this name, or that lead to one that does."""
+    known: dict[str, frozenset[str]] = project.kept.setdefault(_Changing, _Changing())
+    if attribute not in known:
+        storing: set[str] = set()
+        for file in project.python_files:
+            module = project.module(file)
+            if attribute in module.attributes:
+                storing |= {one.name for one in module.functions if _stores_to(one.body, attribute)}
+        known[attribute] = names_leading_to(project, storing) | storing
+    return known[attribute]
+
+
+def _stores_to(body: tuple[ir.Stmt, ...], attribute: str) -> bool:
+    for statement in statements(body):
+        targets: tuple[ir.Expr, ...] = ()
+        if type(statement) is ir.Assign:
+            targets = statement.targets
+        elif type(statement) is ir.AugAssign:
+            targets = (statement.target,)
+        if any(type(part) is ir.Attribute and part.name == attribute for one in targets for part in below(one)):
+            return True
+    return False
 
 
 def _names_calling(project: Project) -> Iterator[str]:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from distlint.checks.protocol_blocks import Condition, choices, entered_later, stacked
 from distlint.checks.protocol_helpers import stays_inside
 from distlint.checks.protocol_model import Pattern, Protocol, Role
 from distlint.checks.protocol_parts import ANY_OBJECT, Parts
@@ -13,7 +14,7 @@ from distlint.checks.protocol_sources import Use
 from distlint.checks.protocol_things import Mention, Thing, Things
 from distlint.link.abstract import Frame, Instance, options_of
 from distlint.link.arguments import find_argument
-from distlint.link.flow import Bind, Env, Join
+from distlint.link.flow import Env
 from distlint.link.walking import below
 from distlint.model import python as ir
 from distlint.model.document import Leaf
@@ -37,13 +38,13 @@ _PLAIN = frozenset(_PLAIN_NAMES.split())
 class Met(NamedTuple):
     """An event at a step. ``source`` is the call by which the value of it was computed, where the event is about that.
 
-    ``guard`` is a test that decides whether the event happens, with the result that it needs.
+    ``guard`` are tests that decide whether the event happens, with the results that it needs.
     """
 
     event: str
     certain: bool
     source: Use | None = None
-    guard: tuple[ir.Expr, Frame, bool] | None = None
+    guard: tuple[Condition, ...] = ()
     own: bool = True
     """Whether it can only happen to the object once that is made."""
 
@@ -64,6 +65,9 @@ class Events:
         patterns = [one for every in protocol.events.values() for one in every]
         self._asks_for_objects = any(one.object or any(name.endswith("*") for name in one.calls) for one in patterns)
         self._lasts = self._methods | {name.rpartition(".")[2] for one in patterns for name in one.calls}
+        self._acting = {name for one in patterns if not one.block for name in one.methods} | {
+            name.rpartition(".")[2] for one in patterns if not one.block for name in one.calls
+        }
         self._parts = Parts(things, program, self._is_role)
         self._stores = {name for every in protocol.events.values() for one in every for name in one.stores}
 
@@ -78,6 +82,9 @@ class Events:
             if step.process and self._tracked is None:
                 return [Met("made", certain=True)]
             func = point.expr.func
+            later = stacked(self._things, point.expr, step.frame)
+            if later is not None:
+                return list(self._of_block(later, step.frame, "enter"))
             may_be = self._asks_for_objects or not isinstance(func, ir.Attribute) or func.name in self._lasts
             found = list(self._of_call(point.expr, step.frame, None, "")) if may_be else []
             if not found and self._thing is not None and self._is_handed_away(point.expr, step):
@@ -86,7 +93,10 @@ class Events:
         if step.process and self._tracked is None:
             return [Met(LOST, certain=True)]
         if point.kind in ("enter", "leave") and point.expr is not None:
-            return list(self._of_block(point.expr, step.frame, point.kind))
+            contexts = [point.expr]
+            if point.kind == "leave":
+                contexts += entered_later(self._things, point.expr, step.frame)
+            return [met for one in contexts for met in self._of_block(one, step.frame, point.kind)]
         if point.kind == "bind" and self._stores:
             if isinstance(point.statement, ir.Assign):
                 return list(self._of_store(point.statement.targets, step.frame, point.statement.value))
@@ -370,12 +380,15 @@ class Events:
     # Blocks and stores -----------------------------------------------------------------------------------------------
 
     def _of_block(self, context: ir.Expr, frame: Frame, kind: str) -> Iterator[Met]:
-        ways = list(_choices(self._things, context, frame))
+        ways = list(choices(self._things, context, frame))
         for made, guard in ways:
             for met in self._of_call(made.call, made.frame, made.state, kind):
-                certain = met.certain and len(ways) == 1 and guard is None
+                certain = met.certain and (len(ways) == 1 or bool(guard))
                 # whoever leaves a block has entered it, so that the state says whether it was this one
-                yield met._replace(certain=certain or kind == "leave" or guard is not None, guard=guard)
+                if kind == "leave":
+                    yield met._replace(certain=True)
+                else:
+                    yield met._replace(certain=certain, guard=guard)
 
     def _of_store(self, targets: tuple[ir.Expr, ...], frame: Frame, value: ir.Expr | None) -> Iterator[Met]:
         for target in targets:
@@ -386,13 +399,16 @@ class Events:
                 continue
             for event, patterns in self._protocol.events.items():
                 best, own = NO, False
+                guard: tuple[Condition, ...] = ()
                 for pattern in patterns:
                     if name in pattern.stores or "*" in pattern.stores:
                         result = min(self._is_stored_to(pattern, target, frame), self._is_stored(pattern, value, frame))
                         if result > best:
                             best, own = result, _is_own(pattern)
+                            chosen = value is not None and isinstance(pattern.value, bool) and result == MAYBE
+                            guard = ((value, frame, pattern.value),) if chosen and value is not None else ()
                 if best:
-                    yield Met(event, best == YES, own=own)
+                    yield Met(event, best == YES, own=own, guard=guard)
                     if self._protocol.first_only and best == YES:
                         break
 
@@ -451,7 +467,9 @@ class Events:
             for inner in _held(part):
                 mention = self._things.mention(inner, step.frame)
                 if any(one.identity == self._thing for one in mention.options):
-                    return step.opaque or not stays_inside(self._things, call, step.frame, self._protocol.harmless)
+                    return step.opaque or not stays_inside(
+                        self._things, call, step.frame, self._protocol.harmless, self._acting
+                    )
         return False
 
 
@@ -501,59 +519,3 @@ def fits_any(name: str, wanted: Iterable[str]) -> bool:
                 return False
             found = True
     return found
-
-
-def _choices(
-    things: Things, context: ir.Expr, frame: Frame
-) -> Iterator[tuple[Instance, tuple[ir.Expr, Frame, bool] | None]]:
-    """What a ``with`` may enter: calls, each with the test that chose it where it is one of two."""
-    state = things.evaluator.state(frame, context.at)
-    yield from _chosen(things, context, frame, state, 0)
-
-
-def _chosen(
-    things: Things, context: ir.Expr, frame: Frame, state: Env, depth: int
-) -> Iterator[tuple[Instance, tuple[ir.Expr, Frame, bool] | None]]:
-    if isinstance(context, ir.Conditional) and things.evaluator.truth(context.test, frame, state) is None:
-        for part, holds in ((context.body, True), (context.orelse, False)):
-            for made, _ in _chosen(things, part, frame, state, depth + 1):
-                yield made, (context.test, frame, holds)
-        return
-    if isinstance(context, ir.Name) and depth < 4:
-        place = _binding(context.id, state)
-        if isinstance(place, Bind) and isinstance(place.expr, ir.Conditional) and not place.part:
-            yield from _chosen(things, place.expr, frame, place.at, depth + 1)
-            return
-        if isinstance(place, Join) and place.test is not None and len(place.branches) == 2:
-            for branch, holds in zip(place.branches, (True, False), strict=True):
-                bound = _binding(context.id, branch)
-                if isinstance(bound, Bind) and not bound.part and isinstance(bound.expr, ir.Call):
-                    for option in options_of(things.evaluator.ask_in(bound.expr, frame, bound.at)):
-                        if isinstance(option, Instance):
-                            yield option, (place.test, frame, holds)
-            return
-    for option in options_of(things.evaluator.ask_in(context, frame, state)):
-        if isinstance(option, Instance):
-            yield option, None
-
-
-def _binding(name: str, state: Env) -> Env | None:
-    place: Env | None = state
-    while place is not None:
-        if isinstance(place, Bind) and place.name == name:
-            return place
-        if isinstance(place, Join) and name in place.touched:
-            return place
-        place = place.prev
-    return None
-
-
-def choices_of(things: Things, program: Program, protocol: Protocol) -> Iterator[tuple[ir.Expr, Frame]]:
-    """The tests that choose what a ``with`` of a program enters, where the protocol asks for blocks."""
-    if not any(one.block for every in protocol.events.values() for one in every):
-        return
-    for step in program.steps:
-        if step.point.kind == "enter" and step.point.expr is not None:
-            for _, guard in _choices(things, step.point.expr, step.frame):
-                if guard is not None:
-                    yield guard[0], guard[1]

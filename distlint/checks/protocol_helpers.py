@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 
 from distlint.checks.protocol_things import Things
 from distlint.link.abstract import Abstract, Frame, Reference, options_of
+from distlint.link.calls import decorated
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.walking import below, calls_in
 from distlint.model import python as ir
@@ -17,16 +19,21 @@ MAX_CALLS = 60
 """Calls in a function beyond which it is not looked into."""
 
 
-def stays_inside(things: Things, call: ir.Call, frame: Frame, harmless: tuple[str, ...]) -> bool:
+def stays_inside(
+    things: Things, call: ir.Call, frame: Frame, harmless: tuple[str, ...], acting: Collection[str] = ()
+) -> bool:
     """Whether what a call gets comes to no code but the project's own, and to library functions that leave it as it is.
 
-    The project's functions that a program does not enter lead to no event, whatever they get.
+    The project's functions that a program does not enter lead to no event, whatever they get; a generator that is a context only if it
+    calls nothing that is ``acting``.
     """
     options = options_of(things.evaluator.ask_in(call.func, frame))
-    return bool(options) and all(_is_closed(things, one, harmless, 0) for one in options)
+    return bool(options) and all(_is_closed(things, one, harmless, 0, acting) for one in options)
 
 
-def _is_closed(things: Things, callee: Abstract, harmless: tuple[str, ...], depth: int) -> bool:
+def _is_closed(
+    things: Things, callee: Abstract, harmless: tuple[str, ...], depth: int, acting: Collection[str] = ()
+) -> bool:
     target = callee.target if isinstance(callee, Reference) else None
     modules = things.evaluator.modules
     if isinstance(target, ClassRef):
@@ -40,8 +47,12 @@ def _is_closed(things: Things, callee: Abstract, harmless: tuple[str, ...], dept
     function = things.project.function(target)
     own = {one.name for one in function.parameters}
     calls = list(calls_in(function.body))
-    if len(calls) > MAX_CALLS or function.is_async or things.project.flow(target.file, target.index).has_yield:
+    if len(calls) > MAX_CALLS or function.is_async:
         return False
+    if things.project.flow(target.file, target.index).has_yield:
+        names = {call.func.name if type(call.func) is ir.Attribute else getattr(call.func, "id", "") for call in calls}
+        if not acting or not decorated(function.decorators, "contextmanager") or names & set(acting):
+            return False
     inside = things.evaluator.frame(target.file, target.index)
     return all(not _gets(call, own) or _is_harmless(things, call, inside, harmless, depth) for call in calls)
 

@@ -1,7 +1,8 @@
 """The tests of a program that must go the same way twice: what one of them decided holds for the other.
 
 Two tests are the same if they compare the same things, and nothing in between gave one of them another value. So a way through the
-program that enters ``if last:`` and leaves out a later ``if last:`` is none.
+program that enters ``if last:`` and leaves out a later ``if last:`` is none. What is known of tests that count goes on with the count
+(``protocol_rounds``), and what a variable holds is what the test gave when it was stored.
 """
 
 from __future__ import annotations
@@ -9,27 +10,37 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from distlint.checks.protocol_entering import names_changing
+from distlint.checks.protocol_keys import Key, Keys, UnlikeError, is_test
+from distlint.checks.protocol_rounds import (
+    CONSTANT,
+    TURN,
+    Limits,
+    Sum,
+    at_value,
+    completes,
+    excludes,
+    holds_term,
+    is_count,
+    limits_of,
+    moved,
+    sum_of,
+)
 from distlint.link.abstract import Frame
-from distlint.link.flow import Bind, Env, Join
-from distlint.link.modules import FunctionRef
 from distlint.model import python as ir
 
 if TYPE_CHECKING:
     from distlint.link.program import Program, Step
     from distlint.link.project import Project
 
-Key = tuple[Any, ...]
+Results = tuple[tuple[int, bool], ...]
+"""What is known of tests, by their numbers."""
 
-_OPPOSITE = {"!=": "==", "is not": "is", "not in": "in", ">=": "<", ">": "<="}
-MAX_TESTS = 10
+MAX_TESTS = 12
 """Tests that are kept in mind at once."""
 
-MAX_TERM = 40
-"""Parts of a test; a longer one is taken for unlike all others."""
-
-
-class _UnlikeError(Exception):
-    """A test that can't be compared with others."""
+MAX_MEANT = 4
+"""Functions and parameters that are gone through to the test behind them."""
 
 
 class Tests:
@@ -37,15 +48,23 @@ class Tests:
 
     def __init__(self, project: Project, program: Program, extra: Iterator[tuple[ir.Expr, Frame]]) -> None:
         self._project = project
-        self._keys: dict[tuple[int, int], tuple[Key, bool] | None] = {}
-        self._alive: list[object] = []
+        self._steps = program.steps
+        self._keys = Keys(project)
+        self._find_limits(program)
         counts: dict[Key, int] = {}
         for step in program.steps:
             if step.point.kind == "test" and step.point.expr is not None and len(step.next) > 1:
                 self._count(step.point.expr, step.frame, counts, 1)
         for expr, frame in extra:
             self._count(expr, frame, counts, 2)
-        kept = [key for key, count in counts.items() if count > 1][:MAX_TESTS]
+        for step in program.steps:
+            stored = self._stored(step)
+            if stored is not None and stored[0] in counts:
+                self._count(stored[1], step.frame, counts, 1)
+        together: dict[Key, int] = {}
+        for key, count in counts.items():
+            together[_family(key)] = together.get(_family(key), 0) + count
+        kept = [key for key in counts if together[_family(key)] > 1][:MAX_TESTS]
         self._numbers = {key: number for number, key in enumerate(kept)}
         self._names: dict[tuple[object, str], set[int]] = {}
         self._attributes: dict[str, set[int]] = {}
@@ -53,22 +72,202 @@ class Tests:
         for key, number in self._numbers.items():
             self._depends(key, number)
 
+    def _find_limits(self, program: Program) -> None:
+        """What is known of the variables of loops; of one that several loops have, nothing."""
+        several: set[Key] = set()
+        for step in program.steps:
+            loop = step.point.statement
+            if step.point.kind != "loop" or not isinstance(loop, ir.For):
+                continue
+            try:
+                found = limits_of(loop, lambda expr, step=step: self._keys.term(expr, step.frame))  # type: ignore[misc]
+            except UnlikeError:
+                continue
+            if found is None:
+                continue
+            if self._keys.limits.get(found[0], found[1]) != found[1]:
+                several.add(found[0])
+            self._keys.limits[found[0]] = found[1]
+        for key in several:
+            del self._keys.limits[key]
+
     def _count(self, expr: ir.Expr, frame: Frame, counts: dict[Key, int], by: int) -> None:
-        found = self._key(expr, frame)
-        if found is not None:
-            counts[found[0]] = counts.get(found[0], 0) + by
+        for one, inside in self._atoms(expr, frame, 0):
+            found = self._keys.key(one, inside)
+            if found is not None:
+                counts[found[0]] = counts.get(found[0], 0) + by
 
-    def number(self, expr: ir.Expr | None, frame: Frame) -> tuple[int, bool] | None:
-        """The number of a test and whether it holds when the one with the number does; ``None`` if it stands alone."""
-        found = self._key(expr, frame) if expr is not None else None
-        if found is None or found[0] not in self._numbers:
+    def _atoms(self, expr: ir.Expr, frame: Frame, depth: int) -> Iterator[tuple[ir.Expr, Frame]]:
+        """The tests that a test is made of."""
+        if type(expr) is ir.Operation and expr.operators[0] in ("not", "and", "or"):
+            for one in expr.operands:
+                yield from self._atoms(one, frame, depth)
+            return
+        meant = self._keys.meant(expr, frame) if depth < MAX_MEANT else None
+        if meant is not None:
+            yield from self._atoms(*meant, depth + 1)
+        else:
+            yield expr, frame
+
+    def outcomes(
+        self, expr: ir.Expr, frame: Frame, results: Results, depth: int = 0
+    ) -> list[tuple[bool | None, Results]]:
+        """What a test may give, with what is known of tests then; ``None`` where nothing is known of it."""
+        if type(expr) is ir.Operation and expr.operators == ("not",):
+            found = self.outcomes(expr.operands[0], frame, results, depth)
+            return [(None if one is None else not one, known) for one, known in found]
+        if type(expr) is ir.Operation and expr.operators[0] in ("and", "or"):
+            return self._of_several(expr, frame, results, depth)
+        if _is_truth(expr):
+            return [(expr.value is True, results)]  # type: ignore[union-attr]
+        meant = self._keys.meant(expr, frame) if depth < MAX_MEANT else None
+        if meant is not None:
+            return self.outcomes(*meant, results, depth + 1)
+        key = self._keys.key(expr, frame)
+        number = self._numbers.get(key[0]) if key is not None else None
+        if key is None or number is None:
+            return [(None, results)]
+        ways: list[tuple[bool | None, Results]] = []
+        for value in (True, False):
+            known = self._with(results, number, value=value)
+            if known is not None:
+                ways.append((value is key[1], known))
+        return ways
+
+    def _of_several(
+        self, expr: ir.Operation, frame: Frame, results: Results, depth: int
+    ) -> list[tuple[bool | None, Results]]:
+        ends = expr.operators[0] == "or"
+        open_: list[tuple[bool | None, Results]] = [(not ends, results)]
+        done: list[tuple[bool | None, Results]] = []
+        for operand in expr.operands:
+            following: list[tuple[bool | None, Results]] = []
+            for so_far, known in open_:
+                for value, after in self.outcomes(operand, frame, known, depth):
+                    if value is ends:
+                        done.append((ends, after))
+                    else:
+                        following.append((None if value is None else so_far, after))
+            open_ = following
+        return [*done, *open_]
+
+    def _with(self, results: Results, number: int, *, value: bool) -> Results | None:
+        """What is known once a test is known to give ``value``; ``None`` where it can't give that."""
+        known = dict(results)
+        if known.setdefault(number, value) is not value:
             return None
-        return self._numbers[found[0]], found[1]
+        key = next((key for key, one in self._numbers.items() if one == number))
+        if is_count(key):
+            for other, one in self._numbers.items():
+                if one == number or other[:3] != key[:3]:
+                    continue
+                follows = (
+                    False if value and excludes(key, other) else True if not value and completes(key, other) else None
+                )
+                if follows is not None and known.setdefault(one, follows) is not follows:
+                    return None
+        return tuple(sorted(known.items()))
 
-    def changed(self, step: Step) -> set[int]:
-        """The tests that may go another way behind a step."""
+    # What steps change -----------------------------------------------------------------------------------------------
+
+    def after(self, step: Step, label: str, results: Results) -> list[Results]:
+        """What is known of tests behind a step, on one way out of it; several where a stored test may give one or the other."""
         if not self._numbers:
-            return set()
+            return [results]
+        if step.point.kind == "loop" and label == "done":
+            ended = self._behind_loop(step, results)
+            return [] if ended is None else [ended]
+        changed = self._changed(step)
+        kept = tuple([one for one in results if one[0] not in changed]) if changed else results
+        if step.point.kind != "bind":
+            return [kept]
+        stored = self._stored(step)
+        if stored is not None and stored[0] in self._numbers:
+            found = []
+            for value, known in self.outcomes(stored[1], step.frame, results):
+                kept = tuple([one for one in known if one[0] not in changed])
+                behind = kept if value is None else self._with(kept, self._numbers[stored[0]], value=value)
+                if behind is not None:
+                    found.append(behind)
+            return found
+        return [self._counted_on(step, results, kept)]
+
+    def _counted_on(self, step: Step, before: Results, kept: Results) -> Results:
+        """What is known of tests whose counter went on by a number, or began with one."""
+        statement = step.point.statement
+        target = statement.target if isinstance(statement, ir.AugAssign) else None
+        if isinstance(statement, ir.Assign) and len(statement.targets) == 1:
+            target = statement.targets[0]
+        if target is None or not isinstance(statement, ir.Assign | ir.AugAssign) or statement.value is None:
+            return kept
+        try:
+            counter = self._keys.term(target, step.frame)
+            value = sum_of(statement.value, lambda expr: self._keys.term(expr, step.frame))
+        except UnlikeError:
+            return kept
+        by = None
+        if isinstance(statement, ir.AugAssign):
+            if value.base == CONSTANT and statement.operator in ("+", "-"):
+                by = value.offset if statement.operator == "+" else -value.offset
+        elif value.base == counter:
+            by = value.offset
+        elif value.base == CONSTANT:
+            return self._known_at(kept, counter, value)
+        if by is None:
+            return kept
+        result: Results | None = kept
+        given = dict(before)
+        for key, number in self._numbers.items():
+            following = moved(key, counter, by) if is_count(key) and number in given else None
+            if following in self._numbers and result is not None:
+                result = self._with(result, self._numbers[following], value=given[number])
+        return kept if result is None else result
+
+    def _known_at(self, results: Results, counter: Key, value: Sum) -> Results:
+        found: Results | None = results
+        for key, number in self._numbers.items():
+            gives = at_value(key, counter, value) if is_count(key) else None
+            if gives is not None and found is not None:
+                found = self._with(found, number, value=gives)
+        return results if found is None else found
+
+    def _behind_loop(self, step: Step, results: Results) -> Results | None:
+        """What is known behind a loop, whose last turn was the last one; ``None`` where it can't end like this."""
+        loop = step.point.statement
+        if not isinstance(loop, ir.For):
+            return results
+        target = loop.target.items[0] if isinstance(loop.target, ir.ListDisplay) and loop.target.items else loop.target
+        if not isinstance(target, ir.Name):
+            return results
+        counter = self._keys.term(target, step.frame)
+        last = self._keys.limits[counter].last if counter in self._keys.limits else None
+        found: Results | None = results
+        for key, number in self._numbers.items():
+            if not is_count(key) or found is None or counter not in key[1:3]:
+                continue
+            gives = at_value(key, counter, last, several=True) if last is not None else None
+            if last is None and key[0] == TURN and counter in self._keys.limits:
+                gives = False if key[1:] == _first(counter, self._keys.limits) else None
+            if gives is not None:
+                found = self._with(found, number, value=gives)
+            elif key[0] == TURN or (last is not None and holds_term(last.base, key[2].base)):
+                # the last turn may well be the one that the test is about
+                found = tuple([one for one in found if one[0] != number])
+        return found
+
+    def _stored(self, step: Step) -> tuple[Key, ir.Expr] | None:
+        """The test of a variable that a step gives the result of another test, and that test."""
+        statement = step.point.statement
+        if step.point.kind != "bind" or not isinstance(statement, ir.Assign) or len(statement.targets) != 1:
+            return None
+        target, value = statement.targets[0], statement.value
+        if value is None or not isinstance(target, ir.Name | ir.Attribute) or not (is_test(value) or _is_truth(value)):
+            return None
+        found = self._keys.key(target, step.frame)
+        return None if found is None else (found[0], value)
+
+    def _changed(self, step: Step) -> set[int]:
+        """The tests that may go another way behind a step."""
         point, frame = step.point, step.frame
         if point.kind == "entry":
             return self._frames.get(id(frame), set())
@@ -85,6 +284,8 @@ class Tests:
             targets = [bound for _, bound in statement.items if bound is not None]
         elif point.kind == "call" and step.opaque:
             return {number for numbers in self._attributes.values() for number in numbers}
+        if point.kind in ("call", "enter", "leave") and isinstance(point.expr, ir.Call) and self._attributes:
+            found |= self._stored_by(point.expr, step)
         while targets:
             target = targets.pop()
             if isinstance(target, ir.Name):
@@ -100,6 +301,18 @@ class Tests:
                 targets.append(target.base)
         return found
 
+    def _stored_by(self, call: ir.Call, step: Step) -> set[int]:
+        """The tests about attributes that a function may store to whose steps are not in the program."""
+        if step.point.kind == "call" and step.next and id(self._steps[step.next[0][0]].frame) != id(step.frame):
+            return set()
+        name = call.func.name if isinstance(call.func, ir.Attribute) else getattr(call.func, "id", "")
+        return {
+            number
+            for attribute, numbers in self._attributes.items()
+            if name in names_changing(self._project, attribute)
+            for number in numbers
+        }
+
     def _depends(self, key: Key, number: int) -> None:
         stack: list[Any] = [key]
         while stack:
@@ -113,93 +326,15 @@ class Tests:
                 self._attributes.setdefault(current[2], set()).add(number)
             stack.extend(current)
 
-    # Keys ------------------------------------------------------------------------------------------------------------
 
-    def _key(self, expr: ir.Expr, frame: Frame) -> tuple[Key, bool] | None:
-        place = (id(expr), id(frame))
-        if place not in self._keys:
-            self._alive.append((expr, frame))
-            try:
-                self._keys[place] = self._test(expr, frame, [MAX_TERM])
-            except _UnlikeError:
-                self._keys[place] = None
-        return self._keys[place]
+def _family(key: Key) -> Key:
+    return key[:3] if is_count(key) else key
 
-    def _test(self, expr: ir.Expr, frame: Frame, left: list[int]) -> tuple[Key, bool]:
-        holds = True
-        while type(expr) is ir.Operation and expr.operators == ("not",):
-            expr, holds = expr.operands[0], not holds
-        if type(expr) is ir.Name:
-            meant = self._meant(expr, frame)
-            if meant is not None:
-                key, same = self._test(meant, frame, left)
-                return key, same is holds
-        if type(expr) is ir.Operation and expr.operators[0] in ("and", "or"):
-            raise _UnlikeError
-        if type(expr) is ir.Operation and len(expr.operands) == 2 and len(expr.operators) == 1:
-            operator = expr.operators[0]
-            if operator in _OPPOSITE:
-                operator, holds = _OPPOSITE[operator], not holds
-            if operator == "%":
-                return ("==", self._term(expr, frame, left), ("constant", "0")), not holds
-            first, second = (self._term(one, frame, left) for one in expr.operands)
-            return (operator, first, second), holds
-        return ("true", self._term(expr, frame, left)), holds
 
-    def _meant(self, expr: ir.Name, frame: Frame) -> ir.Operation | None:
-        """The comparison that a variable holds the result of."""
-        place: Env | None = self._project.evaluator(None).state(frame, expr.at)
-        while place is not None:
-            if isinstance(place, Bind) and place.name == expr.id:
-                value = place.expr
-                return value if isinstance(value, ir.Operation) and not place.part else None
-            if isinstance(place, Join) and expr.id in place.touched:
-                return None
-            place = place.prev
-        return None
+def _first(counter: Key, limits: dict[Key, Limits]) -> Key:
+    first = limits[counter].first
+    return (counter, first.base, first.offset)
 
-    def _term(self, expr: ir.Expr, frame: Frame, left: list[int]) -> Key:
-        left[0] -= 1
-        if left[0] < 0:
-            raise _UnlikeError
-        if type(expr) is ir.Constant:
-            return ("constant", repr(expr.value)) if not isinstance(expr.value, bytes) else ("constant", "b")
-        if type(expr) is ir.Name:
-            return self._name(expr.id, frame, left)
-        if type(expr) is ir.Attribute:
-            return ("attribute", self._term(expr.base, frame, left), expr.name)
-        if type(expr) is ir.Operation:
-            return ("operation", expr.operators, *(self._term(one, frame, left) for one in expr.operands))
-        if type(expr) is ir.Subscript:
-            return ("item", self._term(expr.base, frame, left), self._term(expr.index, frame, left))
-        if (
-            type(expr) is ir.Call
-            and type(expr.func) is ir.Name
-            and expr.func.id in ("len", "bool", "int", "isinstance")
-        ):
-            return ("call", expr.func.id, *(self._term(one, frame, left) for one in expr.args))
-        raise _UnlikeError
 
-    def _name(self, name: str, frame: Frame, left: list[int]) -> Key:
-        """A name, or what a parameter stands for at the caller."""
-        for _ in range(8):
-            if frame.function < 0:
-                break
-            flow = self._project.flow(frame.file, frame.function)
-            given = frame.bindings.get(name)
-            if name in flow.bound:
-                break
-            if given is not None:
-                if given.frame is None or not isinstance(given.expr, ir.Name | ir.Attribute | ir.Constant):
-                    break
-                if not isinstance(given.expr, ir.Name):
-                    return self._term(given.expr, given.frame, left)
-                name, frame = given.expr.id, given.frame
-                continue
-            function = self._project.function(FunctionRef(frame.file, frame.function))
-            if any(one.name == name for one in function.parameters):
-                if function.owner >= 0 and name == function.parameters[0].name and frame.instance is not None:
-                    return ("self", getattr(frame.instance, "identity", id(frame.instance)))
-                break
-            frame = frame.outer or self._project.evaluator(None).frame(frame.file, function.parent)
-        return ("name", id(frame) if frame.function >= 0 else frame.file, name)
+def _is_truth(expr: ir.Expr) -> bool:
+    return type(expr) is ir.Constant and type(expr.value) is bool

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.checks.protocol_events import LOST, Events, Met
 from distlint.checks.protocol_model import Fault, Move, Protocol, State
-from distlint.checks.protocol_tests import Tests
+from distlint.checks.protocol_tests import Results, Tests
 from distlint.link.walking import below, expressions_of, statements
 from distlint.model import python as ir
 
@@ -29,7 +29,6 @@ GONE: State = ("", "lost")
 DOUBT = "?"
 """The value of a variable that an event may or may not have changed: no condition holds for it."""
 
-Results = tuple[tuple[int, bool], ...]
 Moved = tuple[tuple[int, "Move | None"], ...]
 """The variables that an event gave a value, with what says so."""
 
@@ -145,22 +144,19 @@ class Walk:
             outcomes = following
         if step.fails >= 0 and step.point.kind in ("call", "raise", "enter", "test", "bind"):
             yield _Way(Node(step.fails, node.state, node.results), False, True, (), ())
-        changed = self._tests.changed(step)
-        test = self._tests.number(step.point.expr, step.frame) if step.point.kind == "test" else None
+        test = step.point.expr if step.point.kind == "test" else None
         told = self._told(step) if self._protocol.tells and step.point.kind == "test" else None
         for state, results, acted, sure, hits, moved in outcomes:
-            kept = tuple(one for one in results if one[0] not in changed) if changed else results
             if hits and self._protocol.stops:
-                yield _Way(Node(self._end, GONE, kept), acted, sure, hits, moved)
+                yield _Way(Node(self._end, GONE, results), acted, sure, hits, moved)
                 continue
             if not step.next and (acted or hits):
                 yield (
-                    _Way(Node(self._end, state, kept), acted, sure, hits, moved)
+                    _Way(Node(self._end, state, results), acted, sure, hits, moved)
                     if node.step != self._end
                     else _Way(node, acted, sure, hits, moved)
                 )
             for target, label in step.next:
-                results_here = kept
                 here = state
                 if told is not None and state not in (UNBORN, GONE):
                     if told.when is None:
@@ -169,15 +165,13 @@ class Walk:
                         _fits(told.when, state) is told.holds
                     ):
                         continue
-                if test is not None and label in ("true", "false"):
-                    number, holds = test
-                    result = (label == "true") is holds
-                    known_result = dict(kept).get(number)
-                    if known_result is not None and known_result is not result:
+                for known in self._tests.after(step, label, results):
+                    if test is None or label not in ("true", "false"):
+                        yield _Way(Node(target, here, known), acted, sure, hits, moved)
                         continue
-                    if known_result is None:
-                        results_here = tuple(sorted((*kept, (number, result))))
-                yield _Way(Node(target, here, results_here), acted, sure, hits, moved)
+                    for holds, told_now in self._tests.outcomes(test, step.frame, known):
+                        if holds is None or holds is (label == "true"):
+                            yield _Way(Node(target, here, told_now), acted, sure, hits, moved)
 
     def _told(self, step: Step) -> _Told | None:
         """What a test says of the state, where it asks for that."""
@@ -203,18 +197,16 @@ class Walk:
     ]:
         """What an event makes of a state: the new state with faults and changed variables, what is known now, whether it acted."""
         happens: tuple[bool, ...] = (True,) if met.certain else (True, False)
-        if met.guard is not None:
-            expr, frame, wanted = met.guard
-            found = self._tests.number(expr, frame)
-            if found is not None:
-                number, holds = found
-                known = dict(results).get(number)
-                for result in (True, False) if known is None else (known,):
-                    now = results if known is not None else tuple(sorted((*results, (number, result))))
-                    if (result is holds) is wanted:
-                        yield self._event(met, state), now, self._acts(met, state), True
-                    else:
-                        yield (state, (), ()), now, False, True
+        if met.guard:
+            doubtful = False
+            for holds, now in self._guarded(met, results):
+                if holds is None:
+                    doubtful = True
+                elif holds:
+                    yield self._event(met, state), now, self._acts(met, state), True
+                else:
+                    yield (state, (), ()), now, False, True
+            if not doubtful:
                 return
             happens = (True, False)
         if len(happens) > 1 and self._acts(met, state):
@@ -231,6 +223,21 @@ class Walk:
                 yield self._event(met, state), results, self._acts(met, state), len(happens) == 1
             else:
                 yield (state, (), ()), results, self._acts(met, state), False
+
+    def _guarded(self, met: Met, results: Results) -> list[tuple[bool | None, Results]]:
+        """Whether the tests let an event happen, with what is known of tests then."""
+        ways: list[tuple[bool | None, Results]] = [(True, results)]
+        for expr, frame, wanted in met.guard:
+            following: list[tuple[bool | None, Results]] = []
+            for so_far, known in ways:
+                if so_far is False:
+                    following.append((so_far, known))
+                    continue
+                for holds, now in self._tests.outcomes(expr, frame, known):
+                    result = None if holds is None else holds is wanted
+                    following.append((so_far if result else result, now))
+            ways = following
+        return ways
 
     def _event(self, met: Met, state: State) -> tuple[State, tuple[tuple[Fault, Met], ...], Moved] | None:
         if met.event == "made":

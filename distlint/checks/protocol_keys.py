@@ -1,0 +1,174 @@
+"""What the tests of a program are called, so that two that ask the same thing are known to be one test."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from distlint.checks.protocol_rounds import Limits, counted
+from distlint.link.abstract import Frame, Reference, options_of
+from distlint.link.calls import bound_parameters, given_arguments, inner_frame, is_static, returns_of
+from distlint.link.modules import FunctionRef
+from distlint.model import python as ir
+
+if TYPE_CHECKING:
+    from distlint.link.project import Project
+
+Key = tuple[Any, ...]
+
+_OPPOSITE = {"!=": "==", "is not": "is", "not in": "in", ">=": "<", ">": "<="}
+
+MAX_TERM = 40
+"""Parts of a test; a longer one is taken for unlike all others."""
+
+
+class UnlikeError(Exception):
+    """A test that can't be compared with others."""
+
+
+class Keys:
+    """Names for tests; ``limits`` is what is known of the variables of loops."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._keys: dict[tuple[int, int], tuple[Key, bool] | None] = {}
+        self._meanings: dict[tuple[int, int], tuple[ir.Expr, Frame] | None] = {}
+        self._alive: list[object] = []
+        self.limits: dict[Key, Limits] = {}
+
+    def key(self, expr: ir.Expr, frame: Frame) -> tuple[Key, bool] | None:
+        """The name of a test and whether it holds when the one of that name does; ``None`` where it can't be compared."""
+        place = (id(expr), id(frame))
+        if place not in self._keys:
+            self._alive.append((expr, frame))
+            try:
+                self._keys[place] = self._test(expr, frame, [MAX_TERM])
+            except UnlikeError:
+                self._keys[place] = None
+        return self._keys[place]
+
+    def term(self, expr: ir.Expr, frame: Frame) -> Key:
+        """The name of a value. Raises ``UnlikeError`` where it has none."""
+        return self._term(expr, frame, [MAX_TERM])
+
+    def _test(self, expr: ir.Expr, frame: Frame, left: list[int]) -> tuple[Key, bool]:
+        holds = True
+        while type(expr) is ir.Operation and expr.operators == ("not",):
+            expr, holds = expr.operands[0], not holds
+        if type(expr) is ir.Operation and expr.operators[0] in ("and", "or"):
+            raise UnlikeError
+        if type(expr) is ir.Operation and len(expr.operands) == 2 and len(expr.operators) == 1:
+            operator = expr.operators[0]
+            if operator in _OPPOSITE:
+                operator, holds = _OPPOSITE[operator], not holds
+            first, second = expr.operands
+            if operator == "%":
+                operator, first, second, holds = "==", expr, ir.Constant(0, expr.at), not holds
+            if operator in ("==", "<", "<="):
+                found = counted(operator, first, second, lambda one: self._term(one, frame, left), self.limits)
+                if found is not None:
+                    return found[0], found[1] is holds
+            return (operator, self._term(first, frame, left), self._term(second, frame, left)), holds
+        return ("true", self._term(expr, frame, left)), holds
+
+    def meant(self, expr: ir.Expr, frame: Frame) -> tuple[ir.Expr, Frame] | None:
+        """The test that a parameter was given, or that a call of a function of the project gives the result of."""
+        place = (id(expr), id(frame))
+        if place not in self._meanings:
+            self._meanings[place] = None
+            self._alive.append((expr, frame))
+            if type(expr) is ir.Name:
+                self._meanings[place] = self._given(expr, frame)
+            elif type(expr) is ir.Call:
+                self._meanings[place] = self._returned(expr, frame)
+        return self._meanings[place]
+
+    def _given(self, expr: ir.Name, frame: Frame) -> tuple[ir.Expr, Frame] | None:
+        given = frame.bindings.get(expr.id) if frame.function >= 0 else None
+        if given is None or given.frame is None or given.expr is None or not is_test(given.expr):
+            return None
+        bound = self._project.flow(frame.file, frame.function).bound
+        return None if expr.id in bound else (given.expr, given.frame)
+
+    def _returned(self, call: ir.Call, frame: Frame) -> tuple[ir.Expr, Frame] | None:
+        evaluator = self._project.evaluator(None)
+        if evaluator.modules.dotted(call.func, frame.file):
+            return None
+        options = options_of(evaluator.ask_in(call.func, frame))
+        inner = frame_of_call(self._project, options[0], call, frame) if len(options) == 1 else None
+        if inner is None:
+            return None
+        returns = returns_of(evaluator, inner)
+        value = returns[0][0] if len(returns) == 1 else None
+        return (value, inner) if value is not None and is_test(value) else None
+
+    def _term(self, expr: ir.Expr, frame: Frame, left: list[int]) -> Key:
+        left[0] -= 1
+        if left[0] < 0:
+            raise UnlikeError
+        if type(expr) is ir.Constant:
+            return ("constant", repr(expr.value)) if not isinstance(expr.value, bytes) else ("constant", "b")
+        if type(expr) is ir.Name:
+            return self._name(expr.id, frame, left)
+        if type(expr) is ir.Attribute:
+            return ("attribute", self._term(expr.base, frame, left), expr.name)
+        if type(expr) is ir.Operation:
+            return ("operation", expr.operators, *(self._term(one, frame, left) for one in expr.operands))
+        if type(expr) is ir.Subscript:
+            return ("item", self._term(expr.base, frame, left), self._term(expr.index, frame, left))
+        if (
+            type(expr) is ir.Call
+            and type(expr.func) is ir.Name
+            and expr.func.id in ("len", "bool", "int", "isinstance")
+        ):
+            return ("call", expr.func.id, *(self._term(one, frame, left) for one in expr.args))
+        raise UnlikeError
+
+    def _name(self, name: str, frame: Frame, left: list[int]) -> Key:
+        """A name, or what a parameter stands for at the caller."""
+        for _ in range(8):
+            if frame.function < 0:
+                break
+            flow = self._project.flow(frame.file, frame.function)
+            given = frame.bindings.get(name)
+            if name in flow.bound:
+                break
+            if given is not None:
+                if given.frame is None or not isinstance(given.expr, ir.Name | ir.Attribute | ir.Constant):
+                    break
+                if not isinstance(given.expr, ir.Name):
+                    return self._term(given.expr, given.frame, left)
+                name, frame = given.expr.id, given.frame
+                continue
+            function = self._project.function(FunctionRef(frame.file, frame.function))
+            if any(one.name == name for one in function.parameters):
+                if function.owner >= 0 and name == function.parameters[0].name and frame.instance is not None:
+                    return ("self", getattr(frame.instance, "identity", id(frame.instance)))
+                break
+            frame = frame.outer or self._project.evaluator(None).frame(frame.file, function.parent)
+        return ("name", id(frame) if frame.function >= 0 else frame.file, name)
+
+
+def frame_of_call(
+    project: Project, callee: object, call: ir.Call, frame: Frame, *, generator: bool = False
+) -> Frame | None:
+    """The frame of a call of a function of the project whose result is what its body returns, or of a ``generator``; else ``None``."""
+    if not isinstance(callee, Reference) or not isinstance(callee.target, FunctionRef):
+        return None
+    evaluator = project.evaluator(None)
+    function = project.function(callee.target)
+    shift = 1 if callee.receiver is not None and function.owner >= 0 and not is_static(function) else 0
+    given = given_arguments(evaluator, call, frame, evaluator.state(frame, call.at))
+    bindings = bound_parameters(evaluator, function.parameters[shift:], given, ir.unpack(call.at, frame.file))
+    if not generator:
+        return inner_frame(evaluator, callee, bindings, frame.depth + 1)
+    target = callee.target
+    inner = Frame(target.file, target.index, bindings, frame.depth + 1, callee.receiver, bound=True, outer=callee.scope)
+    evaluator.keep(inner)
+    return inner
+
+
+def is_test(expr: ir.Expr) -> bool:
+    """Whether an expression is a comparison, or made of some."""
+    if type(expr) is not ir.Operation:
+        return False
+    return expr.operators[0] in ("not", "and", "or", "==", "!=", "<", "<=", ">", ">=", "%")
