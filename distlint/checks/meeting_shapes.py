@@ -72,7 +72,18 @@ def different_types(performance: Performance) -> Iterator[Suspicion]:
     for met in meetings(performance):
         looks = _looks(met)
         kinds = [(rank, look["dtype"]) for rank, look in looks]
-        if kinds and "" not in {kind for _, kind in kinds} and len({kind for _, kind in kinds}) > 1:
+        typed = next((look["typed"] for _, look in looks if look["typed"] is not None), None)
+        if typed is not None and typed.source is not None and not any(kind for _, kind in kinds):
+            event, source = met[0].event, typed.source
+            yield Suspicion(
+                event.span,
+                f"of which type the tensor of `{event.name}` is depends on what each rank has ({source.why})",
+                (*_made(looks), Related(source.span, "the ranks part here"))
+                if source.span is not None
+                else _made(looks),
+                event.name,
+            )
+        elif kinds and "" not in {kind for _, kind in kinds} and len({kind for _, kind in kinds}) > 1:
             event = met[0].event
             yield Suspicion(
                 event.span,
@@ -94,15 +105,13 @@ def local_sizes(performance: Performance) -> Iterator[Suspicion]:
                 continue
             signs = {size.sign for size in sizes}
             source = next((size.source for size in sizes if size.source is not None), None)
-            if None in signs or len(signs) == 1:
+            if None in signs or len(signs) == 1 or source is None:
                 continue
             event = met[0].event
-            there = source.span if source is not None else None
-            related = (Related(there, "the ranks part here"),) if there is not None else ()
-            why = f" ({source.why})" if source is not None else ""
+            related = (Related(source.span, "the ranks part here"),) if source.span is not None else ()
             yield Suspicion(
                 event.span,
-                f"how large the tensor of `{event.name}` is depends on each rank's own data{why}",
+                f"how large the tensor of `{event.name}` is depends on each rank's own data ({source.why})",
                 (*_made(looks), *related),
                 event.name,
             )

@@ -48,6 +48,12 @@ _FAULTS: dict[str, _Fault] = {
     "splits": meeting_shapes.wrong_splits,
     "packed": meeting_shapes.not_contiguous,
 }
+_BY_DEFAULT = frozenset({"root", "outside", "group", "aliased", "shape", "dtype", "local-size", "slots", "splits"})
+"""Faults that count where they show with the defaults of options alone.
+
+The number of processes is what an option often has to agree with: how long a list is, or who sends to whom, is no fault then.
+"""
+_USUALLY = " (with the defaults of the options)"
 
 
 @check("rehearsed")
@@ -57,7 +63,7 @@ def rehearsed(context: CheckContext) -> Iterator[Finding]:
     rehearsal = Rehearsal.of(context.project)
     seen = set()
     processes = context.parameters.get("processes")
-    for first in rehearsal.performances():
+    for first in _performances(rehearsal, context.parameters["fault"]):
         performance = first if processes is None else rehearsal.with_processes(first, processes)
         for suspicion in fault(performance):
             if suspicion.span in seen or suspicion.weak:
@@ -66,12 +72,22 @@ def rehearsed(context: CheckContext) -> Iterator[Finding]:
                 continue
             seen.add(suspicion.span)
             yield context.finding(
-                suspicion.message,
+                suspicion.message + (_USUALLY if first.usual else ""),
                 suspicion.span,
                 related=suspicion.related,
                 confidence=Confidence.LIKELY,
                 symbol=suspicion.symbol,
             )
+
+
+def _performances(rehearsal: Rehearsal, fault: str) -> Iterator[Performance]:
+    """The programs, and after them those that have options, started without any."""
+    yield from rehearsal.performances()
+    if fault in _BY_DEFAULT:
+        for first in rehearsal.performances():
+            found = rehearsal.by_default(first)
+            if found is not None:
+                yield found
 
 
 def _holds_for_more(rehearsal: Rehearsal, performance: Performance, fault: _Fault, suspicion: Suspicion) -> bool:

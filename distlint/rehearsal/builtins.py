@@ -25,6 +25,7 @@ from distlint.rehearsal.iterating import distinct, fresh, is_key
 from distlint.rehearsal.kinds import has_attribute, is_instance, type_of
 from distlint.rehearsal.paths import of_function, opened
 from distlint.rehearsal.stage import Left, Scope
+from distlint.rehearsal.sums import is_summand
 from distlint.rehearsal.tables import table_of
 from distlint.rehearsal.values import (
     MAX_ITEMS,
@@ -157,6 +158,10 @@ def _range(player: Calls, values: list[Any], given: Given, call: ir.Call, scope:
         except (TypeError, ValueError):
             return UNKNOWN
     return Ranged(derived("range", values))
+
+
+def _slice(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
+    return slice(*values) if 0 < len(values) <= 3 else UNKNOWN
 
 
 def _bool(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
@@ -384,7 +389,7 @@ def _gathered(player: Calls, name: str, values: list[Any], given: Given, call: i
             return functions[name](items)
         except TypeError:
             return UNKNOWN
-    if name == "sum" and any(isinstance(item, Tensor | Items) for item in items):
+    if name == "sum" and (any(isinstance(item, Tensor | Items) for item in items) or all(map(is_summand, items))):
         found = items[0]
         for item in items[1:]:
             found = player.operate("+", found, item, call.at, scope)
@@ -490,6 +495,7 @@ _HANDLERS: dict[str, _Handler] = {
     "print": _nothing,
     "len": _len,
     "range": _range,
+    "slice": _slice,
     "bool": _bool,
     "enumerate": _enumerate,
     "zip": _zip,

@@ -11,7 +11,7 @@ from distlint.model.span import Span
 from distlint.rehearsal.definitions import Definitions
 from distlint.rehearsal.failing import COMPUTING, READING, handles, is_reading, kind_of, may_fail, own_file
 from distlint.rehearsal.files import WAITING, asked, is_asking, is_writing, waited, written
-from distlint.rehearsal.options import set_defaults
+from distlint.rehearsal.options import by_default, set_defaults
 from distlint.rehearsal.paths import of_function, of_method, touched, touched_by_method
 from distlint.rehearsal.stage import MAX_AGAIN, MAX_CALLS, MAX_IDLE, Left, Scope
 from distlint.rehearsal.standard import is_shared, standard_call
@@ -371,6 +371,9 @@ class Calls(Definitions):
         name = given.get("key", 0)
         found = self.stage.variable(name)
         if isinstance(found, Opaque) and f"${name}" not in self.stage.sources:
+            default = given.get("default", 1, given.get("failobj", None, None))
+            if is_known(default) and default is not None and isinstance(name, str):
+                return by_default(self.stage, f"${name}", default)
             return Opaque(("environment", name)) if is_known(name) else UNKNOWN
         return found
 

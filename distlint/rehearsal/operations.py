@@ -11,6 +11,7 @@ from distlint.model.span import Span
 from distlint.rehearsal.iterating import Iterating
 from distlint.rehearsal.paths import joined
 from distlint.rehearsal.stage import Fault, Scope
+from distlint.rehearsal.sums import added, scaled
 from distlint.rehearsal.values import (
     MAX_ITEMS,
     UNKNOWN,
@@ -128,7 +129,9 @@ class Operations(Iterating):
             return (one == two) is (symbol == "==")
         if symbol in _OPPOSITE and (one is None or two is None) and isinstance(one or two, (*named, Made)):
             return symbol == "!="
-        return derived(symbol, [one, two])
+        if symbol in ("+", "-"):
+            return added(one, two, minus=symbol == "-")
+        return scaled(one, two) if symbol == "*" else derived(symbol, [one, two])
 
     def _on_things(self, symbol: str, one: Any, two: Any, scope: Scope) -> Any:
         """An operator between objects of the project: their own method for it, or whether they are the same one."""

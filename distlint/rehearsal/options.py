@@ -1,7 +1,7 @@
 """The options of a program on one process of a rehearsal.
 
 A command line gives all processes the same options. What they are is known where the project says how the program is started, or the
-program itself gives the words; otherwise an option is only the same for everyone.
+program itself gives the words; otherwise an option is only the same for everyone, or has its default (``Stage.usual``).
 """
 
 from __future__ import annotations
@@ -34,8 +34,14 @@ def option_of(player: Iterating, base: Made, name: str) -> Any:
         return known
     if name in player.stage.defaults:
         return _default(player, player.stage.defaults[name])
-    found = _in_runs(player, base, name) if base.call is not None else UNKNOWN
-    return Opaque(("option", name)) if found is UNKNOWN else found
+    found, sure = _in_runs(player, base, name) if base.call is not None else (UNKNOWN, True)
+    return Opaque(("option", name)) if found is UNKNOWN else found if sure else by_default(player.stage, name, found)
+
+
+def by_default(stage: Stage, name: str, default: Any) -> Any:
+    """An option or variable that nobody is known to give, by its default."""
+    stage.has_defaults = True
+    return default if stage.usual else Opaque(("environment", name[1:]) if name.startswith("$") else ("option", name))
 
 
 def set_defaults(stage: Stage, parser: Made, given: Given) -> None:
@@ -56,22 +62,26 @@ def _default(player: Iterating, choices: dict[str, Any]) -> Any:
     return choices[named.pop()] if len(named) == 1 else UNKNOWN
 
 
-def _in_runs(player: Iterating, base: Made, name: str) -> Any:
-    """What the command lines of the project, or the words that the program gives, say an option is; else unknown."""
+def _in_runs(player: Iterating, base: Made, name: str) -> tuple[Any, bool]:
+    """What the command lines of the project, or the words that the program gives, say an option is; else unknown.
+
+    And whether they say so: without a command line a default is only possible.
+    """
     stage = player.stage
     key = (id(base.call), name)
     if key not in stage.options:
         stage.options[key] = _asked(player, base, name)
-    found = stage.options[key]
-    return Items(list(found)) if isinstance(found, list) else found
+    found, sure = stage.options[key]
+    return (Items(list(found)) if isinstance(found, list) else found), sure
 
 
-def _asked(player: Iterating, base: Made, name: str) -> Any:
+def _asked(player: Iterating, base: Made, name: str) -> tuple[Any, bool]:
     project = player.stage.project
     runs = project.runs_reaching(player.stage.entry)
     if len(runs) > MAX_RUNS:
-        return UNKNOWN
+        return UNKNOWN, True
     answers: list[Any] = []
+    sure = True
     for run in runs or (None,):
         evaluator = project.evaluator(run)
         frame = evaluator.frame(base.file, base.function)
@@ -79,12 +89,13 @@ def _asked(player: Iterating, base: Made, name: str) -> Any:
         found = evaluator.ask(base.call, base.file, base.function)
         objects = [one for one in options_of(found) if isinstance(one, Instance)]
         if len(objects) != 1:
-            return UNKNOWN
+            return UNKNOWN, True
         answer = evaluator.options.attribute(evaluator, objects[0], name, Span(frame.file, 1, 0, 1, 0))
         value = answer.value if isinstance(answer, Leaf) else None
-        if value is None or not value.is_known or value.confidence < Confidence.LIKELY:
-            return UNKNOWN
+        if value is None or not value.is_known:
+            return UNKNOWN, True
+        sure = sure and value.confidence >= Confidence.LIKELY
         answers.append(value.only)
     first = answers[0]
     plain = is_known(first) or (isinstance(first, list) and all(map(is_known, first)))
-    return first if plain and all(one == first for one in answers) else UNKNOWN
+    return (first, sure) if plain and all(one == first for one in answers) else (UNKNOWN, True)

@@ -28,6 +28,9 @@ MAX_WORLD = 8
 MAX_TOTAL = 900_000
 """Steps for the whole project."""
 
+MAX_USUAL = 300_000
+"""Steps for the programs of the project as they are started without options."""
+
 MAX_ALONE = 200
 """Functions that are looked at by themselves."""
 
@@ -42,6 +45,8 @@ class Performance(NamedTuple):
     stages: tuple[Stage, ...]
     complete: bool
     """Whether every process was followed to its end."""
+    usual: bool = False
+    """Whether options that nobody is known to give have their defaults."""
 
 
 class Rehearsal:
@@ -50,8 +55,10 @@ class Rehearsal:
     def __init__(self, project: Project) -> None:
         self.project = project
         self.steps = 0
+        self._usual_steps = 0
         self._found: list[Performance] | None = None
-        self._again: dict[tuple[str, int, int], Performance | None] = {}
+        self._again: dict[tuple[str, int, int, bool], Performance | None] = {}
+        self._by_default: dict[tuple[str, int], Performance | None] = {}
         names = [spec.rehearsed for spec in project.specs if spec.rehearsed]
         self.models = Libraries(project, [importlib.import_module(name).MODELS for name in names]) if names else None
         self.words = tuple(word for spec in project.specs for word in spec.rehearsed_calls)
@@ -86,10 +93,21 @@ class Rehearsal:
         """The same with a number of processes, where it is not known; where the program says another, that one."""
         return self._of_size(first, processes) or first
 
+    def by_default(self, first: Performance) -> Performance | None:
+        """The same program started without options, so that these have their defaults; ``None`` where it asks for none."""
+        key = (first.file, first.function)
+        if key not in self._by_default:
+            asks = first.function < 0 and any(stage.has_defaults for stage in first.stages)
+            found = self._performed(*key, set(), usual=True) if asks else None
+            self._by_default[key] = found
+        return self._by_default[key]
+
     def _of_size(self, first: Performance, processes: int) -> Performance | None:
-        key = (first.file, first.function, processes)
+        key = (first.file, first.function, processes, first.usual)
         if key not in self._again:
-            other = None if first.told else self._one(first.file, first.function, set(), processes, told=False)
+            other = None
+            if not first.told:
+                other = self._one(first.file, first.function, set(), processes, told=False, usual=first.usual)
             if other is not None and any(stage.declared for stage in other.stages):
                 other = None
             self._again[key] = other
@@ -131,47 +149,59 @@ class Rehearsal:
                 found.add((site.file, site.site.function))
         return found
 
-    def _performed(self, file: str, function: int, visited: set[FunctionRef]) -> Performance | None:
+    def _performed(
+        self, file: str, function: int, visited: set[FunctionRef], *, usual: bool = False
+    ) -> Performance | None:
         sizes = {run.world_size.only for run in self.project.runs_reaching(file)}
         known = sorted(size for size in sizes if isinstance(size, int) and size > 1)
         told = len(known) == 1 and len(sizes) == 1
-        first = self._one(file, function, visited, known[0] if told else 2, told=told)
+        first = self._one(file, function, visited, known[0] if told else 2, told=told, usual=usual)
         declared = None if first is None else next((one.declared for one in first.stages if one.declared), None)
         if declared is not None and 1 < declared <= MAX_DECLARED and not told:
-            return self._one(file, function, visited, declared, told=True)
+            return self._one(file, function, visited, declared, told=True, usual=usual)
         return first
 
     def _one(
-        self, file: str, function: int, visited: set[FunctionRef], world: int, *, told: bool
+        self, file: str, function: int, visited: set[FunctionRef], world: int, *, told: bool, usual: bool
     ) -> Performance | None:
         shared = Shared()
-        found = self._all(file, function, visited, world, shared, told=told)
+        found = self._all(file, function, visited, world, shared, told=told, usual=usual)
         differing = shared.found()
         if differing and found is not None:
-            found = self._all(file, function, visited, world, Shared(differing), told=told)
+            found = self._all(file, function, visited, world, Shared(differing), told=told, usual=usual)
         return found
 
     def _all(
-        self, file: str, function: int, visited: set[FunctionRef], world: int, shared: Shared, *, told: bool
+        self,
+        file: str,
+        function: int,
+        visited: set[FunctionRef],
+        world: int,
+        shared: Shared,
+        *,
+        told: bool,
+        usual: bool,
     ) -> Performance | None:
         ranks = range(world) if world <= MAX_WORLD else (0, 1, world - 1)
         stages: list[Stage] = []
         complete = True
         for rank in ranks:
-            if self.steps > MAX_TOTAL:
+            if (self._usual_steps > MAX_USUAL) if usual else (self.steps > MAX_TOTAL):
                 return None
             if not complete and len(stages) > 1:
                 break
             stage = Stage(self.project, file, rank, world)
             stage.alone = function >= 0
             stage.shared = shared
+            stage.usual = usual
             player = Player(stage, self.models)
             complete = _run(player, file, function) and complete
             met(stage)
-            self.steps += stage.steps
+            self.steps += 0 if usual else stage.steps
+            self._usual_steps += stage.steps if usual else 0
             visited |= stage.visited
             stages.append(stage)
-        return Performance(file, function, world, told, tuple(stages), complete and world <= MAX_WORLD)
+        return Performance(file, function, world, told, tuple(stages), complete and world <= MAX_WORLD, usual)
 
 
 def _calls_itself(module: ir.Module) -> bool:

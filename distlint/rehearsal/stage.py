@@ -206,6 +206,10 @@ class Stage:
         """The exceptions that the ``try`` statements around take, the innermost last."""
         self.alone = False
         """Whether a function is looked at by itself, of whose callers nothing is known."""
+        self.usual = False
+        """Whether the program is started without options: what nobody gives has its default."""
+        self.has_defaults = False
+        """Whether an option was asked for that is not known, but has a default."""
 
     def step(self) -> None:
         """Counts one step. Raises ``Enough`` where there were too many."""

@@ -81,7 +81,8 @@ class Tensor:
     ``whole`` is the tensor whose memory it shares, ``pending`` the operation under way that will fill or still reads it,
     ``nowhere`` says that no variable can reach it (a temporary copy), ``partial`` the operation that left a meaningful
     result on another process only, ``packed`` whether its memory is contiguous, ``through`` the wrapped models that it came out of,
-    ``sharded`` whether each process holds a part of it.
+    ``sharded`` whether each process holds a part of it,
+    ``typed`` what tells which of several types it has, where that is not known.
     """
 
     __slots__ = (
@@ -99,6 +100,7 @@ class Tensor:
         "source",
         "summed",
         "through",
+        "typed",
         "whole",
     )
 
@@ -124,6 +126,7 @@ class Tensor:
         self.packed: bool | None = True
         self.copied = False
         self.sharded = False
+        self.typed: Opaque | None = None
         self._numbers: tuple[Hashable, tuple[int, ...]] | None = None
 
     @property
@@ -589,6 +592,8 @@ def merged(one: Any, other: Any, tests: Sequence[Any] = ()) -> Any:
             joined.through = one.through if one.through == other.through else ()
             if tests:
                 joined.sign, joined.source = combined("perhaps", every), source_of(every)
+            if one.dtype and other.dtype and one.dtype != other.dtype and tests:
+                joined.typed = Opaque(combined("perhaps", tests), source_of(tests))
             return joined
     if isinstance(one, Items) and isinstance(other, Items):
         length = merged(one.length(), other.length(), tests)

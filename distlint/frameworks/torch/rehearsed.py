@@ -11,6 +11,7 @@ from distlint.frameworks.torch import rehearsed_making as making
 from distlint.frameworks.torch import rehearsed_mesh as meshes
 from distlint.frameworks.torch import rehearsed_modules as modules
 from distlint.frameworks.torch import rehearsed_optimizers as optimizers
+from distlint.frameworks.torch import rehearsed_parts as parts
 from distlint.frameworks.torch import rehearsed_shapes as shapes
 from distlint.frameworks.torch import rehearsed_starts as starts
 from distlint.frameworks.torch import rehearsed_tensors as tensors
@@ -121,8 +122,8 @@ class Torch(Models):
         made = making.created(player, last, given, span)
         if made is not NotImplemented:
             return made
-        if last in ("cat", "concat", "stack"):
-            return making.joined(player, last, given, span)
+        if last in parts.JOINING:
+            return parts.joined(player, last, given, span)
         first = given.get("input", 0, None)
         if isinstance(first, Tensor):
             for value in given.values():

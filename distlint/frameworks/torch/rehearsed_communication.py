@@ -205,6 +205,7 @@ def _look(tensor: Tensor) -> dict[str, Any]:
         "sign": tensor.sign,
         "source": tensor.source,
         "gradient": tensor.gradient,
+        "typed": tensor.typed,
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from distlint.frameworks.torch.rehearsed_shapes import dtype_of, fresh, sizes_of
+from distlint.frameworks.torch.rehearsed_shapes import dtype_of, sizes_of
 from distlint.model.span import Span
 from distlint.rehearsal.randomness import Generator
 from distlint.rehearsal.randomness import drawn as drawn_from
@@ -165,26 +165,3 @@ def _shape_of_data(data: Any, depth: int) -> tuple[tuple[Any, ...] | None, str]:
     if isinstance(data, Opaque | Made | MethodOf):
         return None, ""
     return None, ""
-
-
-def joined(player: Any, name: str, given: Given, span: Span) -> Tensor:
-    """``torch.cat`` and ``torch.stack``."""
-    items = player.items_of(given.get("tensors", 0, UNKNOWN))
-    where = given.get("dim", 1, 0)
-    if not items or not all(isinstance(item, Tensor) for item in items):
-        return Tensor(None, "", span)
-    for item in items:
-        player.stage.use(item, span)
-    first = items[0]
-    kind = first.dtype if len({item.dtype for item in items}) == 1 else ""
-    shapes = [item.shape for item in items]
-    shape: Any = None
-    if None not in shapes and isinstance(where, int):
-        if name == "stack" and where == 0:
-            shape = (len(items), *first.shape)
-        elif name in ("cat", "concat") and first.shape and -len(first.shape) <= where < len(first.shape):
-            where %= len(first.shape)
-            sizes = [item.shape[where] for item in items if item.shape and len(item.shape) == len(first.shape)]
-            total = sum(sizes) if all(isinstance(size, int) for size in sizes) else derived("+", sizes)
-            shape = (*first.shape[:where], total, *first.shape[where + 1 :])
-    return fresh(name, shape, kind, items, span)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from distlint.frameworks.torch.rehearsed_layers import SAME_SHAPES, out_shape, parameter_shapes
 from distlint.frameworks.torch.rehearsed_outputs import came_out, note, passed
 from distlint.frameworks.torch.rehearsed_shapes import fresh
 from distlint.model import python as ir
@@ -23,7 +24,7 @@ from distlint.rehearsal.values import (
     Tensor,
     Thing,
     combined,
-    derived,
+    is_known,
     source_of,
 )
 
@@ -42,9 +43,9 @@ load_state_dict zero_grad register_buffer register_parameter add_module register
 register_full_backward_hook get_parameter get_submodule save_pretrained generate config
 """
 _METHODS = _CHAINED | frozenset(_OTHER_NAMES.split())
-_SAME_SHAPE = ("Dropout", "ReLU", "GELU", "SiLU", "Tanh", "Sigmoid", "Softmax", "BatchNorm", "LayerNorm", "GroupNorm")
-_SAME_SHAPES = (*_SAME_SHAPE, "Identity", "LeakyReLU", "ELU", "LogSoftmax", "RMSNorm", "SyncBatchNorm", "InstanceNorm")
 _STATE = "state"
+MAX_WEIGHTS = 64
+"""Parameters of a model that are known one by one."""
 MAX_PARTS = 200
 """Parts of a model that are looked at."""
 
@@ -95,14 +96,20 @@ class Layer(Made):
 
     def weight(self, name: str) -> Weight:
         """A parameter."""
-        shape: Any = None
-        if self.kind == "Linear" and self.arguments is not None:
-            sizes = [self.arguments.get("in_features", 0, UNKNOWN), self.arguments.get("out_features", 1, UNKNOWN)]
-            shape = (sizes[1],) if name == "bias" else (sizes[1], sizes[0])
-        found = Weight(shape, None, combined(name, [self]), self.source)
+        known = parameter_shapes(self.kind, self.arguments) if self.arguments is not None else None
+        found = Weight((known or {}).get(name), None, combined(name, [self]), self.source)
         found.synced, found.sharded = self.synced, self.sharded
         found.owners = [self]
         return found
+
+    def own_weights(self) -> list[Weight] | None:
+        """Its parameters without those of layers in it; ``None`` where they are not known."""
+        if self.stored or self.arguments is None:
+            return None  # tied to another's, perhaps
+        if self.kind in ("Sequential", "ModuleList", "ModuleDict"):
+            return None if self.children is None else []
+        names = parameter_shapes(self.kind, self.arguments)
+        return None if names is None else [self.weight(name) for name in names]
 
     def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         """What every module has."""
@@ -146,14 +153,7 @@ class Layer(Made):
         first = given.positional[0] if given.positional else UNKNOWN
         shape: Any = None
         if isinstance(first, Tensor) and first.shape is not None and self.arguments is not None:
-            if self.kind.startswith(_SAME_SHAPES):
-                shape = first.shape
-            elif self.kind == "Linear" and first.shape:
-                shape = (*first.shape[:-1], self.arguments.get("out_features", 1, UNKNOWN))
-            elif self.kind == "Embedding":
-                shape = (*first.shape, self.arguments.get("embedding_dim", 1, UNKNOWN))
-            elif self.kind == "Flatten" and len(first.shape) > 1 and not self.arguments.positional:
-                shape = (first.shape[0], derived("flat", first.shape[1:]) if len(first.shape) > 2 else first.shape[1])
+            shape = out_shape(self.kind, self.arguments, first.shape)
         if self.kind.endswith("Loss") and self.arguments is not None:
             shape = () if self.arguments.get("reduction", None, "mean") in ("mean", "sum") else None
         made = fresh(self.kind, shape, "float32" if isinstance(first, Tensor) else "", [self, *given.values()], span)
@@ -162,7 +162,7 @@ class Layer(Made):
 
 
 class Parameters(Made):
-    """The parameters of a module, one after the other, of which the number is not known."""
+    """The parameters of a module, one after the other; one stands for all where they are not known one by one."""
 
     __slots__ = ("module", "named", "what")
 
@@ -177,6 +177,17 @@ class Parameters(Made):
     def item(self, player: Any) -> Any:
         """One of them, with its name where they are named; of a state its name."""
         return Opaque(("name of a parameter",)) if self.what == _STATE else self._one()
+
+    def items(self, player: Any) -> list[Any] | None:
+        """All of them, where they are known and few."""
+        if self.what != "parameters":
+            return None
+        found = weights_of(player, self.module)
+        if found is None or len(found) > MAX_WEIGHTS:
+            return None
+        return (
+            [(Opaque(("name of a parameter", place)), one) for place, one in enumerate(found)] if self.named else found
+        )
 
     def part(self, player: Any, index: Any, span: Span) -> Any:
         """``state[name]``."""
@@ -200,6 +211,43 @@ class Parameters(Made):
     def length(self, player: Any) -> Any:
         """The same number everywhere."""
         return Opaque(("number of", self.what, self.sign))
+
+
+def weights_of(player: Any, module: Any, depth: int = 0) -> list[Any] | None:
+    """The parameters of a module, its own first; ``None`` where some may be unknown."""
+    if depth > 6:
+        return None
+    if isinstance(module, Layer):
+        own, inner = module.own_weights(), list(module.children or ())
+    elif isinstance(module, Thing) and not module.open and module.content is None and is_module(player, module):
+        own, inner = [], []
+        for value in module.attributes.values():
+            if isinstance(value, Weight):
+                own.append(value)
+            elif isinstance(value, Thing | Made):
+                inner.append(value)
+            elif not _is_plain(value):
+                return None
+    elif type(getattr(module, "inner", None)) in (Layer, Thing) and not getattr(module, "sharded", True):
+        return weights_of(player, module.inner, depth + 1)
+    else:
+        return [] if isinstance(module, Thing) and not is_module(player, module) else None
+    found = list(own or ())
+    for child in {id(one): one for one in inner}.values():
+        more = weights_of(player, child, depth + 1)
+        if own is None or more is None:
+            return None
+        found += more
+    return None if own is None or len({id(one) for one in found}) < len(found) else found
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value certainly is no module and holds none."""
+    if isinstance(value, Items):
+        return value.items is not None and all(map(_is_plain, value.items))
+    if type(value) is tuple:
+        return all(map(_is_plain, value))
+    return is_known(value) or isinstance(value, Tensor)
 
 
 def signed(module: Any) -> Opaque:
@@ -255,7 +303,7 @@ def layer(player: Any, kind: str, given: Given, call: ir.Call, scope: Any) -> An
         found.children = list(table.items.values()) if isinstance(table, Table) and not table.open else None
     if kind in ("Sequential", "ModuleList", "ModuleDict"):
         found.sign = combined(kind, found.children or ())
-    elif kind.startswith(_SAME_SHAPES) or kind.endswith("Loss"):
+    elif kind.startswith(SAME_SHAPES) or kind.endswith("Loss"):
         found.sign = combined(kind, given.values())
     else:
         sign, source = player.stage.drawn(span, kind)

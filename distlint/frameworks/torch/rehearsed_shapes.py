@@ -59,6 +59,13 @@ def dtype_of(value: Any) -> str | None:
     return ""
 
 
+def dimension(where: Any, rank: int) -> int | None:
+    """The number of a dimension, counted from the front; ``None`` where there is none, or it is not known."""
+    if isinstance(where, bool) or not isinstance(where, int) or not -rank <= where < rank:
+        return None
+    return where % rank
+
+
 def product(shape: tuple[Any, ...]) -> Any:
     """The number of elements."""
     return math.prod(shape) if all(isinstance(size, int) for size in shape) else derived("numel", shape)
@@ -89,6 +96,7 @@ def view(tensor: Tensor, shape: Any, *, packed: bool | None = True) -> Tensor:
     made.gradient = tensor.gradient
     made.partial = tensor.partial
     made.through = tensor.through
+    made.typed = tensor.typed
     return made
 
 
@@ -99,6 +107,8 @@ def fresh(name: str, shape: Any, dtype: str, inputs: list[Any], span: Span | Non
     made.gradient = True if True in gradients else None if None in gradients else False
     made.copied = True
     made.sharded = any(isinstance(one, Tensor) and one.whole.sharded for one in inputs)
+    if not dtype:
+        made.typed = next((one.typed for one in inputs if isinstance(one, Tensor) and one.typed is not None), None)
     for one in inputs:
         if isinstance(one, Tensor) and one.through:
             made.through = (*made.through, *(other for other in one.through if other not in made.through))
@@ -117,7 +127,10 @@ def elementwise(player: Any, symbol: str, values: list[Any]) -> Any:
         dtype = _joined_dtype(symbol, values)
     at = next((value.at for value in values if isinstance(value, Tensor)), None)
     if symbol == "@":
-        shape = None
+        from distlint.frameworks.torch.rehearsed_computing import product_shape
+
+        shapes = [value.shape if isinstance(value, Tensor) else None for value in values]
+        shape = product_shape(*shapes)
     return fresh(symbol, shape, dtype, values, at)
 
 
@@ -170,8 +183,14 @@ def reshaped(name: str, base: Tensor, values: list[Any], given: Given, first: in
             return view(base, None)
         sizes = sizes_of([given.get("shape", None)] if "shape" in given.keywords else values)
         found = _with_rest(sizes, shape)
-    elif name == "flatten" and shape is not None and not values and not given.keywords:
-        found = (product(shape),)
+    elif name in ("flatten", "ravel") and shape is not None:
+        found = _flat(shape, [given.get("start_dim", first, 0), given.get("end_dim", first + 1, -1)])
+    elif name == "unflatten" and shape is not None and len(values) == 2:
+        place, inner = dimension(values[0], len(shape)), sizes_of([values[1]])
+        if place is not None and inner is not None:
+            found = (*shape[:place], *(_with_rest(inner, (shape[place],)) or ()), *shape[place + 1 :])
+    elif name in ("expand", "broadcast_to"):
+        found = _expanded(sizes_of(values), shape)
     elif name == "unsqueeze" and shape is not None:
         where = given.get("dim", first)
         if isinstance(where, int) and -len(shape) - 1 <= where <= len(shape):
@@ -184,9 +203,26 @@ def reshaped(name: str, base: Tensor, values: list[Any], given: Given, first: in
         elif isinstance(where, int) and -len(shape) <= where < len(shape):
             where %= len(shape)
             found = tuple(size for position, size in enumerate(shape) if position != where or size != 1)
-    elif name in ("view_as", "reshape_as") and values and isinstance(values[0], Tensor):
+    elif name in ("view_as", "reshape_as", "expand_as") and values and isinstance(values[0], Tensor):
         found = values[0].shape
-    return view(base, found, packed=None if name in ("expand", "narrow") else True)
+    return view(base, found, packed=None if name.startswith(("expand", "broadcast")) else True)
+
+
+def _flat(shape: tuple[Any, ...], ends: list[Any]) -> Any:
+    if not shape:
+        return (1,)
+    first, last = (dimension(one, len(shape)) for one in ends)
+    if first is None or last is None or first > last:
+        return None
+    return (*shape[:first], product(shape[first : last + 1]), *shape[last + 1 :])
+
+
+def _expanded(sizes: Any, shape: Any) -> Any:
+    """The shape of a tensor made larger along dimensions of one element."""
+    if sizes is None or shape is None or len(sizes) < len(shape):
+        return None
+    earlier = (1,) * (len(sizes) - len(shape)) + shape
+    return tuple(old if isinstance(new, int) and new == -1 else new for new, old in zip(sizes, earlier, strict=True))
 
 
 def _with_rest(sizes: Any, shape: Any) -> Any:
@@ -213,36 +249,26 @@ def transposed(name: str, base: Tensor, values: list[Any]) -> Tensor:
     order = list(range(len(shape)))
     if name == "t":
         order.reverse()
-    elif name in ("transpose", "swapaxes") and len(values) == 2 and all(isinstance(value, int) for value in values):
-        one, two = values
-        if not all(-len(shape) <= value < len(shape) for value in values):
+    elif name in ("transpose", "swapaxes", "swapdims") and len(values) == 2:
+        one, two = (dimension(value, len(shape)) for value in values)
+        if one is None or two is None:
             return view(base, None, packed=None)
         order[one], order[two] = order[two], order[one]
+    elif name == "permute":
+        asked = sizes_of(values)
+        places = [dimension(one, len(shape)) for one in asked or ()]
+        if sorted(one for one in places if one is not None) != order:
+            return view(base, None, packed=None)
+        order = [one for one in places if one is not None]
+    elif name in ("movedim", "moveaxis") and len(values) == 2:
+        one, two = (dimension(value, len(shape)) for value in values)
+        if one is None or two is None:
+            return view(base, None, packed=None)
+        order.insert(two, order.pop(one))
     else:
         return view(base, None, packed=None)
     packed = True if order == sorted(order) else turned(base)
     return view(base, tuple(shape[position] for position in order), packed=packed)
-
-
-def parts_of(name: str, base: Tensor, values: list[Any], given: Given) -> Any:
-    """``chunk`` and its kin: the parts of a tensor."""
-    shape = base.shape
-    if not shape or not isinstance(shape[0], int) or given.keywords or len(values) > 1:
-        return UNKNOWN
-    size = shape[0]
-    count = values[0] if values else None
-    if name == "unbind" and size <= 16:
-        return tuple(view(base, shape[1:]) for _ in range(size))
-    if not isinstance(count, int) or count <= 0 or size > 4096:
-        return UNKNOWN
-    if name == "tensor_split":
-        sizes = [size // count + (1 if position < size % count else 0) for position in range(min(count, 64))]
-    else:
-        step = count if name == "split" else -(-size // count)
-        sizes = [min(step, size - start) for start in range(0, size, step)] if step else []
-    if len(sizes) > 64:
-        return UNKNOWN
-    return tuple(view(base, (one, *shape[1:])) for one in sizes)
 
 
 def repeated(shape: Any, values: list[Any]) -> Any:

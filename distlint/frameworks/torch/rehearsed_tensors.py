@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_computing as computing
+from distlint.frameworks.torch import rehearsed_parts as parts
 from distlint.frameworks.torch.rehearsed_making import created
 from distlint.frameworks.torch.rehearsed_modules import gradient_of
 from distlint.frameworks.torch.rehearsed_shapes import (
@@ -16,7 +18,6 @@ from distlint.frameworks.torch.rehearsed_shapes import (
     dtype_of,
     elementwise,
     fresh,
-    parts_of,
     product,
     repeated,
     reshaped,
@@ -43,11 +44,21 @@ from distlint.rehearsal.values import (
 
 _CASTS = frozenset(DTYPES) - {"float32", "float64", "int32", "int64", "float16", "int16", "int8", "uint8"}
 _SAME_NAMES = """
-abs sin cos tan exp log log2 log10 log1p sqrt rsqrt relu sigmoid tanh neg floor ceil round sign clamp clip
-softmax log_softmax dropout gelu silu fill masked_fill sort cumsum cumprod flip roll nan_to_num square
-reciprocal erf leaky_relu normalize tril triu
+sin cos tan exp log log2 log10 log1p sqrt rsqrt sigmoid tanh softmax log_softmax gelu silu reciprocal erf leaky_relu
+normalize cumsum cumprod elu selu softplus mish hardtanh logsigmoid layer_norm batch_norm atan asin acos expm1 logit
+hardswish hardsigmoid softmin celu group_norm rms_norm instance_norm
+"""
+_SAME_KIND_NAMES = """
+abs neg floor ceil round sign clamp clip clamp_min clamp_max fill masked_fill flip roll nan_to_num square tril triu relu
+dropout trunc fmod logical_and logical_or lerp addcmul addcdiv fliplr flipud contiguous detach renorm masked_scatter
 """
 _SAME = frozenset(_SAME_NAMES.split())
+_SAME_KIND = frozenset(_SAME_KIND_NAMES.split()) - {"logical_and", "logical_or", "contiguous", "detach"}
+_RESHAPING_NAMES = """
+view reshape flatten ravel unflatten unsqueeze squeeze expand expand_as broadcast_to view_as reshape_as
+"""
+_RESHAPING = frozenset(_RESHAPING_NAMES.split())
+_TURNING = ("t", "transpose", "permute", "swapaxes", "swapdims", "movedim", "moveaxis")
 _ARITHMETIC = ("add", "sub", "mul", "div", "true_divide", "floor_divide", "pow", "maximum", "minimum", "remainder")
 _SHARING = (
     "contiguous",
@@ -60,24 +71,6 @@ _SHARING = (
     "unsqueeze_",
     "retain_grad",
 )
-_REDUCING = (
-    "sum",
-    "mean",
-    "max",
-    "min",
-    "prod",
-    "std",
-    "var",
-    "norm",
-    "amax",
-    "amin",
-    "argmax",
-    "argmin",
-    "any",
-    "all",
-    "median",
-    "logsumexp",
-)
 LOSSES = (
     "cross_entropy",
     "mse_loss",
@@ -88,19 +81,18 @@ LOSSES = (
     "kl_div",
     "binary_cross_entropy_with_logits",
 )
-_LOCAL_SIZES = ("nonzero", "masked_select", "unique", "unique_consecutive", "argwhere")
 
 
 def indexed(player: Any, base: Tensor, index: Any) -> Tensor:
     """``tensor[index]``."""
     if isinstance(index, (Tensor, Items)):
         return _picked(base, index)
-    parts = list(index) if type(index) is tuple else [index]
-    found = _cut_out(base, index, parts)
+    every = list(index) if type(index) is tuple else [index]
+    found = _cut_out(base, index, every)
     if found.whole is base.whole:
-        content = [base, *(_index_sign(part) for part in parts)]
+        content = [base, *(_index_sign(part) for part in every)]
         found.sign = combined("index", content)
-        found.source = base.source or source_of(parts)
+        found.source = base.source or source_of(every)
     return found
 
 
@@ -111,7 +103,7 @@ def _index_sign(part: Any) -> Any:
     return "..." if part is Ellipsis else part
 
 
-def _cut_out(base: Tensor, index: Any, parts: list[Any]) -> Tensor:
+def _cut_out(base: Tensor, index: Any, every: list[Any]) -> Tensor:
     """The part of a tensor that plain indices and slices name."""
     if base.shape is None:
         return view(base, None, packed=None)
@@ -119,9 +111,9 @@ def _cut_out(base: Tensor, index: Any, parts: list[Any]) -> Tensor:
     result: list[Any] = []
     position = 0
     packed: bool | None = True
-    if any(part is Ellipsis for part in parts):
+    if any(part is Ellipsis for part in every):
         return view(base, None, packed=None)
-    for part in parts:
+    for part in every:
         if part is None:
             result.append(1)
             continue
@@ -307,67 +299,29 @@ def computed(player: Any, name: str, base: Tensor, given: Given, first: int, spa
     shape = base.shape
     if name == "clone":
         return fresh(name, shape, base.dtype, [base], base.at)
-    if name in _SAME:
-        return fresh(
-            name,
-            shape,
-            base.dtype if base.dtype.startswith(("float", "bfloat", "complex")) else "",
-            everything,
-            base.at,
-        )
+    if name in computing.NAMES:
+        return computing.computed(player, name, base, values, given, everything)
+    if name in _SAME or name in _SAME_KIND:
+        floating = base.dtype.startswith(("float", "bfloat", "complex"))
+        kind = base.dtype if floating or name in _SAME_KIND else "float32" if base.dtype in INTEGERS else ""
+        if name in ("cumsum", "cumprod") and base.dtype in (*INTEGERS, "bool"):
+            kind = "int64"
+        return fresh(name, shape, kind, everything, base.at)
     if name in _ARITHMETIC or name in TESTS:
         symbol = "==" if name in TESTS else name
         return elementwise(player, symbol, [base, *values[:1]])
-    if name in _LOCAL_SIZES:
-        return _of_local_size(name, base, everything)
-    if name in _REDUCING:
-        return _reduced(name, base, given, first, everything)
-    if name in ("view", "reshape", "flatten", "unsqueeze", "squeeze", "expand", "narrow", "view_as", "reshape_as"):
+    if name in _RESHAPING:
         return reshaped(name, base, values, given, first)
-    if name in ("t", "transpose", "permute", "swapaxes"):
+    if name in _TURNING:
         return transposed(name, base, values)
-    if name in ("chunk", "split", "unbind", "tensor_split"):
-        return parts_of(name, base, values, given)
+    if name in parts.CUTTING:
+        return parts.cut(player, name, base, values, given)
+    if name in parts.PICKING:
+        return parts.picked(name, base, values, given)
+    if name == "pad":
+        return parts.padded(player, base, given, first)
     if name == "repeat":
         return fresh(name, repeated(shape, values), base.dtype, everything, base.at)
     if name in ("backward", "register_hook"):
         return None
     return NotImplemented
-
-
-def _of_local_size(name: str, base: Tensor, everything: list[Any]) -> Tensor:
-    size = Opaque(combined(f"size of {name}", everything), source_of(everything))
-    made_of: tuple[Any, ...] = (
-        (size, len(base.shape)) if name in ("nonzero", "argwhere") and base.shape is not None else (size,)
-    )
-    dtype = "int64" if name in ("nonzero", "argwhere") else base.dtype
-    return fresh(name, made_of, dtype, everything, base.at)
-
-
-def _reduced(name: str, base: Tensor, given: Given, first: int, everything: list[Any]) -> Any:
-    dtype = base.dtype
-    if name == "sum" and (dtype in INTEGERS or dtype == "bool"):
-        dtype = "int64"
-    if name in ("any", "all"):
-        dtype = "bool"
-    if name in ("argmax", "argmin"):
-        dtype = "int64"
-    if given.get("dtype", None) is not None:
-        dtype = dtype_of(given.get("dtype", None)) or ""
-    where = given.get("dim", first, None)
-    if name == "norm" and "dim" not in given.keywords:
-        where = None
-    shape: Any = None
-    if where is None and not given.open and not given.keywords.keys() - {"dtype"}:
-        shape = ()
-    elif isinstance(where, int) and base.shape is not None and -len(base.shape) <= where < len(base.shape):
-        keep = given.get("keepdim", first + 1, False)
-        where %= len(base.shape)
-        if isinstance(keep, bool):
-            shape = (*base.shape[:where], *((1,) if keep else ()), *base.shape[where + 1 :])
-        if name in ("max", "min", "median"):
-            one = fresh(name, shape, dtype, everything, base.at)
-            return (one, fresh(f"{name} index", shape, "int64", everything, base.at))
-    if name in ("max", "min") and isinstance(where, Tensor):
-        return elementwise(None, name, everything)
-    return fresh(name, shape, dtype, everything, base.at)

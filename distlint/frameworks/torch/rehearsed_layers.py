@@ -1,0 +1,119 @@
+"""Shapes of the library's layers in the rehearsal of a program: of their parameters, and of what comes out of them.
+
+Sources: torch 2.13, ``torch/nn/modules``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from distlint.frameworks.torch.rehearsed_shapes import dimension, product
+from distlint.rehearsal.values import UNKNOWN, Given, Items, Opaque, derived
+
+_SAME_SHAPE = ("Dropout", "ReLU", "GELU", "SiLU", "Tanh", "Sigmoid", "Softmax", "BatchNorm", "LayerNorm", "GroupNorm")
+SAME_SHAPES = (*_SAME_SHAPE, "Identity", "LeakyReLU", "ELU", "LogSoftmax", "RMSNorm", "SyncBatchNorm", "InstanceNorm")
+_ALSO_SAME = ("ReLU6", "Mish", "Hardtanh", "Hardswish", "Softplus", "AlphaDropout", "TransformerEncoder")
+_PLAIN = ("Dropout", "ReLU", "GELU", "SiLU", "Tanh", "Sigmoid", "Softmax", "Identity", "LeakyReLU", "ELU", "LogSoftmax")
+WITHOUT_PARAMETERS = (
+    *_PLAIN,
+    "Flatten",
+    "MaxPool",
+    "AvgPool",
+    "AdaptiveAvgPool",
+    "AdaptiveMaxPool",
+    "ReLU6",
+    "Unflatten",
+)
+_CONVOLUTIONS = {"Conv1d": 1, "Conv2d": 2, "Conv3d": 3}
+_POOLS = {"MaxPool1d": 1, "MaxPool2d": 2, "MaxPool3d": 3, "AvgPool1d": 1, "AvgPool2d": 2, "AvgPool3d": 3}
+_ADAPTIVE = {f"Adaptive{kind}Pool{number}d": number for kind in ("Avg", "Max") for number in (1, 2, 3)}
+
+
+def parameter_shapes(kind: str, given: Given) -> dict[str, Any] | None:
+    """The parameters of a layer and their shapes; ``None`` where it is not known which it has."""
+    if given.open:
+        return None
+    bias = given.get("bias", {"Linear": 2, **dict.fromkeys(_CONVOLUTIONS, 7)}.get(kind, 99), True)
+    if kind == "Linear":
+        out = given.get("out_features", 1, UNKNOWN)
+        return _with_bias({"weight": (out, given.get("in_features", 0, UNKNOWN))}, bias, (out,))
+    if kind in _CONVOLUTIONS:
+        groups = given.get("groups", 6, 1)
+        into, out = given.get("in_channels", 0, UNKNOWN), given.get("out_channels", 1, UNKNOWN)
+        size = _each(given.get("kernel_size", 2, UNKNOWN), _CONVOLUTIONS[kind])
+        known = isinstance(into, int) and isinstance(groups, int) and groups > 0
+        return _with_bias({"weight": (out, into // groups if known else UNKNOWN, *size)}, bias, (out,))
+    if kind == "Embedding":
+        return {"weight": (given.get("num_embeddings", 0, UNKNOWN), given.get("embedding_dim", 1, UNKNOWN))}
+    if kind.startswith(("BatchNorm", "GroupNorm", "LayerNorm", "SyncBatchNorm")):
+        affine = given.get("elementwise_affine" if kind == "LayerNorm" else "affine", None, True)
+        shape = given.get("normalized_shape", 0, UNKNOWN) if kind == "LayerNorm" else None
+        if kind == "LayerNorm":
+            items = shape.items if isinstance(shape, Items) else shape if type(shape) is tuple else [shape]
+            sizes = tuple(items) if items is not None else None
+        else:
+            sizes = (given.get("num_channels", 1, UNKNOWN) if kind == "GroupNorm" else given.get("num_features", 0),)
+        if affine is False:
+            return {}
+        return _with_bias({"weight": sizes}, bias, sizes) if affine is True else None
+    return {} if kind.startswith(WITHOUT_PARAMETERS) or kind.endswith("Loss") else None
+
+
+def _with_bias(found: dict[str, Any], bias: Any, shape: Any) -> dict[str, Any] | None:
+    if bias is True:
+        return {**found, "bias": shape}
+    return found if bias is False else None
+
+
+def _each(value: Any, count: int) -> list[Any]:
+    """A length for each dimension, given as one for all or as several."""
+    items = value.items if isinstance(value, Items) else value if type(value) is tuple else None
+    if items is not None and len(items) == count:
+        return list(items)
+    return [value if isinstance(value, int) else UNKNOWN] * count
+
+
+def out_shape(kind: str, given: Given, shape: tuple[Any, ...]) -> Any:
+    """What shape comes out of a layer for one that goes in; ``None`` where that is not known."""
+    if kind.startswith((*SAME_SHAPES, *_ALSO_SAME)):
+        return shape
+    if kind == "Linear" and shape:
+        return (*shape[:-1], given.get("out_features", 1, UNKNOWN))
+    if kind == "Embedding":
+        return (*shape, given.get("embedding_dim", 1, UNKNOWN))
+    if kind == "Flatten":
+        first, last = (dimension(given.get(*one), len(shape)) for one in (("start_dim", 0, 1), ("end_dim", 1, -1)))
+        if first is None or last is None or first > last:
+            return None
+        return (*shape[:first], product(shape[first : last + 1]), *shape[last + 1 :])
+    if kind in _CONVOLUTIONS or kind in _POOLS:
+        return _slid(kind, given, shape)
+    if kind in _ADAPTIVE and len(shape) > _ADAPTIVE[kind]:
+        return (*shape[: -_ADAPTIVE[kind]], *_each(given.get("output_size", 0, UNKNOWN), _ADAPTIVE[kind]))
+    return None
+
+
+def _slid(kind: str, given: Given, shape: tuple[Any, ...]) -> Any:
+    """The shape behind a window that slides over the last dimensions (convolutions and pools)."""
+    folds = kind in _CONVOLUTIONS
+    count = _CONVOLUTIONS[kind] if folds else _POOLS[kind]
+    if len(shape) <= count:
+        return None
+    first = 2 if folds else 0
+    kernel = _each(given.get("kernel_size", first, UNKNOWN), count)
+    step = given.get("stride", first + 1, 1 if folds else None)
+    stride = kernel if step is None else _each(step, count)
+    padding = _each(given.get("padding", first + 2, 0), count)
+    dilation = _each(given.get("dilation", 5 if folds else None, 1), count)
+    upwards = given.get("ceil_mode", None, False) is not False
+    sizes = []
+    for size, *window in zip(shape[-count:], kernel, stride, padding, dilation, strict=True):
+        numbers = [one for one in (size, *window) if isinstance(one, int)]
+        if len(numbers) < 5 or upwards or window[1] == 0:
+            sizes.append(derived(kind, [size, *window]))
+        else:
+            width, pace, edge, gap = window
+            sizes.append((size + 2 * edge - gap * (width - 1) - 1) // pace + 1)
+    before = shape[:-count]
+    out: Any = given.get("out_channels", 1, UNKNOWN) if folds else before[-1]
+    return (*before[:-1], out if isinstance(out, int | Opaque) else UNKNOWN, *sizes)

@@ -1,0 +1,161 @@
+"""What PyTorch's functions give in the rehearsal of a program that cut tensors, or join them: those of torch 2.13."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from distlint.frameworks.torch.rehearsed_shapes import dimension, fresh, product, view
+from distlint.model.span import Span
+from distlint.rehearsal.sums import added
+from distlint.rehearsal.values import UNKNOWN, Given, Items, Opaque, Tensor, combined, derived
+
+CUTTING = ("chunk", "split", "unbind", "tensor_split", "split_with_sizes")
+PICKING = ("narrow", "select", "index_select", "unfold")
+JOINING = ("cat", "concat", "concatenate", "stack", "hstack", "vstack")
+MAX_PARTS = 64
+"""Parts of a tensor that are told apart."""
+
+
+def total(sizes: list[Any]) -> Any:
+    """The sum of sizes."""
+    found: Any = 0
+    for size in sizes:
+        found = added(found, size)
+    return found
+
+
+def cut(player: Any, name: str, base: Tensor, values: list[Any], given: Given) -> Any:
+    """``chunk`` and its kin: the parts of a tensor; in a list of unknown length where they can't be told apart."""
+    shape = base.shape
+    words = {"chunk": "chunks", "split": "split_size_or_sections", "tensor_split": "indices_or_sections"}
+    first = 0 if name == "unbind" else 1
+    where = given.keywords.get("dim", values[first] if len(values) > first else 0)
+    asked = values[0] if values and first else None
+    for word in (words.get(name, ""), "split_size", "split_sizes", "sections", "indices"):
+        asked = given.keywords.get(word, asked)
+    place = dimension(where, len(shape)) if shape is not None else None
+    if shape is None or place is None or given.open:
+        return UNKNOWN
+    if name == "unbind":
+        sizes = [None] * shape[place] if isinstance(shape[place], int) and shape[place] <= MAX_PARTS else None
+    else:
+        sizes = _sizes(player, name, shape[place], asked)
+    rest = (shape[:place], shape[place + 1 :])
+    if sizes is None or len(sizes) > MAX_PARTS:
+        row = view(base, (*rest[0], *(() if name == "unbind" else (UNKNOWN,)), *rest[1]))
+        row.sign = None
+        made = Items(None)
+        made.whole, made.sample = derived(name, [base, asked]), row
+        return made
+    parts = []
+    for number, size in enumerate(sizes):
+        part = view(base, (*rest[0], *(() if size is None else (size,)), *rest[1]), packed=True if not place else None)
+        part.sign = combined("part", [base, name, asked, number])
+        parts.append(part)
+    return tuple(parts)
+
+
+def _sizes(player: Any, name: str, size: Any, asked: Any) -> list[Any] | None:
+    """How long the parts are."""
+    whole = isinstance(size, int)
+    if isinstance(asked, int) and not isinstance(asked, bool) and asked > 0:
+        if not whole:
+            return None
+        if name == "tensor_split":
+            return [size // asked + (1 if place < size % asked else 0) for place in range(min(asked, MAX_PARTS + 1))]
+        step = asked if name == "split" else max(-(-size // asked), 1)
+        return [min(step, size - start) for start in range(0, min(size, step * (MAX_PARTS + 1)), step)] or [0]
+    items = player.items_of(asked) if isinstance(asked, Items | Tensor | range) or type(asked) is tuple else None
+    if items is None:
+        return None
+    if name != "tensor_split":
+        return list(items)
+    ends = [*items, size]
+    return [added(end, start, minus=True) for start, end in zip([0, *items], ends, strict=True)]
+
+
+def picked(name: str, base: Tensor, values: list[Any], given: Given) -> Any:
+    """``narrow`` and its kin: a part along one dimension."""
+    shape = base.shape
+    where = given.keywords.get("dim", values[0] if values else None)
+    place = dimension(where, len(shape)) if shape is not None else None
+    rest = [*values[1:], UNKNOWN, UNKNOWN]
+    if shape is None or place is None:
+        return view(base, None, packed=None)
+    if name == "narrow":
+        made = view(base, (*shape[:place], given.keywords.get("length", rest[1]), *shape[place + 1 :]), packed=None)
+    elif name == "select":
+        made = view(base, (*shape[:place], *shape[place + 1 :]), packed=None)
+    elif name == "index_select":
+        index = given.keywords.get("index", rest[0])
+        size = product(index.shape) if isinstance(index, Tensor) and index.shape is not None else UNKNOWN
+        found = (*shape[:place], size, *shape[place + 1 :])
+        return fresh(name, found, base.dtype, [base, where, index], base.at)
+    else:
+        return view(base, None, packed=None)
+    made.sign = combined(name, [base, *values, *given.keywords.values()])
+    return made
+
+
+def joined(player: Any, name: str, given: Given, span: Span) -> Tensor:
+    """``torch.cat`` and its kin."""
+    given_items = given.get("tensors", 0, UNKNOWN)
+    items = player.items_of(given_items)
+    where = given.get("dim", 1, 0)
+    if name == "hstack":
+        where = 1 if items and all(isinstance(one, Tensor) and one.shape and len(one.shape) > 1 for one in items) else 0
+    if items is None and isinstance(given_items, Items) and isinstance(given_items.sample, Tensor):
+        return _of_unknown_number(player, name, given_items, where, span)
+    if not items or not all(isinstance(item, Tensor) for item in items):
+        return Tensor(None, "", span)
+    for item in items:
+        player.stage.use(item, span)
+    items = [one for one in items if one.shape != (0,)] or items  # empty rows count for nothing
+    kind = items[0].dtype if len({item.dtype for item in items}) == 1 else ""
+    return fresh(name, _joined_shape(name, [item.shape for item in items], where), kind, items, span)
+
+
+def _joined_shape(name: str, shapes: list[Any], where: Any) -> Any:
+    first = shapes[0]
+    if None in shapes or len({len(shape) for shape in shapes}) != 1:
+        return None
+    if name == "stack":
+        place = dimension(where, len(first) + 1)
+        return None if place is None else (*first[:place], len(shapes), *first[place:])
+    if name == "vstack" and len(first) < 2:
+        return (len(shapes), *first)
+    place = dimension(0 if name == "vstack" else where, len(first))
+    if place is None:
+        return None
+    return (*first[:place], total([shape[place] for shape in shapes]), *first[place + 1 :])
+
+
+def _of_unknown_number(player: Any, name: str, items: Items, where: Any, span: Span) -> Tensor:
+    """As many tensors like one as a list holds of which the items are not known."""
+    row = items.sample
+    count = player.length(items)
+    shape: Any = None
+    if row.shape is not None:
+        rank = len(row.shape) + (name == "stack")
+        place = dimension(where, rank) if name in ("cat", "concat", "concatenate", "stack") else None
+        if place is not None:
+            size = count if name == "stack" else derived("rows", [items.whole, count, row])
+            rest = row.shape[place + (name != "stack") :]
+            shape = (*row.shape[:place], size if isinstance(size, int | Opaque) else UNKNOWN, *rest)
+    made = fresh(name, shape, row.dtype, [items, row], span)
+    made.sign = combined(name, [items.whole])
+    return made
+
+
+def padded(player: Any, base: Tensor, given: Given, first: int) -> Tensor:
+    """``torch.nn.functional.pad``: pairs of lengths for the last dimensions, the very last first."""
+    pads = player.items_of(given.get("pad", first, UNKNOWN))
+    shape = list(base.shape) if base.shape is not None else None
+    if shape is None or pads is None or len(pads) % 2 or len(pads) > 2 * len(shape):
+        shape = None
+    else:
+        for number in range(len(pads) // 2):
+            place = len(shape) - 1 - number
+            shape[place] = total([shape[place], pads[2 * number], pads[2 * number + 1]])
+    found = None if shape is None else tuple(shape)
+    return fresh("pad", found, base.dtype, [base, *given.positional[first:], *given.keywords.values()], base.at)

@@ -1,0 +1,61 @@
+"""Sums of numbers of which some are not known: what is added and taken away again leaves no trace."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from distlint.rehearsal.values import Opaque, derived
+
+
+class Sum(Opaque):
+    """A sum: ``terms`` are the unknown numbers by what tells them, each with how often it counts, ``number`` is what is added."""
+
+    __slots__ = ("number", "terms")
+
+    def __init__(self, terms: dict[Hashable, tuple[int, Opaque]], number: int) -> None:
+        source = next((one.source for _, one in terms.values() if one.source is not None), None)
+        super().__init__(hash(("sum", number, frozenset((key, count) for key, (count, _) in terms.items()))), source)
+        self.terms = terms
+        self.number = number
+
+
+def is_summand(value: Any) -> bool:
+    """Whether a value is a whole number, or one that is not known but for what tells it."""
+    if type(value) in (Opaque, Sum):
+        return value.sign is not None
+    return type(value) is int
+
+
+def scaled(one: Any, two: Any) -> Any:
+    """``one * two``."""
+    count, value = (one, two) if type(one) is int else (two, one)
+    if type(count) is not int or not is_summand(value) or isinstance(value, int):
+        return derived("*", [one, two])
+    inner = value.terms if isinstance(value, Sum) else {value.sign: (1, value)}
+    if count in (0, 1):
+        return value if count else 0
+    number = count * value.number if isinstance(value, Sum) else 0
+    return Sum({key: (count * times, term) for key, (times, term) in inner.items()}, number)
+
+
+def added(one: Any, two: Any, *, minus: bool = False) -> Any:
+    """``one + two``, or ``one - two``."""
+    if not (is_summand(one) and is_summand(two)):
+        return derived("-" if minus else "+", [one, two])
+    terms: dict[Hashable, tuple[int, Opaque]] = {}
+    number = 0
+    for value, sign in ((one, 1), (two, -1 if minus else 1)):
+        if type(value) is int:
+            number += sign * value
+            continue
+        number += sign * value.number if isinstance(value, Sum) else 0
+        inner = value.terms if isinstance(value, Sum) else {value.sign: (1, value)}
+        for key, (count, term) in inner.items():
+            before = terms.pop(key, (0, term))
+            if before[0] + sign * count:
+                terms[key] = (before[0] + sign * count, before[1])
+    if not terms:
+        return number
+    count, term = next(iter(terms.values()))
+    return term if len(terms) == 1 and count == 1 and not number else Sum(terms, number)
