@@ -42,11 +42,11 @@ def device_fallback(context: CheckContext) -> Iterator[Finding]:
         if given is None or not _names_own_device(project, given, site):
             continue
         files = sorted(one for one in family(project, site.file) if one in project.facts and project.module(one))
-        fallback = _fallback(context, files)
+        fallback = fallback_of(context, files)
         if fallback is None or _needs_devices(context, files):
             continue
         ways = ways_to(project, site.file, site.site.function, site.site.call.at)
-        if any(not _asks_for_device(project, way) for way in ways):
+        if any(not asks_for_device(project, way) for way in ways):
             yield context.finding(
                 f"`{name}` is given, and the program falls back to the CPU where there is no device",
                 ir.unpack(given.at, site.file),
@@ -57,14 +57,14 @@ def device_fallback(context: CheckContext) -> Iterator[Finding]:
 def _names_own_device(project: Project, given: ir.Expr, site: CallSite) -> bool:
     """Whether an argument is, whatever else holds, a list of the rank's own device."""
     body = body_of(project, site.file, site.site.function)
-    listed = _only_value(body, given)
+    listed = only_value(body, given)
     if type(listed) is not ir.ListDisplay or len(listed.items) != 1:
         return False
     item = listed.items[0]
-    return any(_RANK.search(word) for word in _words(item)) and type(_only_value(body, item)) is not ir.Conditional
+    return any(_RANK.search(word) for word in words_of(item)) and type(only_value(body, item)) is not ir.Conditional
 
 
-def _only_value(body: tuple[ir.Stmt, ...], expr: ir.Expr) -> ir.Expr:
+def only_value(body: tuple[ir.Stmt, ...], expr: ir.Expr) -> ir.Expr:
     """What a variable is set to in a body, where that is done in one place."""
     if type(expr) is not ir.Name:
         return expr
@@ -76,7 +76,7 @@ def _only_value(body: tuple[ir.Stmt, ...], expr: ir.Expr) -> ir.Expr:
     return values[0] if len(values) == 1 and values[0] is not None else expr
 
 
-def _fallback(context: CheckContext, files: list[str]) -> Related | None:
+def fallback_of(context: CheckContext, files: list[str]) -> Related | None:
     """Where a program chooses the CPU if there is no device."""
     project: Project = context.project
     if not any(site.file in files for site in project.calls_to(set(context.parameters["asks"]))):
@@ -86,7 +86,7 @@ def _fallback(context: CheckContext, files: list[str]) -> Related | None:
             body = body_of(project, file, function)
             for statement in statements(body):
                 for test, otherwise in (*_choices(statement), *_early_ends(body, statement)):
-                    if any(_DEVICE.search(word) for word in _words(test)) and "cpu" in otherwise:
+                    if any(_DEVICE.search(word) for word in words_of(test)) and "cpu" in otherwise:
                         return Related(ir.unpack(test.at, file), "without a device the program goes on on the CPU")
     return None
 
@@ -95,18 +95,18 @@ def _choices(statement: ir.Stmt) -> Iterator[tuple[ir.Expr, set[str]]]:
     """The tests of a statement, with the texts that stand in what is chosen otherwise."""
     if type(statement) is ir.If:
         inner = [expr for one in statements(statement.orelse) for expr in expressions_of(one)]
-        yield statement.test, {word for expr in inner for word in _words(expr)}
+        yield statement.test, {word for expr in inner for word in words_of(expr)}
     for expr in expressions_of(statement):
         for part in below(expr):
             if type(part) is ir.Conditional:
-                yield part.test, set(_words(part.orelse))
+                yield part.test, set(words_of(part.orelse))
 
 
 def _early_ends(body: tuple[ir.Stmt, ...], statement: ir.Stmt) -> Iterator[tuple[ir.Expr, set[str]]]:
     """The test of a branch that ends with ``return``, with the texts that are returned behind it."""
     if type(statement) is ir.If and statement.body and type(statement.body[-1]) is ir.Return:
         later = [one.value for one in statements(body) if type(one) is ir.Return and one.at > statement.at]
-        yield statement.test, {word for expr in later if expr is not None for word in _words(expr)}
+        yield statement.test, {word for expr in later if expr is not None for word in words_of(expr)}
 
 
 def _needs_devices(context: CheckContext, files: list[str]) -> bool:
@@ -123,6 +123,11 @@ def _needs_devices(context: CheckContext, files: list[str]) -> bool:
     uses = [site for name in context.parameters["uses"] for site in project.sites(name) if site.file in files]
     if not joins or any(not _stands_behind_test(project, site) for site in uses):
         return True
+    return refuses(project, files)
+
+
+def refuses(project: Project, files: list[str]) -> bool:
+    """Whether a program ends where there is no device."""
     return any(_REFUSAL.search(project.text_of(file)) for file in files)
 
 
@@ -135,7 +140,8 @@ def _stands_behind_test(project: Project, site: CallSite) -> bool:
     )
 
 
-def _asks_for_device(project: Project, way: Way) -> bool:
+def asks_for_device(project: Project, way: Way) -> bool:
+    """Whether a test on a way is about devices."""
     return any(
         test.guard.test is not None and _is_about_devices(project, test.guard.test, test.file, test.function)
         for test in way.tests
@@ -143,11 +149,11 @@ def _asks_for_device(project: Project, way: Way) -> bool:
 
 
 def _is_about_devices(project: Project, test: ir.Expr, file: str, function: int) -> bool:
-    names = (*_words(test), *derivation(project, test, file, function).names())
+    names = (*words_of(test), *derivation(project, test, file, function).names())
     return any(_DEVICE.search(name) for name in names)
 
 
-def _words(expr: ir.Expr) -> Iterator[str]:
+def words_of(expr: ir.Expr) -> Iterator[str]:
     """The names, attributes and texts of an expression."""
     for part in below(expr):
         if type(part) is ir.Name:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from distlint.checks.followed import followed
+from distlint.checks.programs import family
 from distlint.checks.ranks import SECOND_NODE, RankView
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Instance, options_of
@@ -34,6 +35,8 @@ def _global_rank(context: CheckContext) -> Iterator[Finding]:
     view = RankView(project, SECOND_NODE, guess=False)
     for site, index in (*_indexes(context), *_written_indexes(context)):
         if view.ask(index, site.file, site.site.function) != SECOND_NODE.rank or _on_one_node(project, site.file):
+            continue
+        if not _on_several_nodes(project, site.file) and _is_tried_without_devices(context, site.file):
             continue
         yield context.finding(
             "the device index is the rank in the whole job, which is too high from the second node on",
@@ -64,6 +67,18 @@ def _on_several_nodes(project: Project, file: str) -> bool:
     """Whether a launch of a file is seen to start processes on more than one node."""
     nodes = [run.launch.nodes for run in project.runs_reaching(file) if run.launch is not None]
     return any(isinstance(one.only, int) and one.only > 1 for one in nodes)
+
+
+def _is_tried_without_devices(context: CheckContext, file: str) -> bool:
+    """Whether the groups of a program are all for processes without devices: such a job hardly runs on several nodes."""
+    project: Project = context.project
+    files = family(project, file)
+    values = []
+    for site in project.calls_to(set(context.parameters["groups"])):
+        given, _ = find_argument(site.site.call, "backend", 0)
+        if site.file in files and given is not None:
+            values.append(project.evaluator(None).value(given, site.file, site.site.function).only)
+    return bool(values) and all(value == context.parameters["plain"] for value in values)
 
 
 def _modulo(context: CheckContext, index: ir.Expr, file: str) -> FixPlan | None:
