@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from distlint.checks.protocol_rounds import Limits, counted
-from distlint.link.abstract import Frame, Reference, options_of
-from distlint.link.calls import bound_parameters, given_arguments, inner_frame, is_static, returns_of
-from distlint.link.modules import FunctionRef
+from distlint.link.abstract import Frame, Instance, Reference, options_of
+from distlint.link.calls import bound_parameters, decorated, given_arguments, inner_frame, is_static, returns_of
+from distlint.link.modules import ClassRef, FunctionRef
 from distlint.model import python as ir
 
 if TYPE_CHECKING:
@@ -80,6 +80,8 @@ class Keys:
                 self._meanings[place] = self._given(expr, frame)
             elif type(expr) is ir.Call:
                 self._meanings[place] = self._returned(expr, frame)
+            elif type(expr) is ir.Attribute:
+                self._meanings[place] = self._computed(expr, frame)
         return self._meanings[place]
 
     def _given(self, expr: ir.Name, frame: Frame) -> tuple[ir.Expr, Frame] | None:
@@ -95,8 +97,24 @@ class Keys:
             return None
         options = options_of(evaluator.ask_in(call.func, frame))
         inner = frame_of_call(self._project, options[0], call, frame) if len(options) == 1 else None
-        if inner is None:
+        return None if inner is None else self._only_return(inner)
+
+    def _computed(self, expr: ir.Attribute, frame: Frame) -> tuple[ir.Expr, Frame] | None:
+        """The test that a property gives the result of."""
+        evaluator = self._project.evaluator(None)
+        options = options_of(evaluator.ask_in(expr.base, frame))
+        owner = options[0] if len(options) == 1 else None
+        if not isinstance(owner, Instance) or not isinstance(owner.callee, ClassRef) or owner.part:
             return None
+        method = evaluator.modules.method(owner.callee, expr.name)
+        if method is None or not decorated(self._project.function(method).decorators, "property"):
+            return None
+        inner = Frame(method.file, method.index, {}, frame.depth + 1, owner, bound=True)
+        evaluator.keep(inner)
+        return self._only_return(inner)
+
+    def _only_return(self, inner: Frame) -> tuple[ir.Expr, Frame] | None:
+        evaluator = self._project.evaluator(None)
         returns = returns_of(evaluator, inner)
         value = returns[0][0] if len(returns) == 1 else None
         return (value, inner) if value is not None and is_test(value) else None

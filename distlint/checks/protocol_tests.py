@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from distlint.checks.execution import body_of
 from distlint.checks.protocol_entering import names_changing
 from distlint.checks.protocol_keys import Key, Keys, UnlikeError, is_test
 from distlint.checks.protocol_rounds import (
     CONSTANT,
+    ROUND,
     TURN,
     Limits,
     Sum,
@@ -27,6 +29,7 @@ from distlint.checks.protocol_rounds import (
     sum_of,
 )
 from distlint.link.abstract import Frame
+from distlint.link.walking import asks_for_main, guards_of, statements
 from distlint.model import python as ir
 
 if TYPE_CHECKING:
@@ -35,6 +38,9 @@ if TYPE_CHECKING:
 
 Results = tuple[tuple[int, bool], ...]
 """What is known of tests, by their numbers."""
+
+MAX_WAY = 8
+"""Calls that are gone up to the loop that a step is in."""
 
 MAX_TESTS = 12
 """Tests that are kept in mind at once."""
@@ -48,19 +54,23 @@ class Tests:
 
     def __init__(self, project: Project, program: Program, extra: Iterator[tuple[ir.Expr, Frame]]) -> None:
         self._project = project
-        self._steps = program.steps
+        self._program = program
         self._keys = Keys(project)
         self._find_limits(program)
         counts: dict[Key, int] = {}
         for step in program.steps:
             if step.point.kind == "test" and step.point.expr is not None and len(step.next) > 1:
                 self._count(step.point.expr, step.frame, counts, 1)
-        for expr, frame in extra:
+        chosen = list(extra)
+        for expr, frame in chosen:
             self._count(expr, frame, counts, 2)
+        self._behind: dict[Key, set[Key]] = {}
         for step in program.steps:
             stored = self._stored(step)
             if stored is not None and stored[0] in counts:
                 self._count(stored[1], step.frame, counts, 1)
+                self._behind.setdefault(stored[0], set()).update(self._families(stored[1], step.frame))
+        self._choosing = {key for expr, frame in chosen for key in self._families(expr, frame)}
         together: dict[Key, int] = {}
         for key, count in counts.items():
             together[_family(key)] = together.get(_family(key), 0) + count
@@ -108,6 +118,32 @@ class Tests:
             yield from self._atoms(*meant, depth + 1)
         else:
             yield expr, frame
+
+    def _families(self, expr: ir.Expr, frame: Frame) -> Iterator[Key]:
+        """What the tests in a test are about; also those that a variable holds the result of."""
+        for one, inside in self._atoms(expr, frame, 0):
+            found = self._keys.key(one, inside)
+            family = _family(found[0]) if found is not None else ("?",)
+            yield family
+            yield from self._behind.get(family, ())
+            if family[0] == ROUND and family[1] in self._keys.limits:
+                last = self._keys.limits[family[1]].last
+                if last is not None:
+                    yield (ROUND, last.base, family[2])
+
+    def tells(self, step: Step) -> bool:
+        """Whether tests that choose a context are, or may be, those that decide whether a step of the same loop is reached.
+
+        If others decide about it, nobody knows which results go together.
+        """
+        if not self._choosing:
+            return True
+        deciding = {
+            family
+            for test, frame in tests_around(self._project, self._program, step)
+            for family in self._families(test, frame)
+        }
+        return not deciding or bool(deciding & self._choosing)
 
     def outcomes(
         self, expr: ir.Expr, frame: Frame, results: Results, depth: int = 0
@@ -303,7 +339,7 @@ class Tests:
 
     def _stored_by(self, call: ir.Call, step: Step) -> set[int]:
         """The tests about attributes that a function may store to whose steps are not in the program."""
-        if step.point.kind == "call" and step.next and id(self._steps[step.next[0][0]].frame) != id(step.frame):
+        if step.point.kind == "call" and step.next and id(self._program.steps[step.next[0][0]].frame) != id(step.frame):
             return set()
         name = call.func.name if isinstance(call.func, ir.Attribute) else getattr(call.func, "id", "")
         return {
@@ -325,6 +361,22 @@ class Tests:
             elif current[:1] == ("attribute",):
                 self._attributes.setdefault(current[2], set()).add(number)
             stack.extend(current)
+
+
+def tests_around(project: Project, program: Program, step: Step) -> Iterator[tuple[ir.Expr, Frame]]:
+    """The tests that decide whether a step is reached in a turn of the innermost loop around it, here and on the way here."""
+    frame, at = step.frame, step.point.at
+    for _ in range(MAX_WAY):
+        body = body_of(project, frame.file, frame.function)
+        loops = [one for one in statements(body) if isinstance(one, ir.For | ir.While) and ir.encloses(one.at, at)]
+        for guard in guards_of(body, at) or ():
+            inside = not loops or (ir.encloses(loops[-1].at, guard.at) and guard.at != loops[-1].at)
+            if guard.test is not None and guard.kind in ("if", "exit") and inside and not asks_for_main(guard.test):
+                yield guard.test, frame
+        call = program.calls.get(id(frame))
+        if loops or call is None:
+            return
+        frame, at = program.steps[call].frame, program.steps[call].point.at
 
 
 def _family(key: Key) -> Key:

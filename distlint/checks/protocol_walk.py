@@ -282,7 +282,8 @@ class Walk:
         groups: dict[tuple[int, Results], list[Node]] = {}
         for node in self._ways:
             if any(met.event != LOST for met in self.met(node.step)):
-                groups.setdefault((node.step, node.results), []).append(node)
+                known = node.results if self._tests.tells(self._steps[node.step]) else ()
+                groups.setdefault((node.step, known), []).append(node)
         found: dict[tuple[Node, Fault], Met] = {}
         for nodes in groups.values():
             common: dict[tuple[str, str], tuple[Node, Fault, Met]] | None = None
