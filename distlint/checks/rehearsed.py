@@ -15,6 +15,7 @@ from distlint.checks import (
     meeting_lists,
     meeting_messages,
     meeting_shapes,
+    meeting_uses,
     meeting_works,
 )
 from distlint.checks.meetings import Suspicion
@@ -46,6 +47,8 @@ _FAULTS: dict[str, _Fault] = {
     "local-size": meeting_shapes.local_sizes,
     "slots": meeting_shapes.wrong_slots,
     "splits": meeting_shapes.wrong_splits,
+    "before-start": meeting_uses.before_start,
+    "after-end": meeting_uses.after_end,
     "packed": meeting_shapes.not_contiguous,
 }
 _BY_DEFAULT = frozenset({"root", "outside", "group", "aliased", "shape", "dtype", "local-size", "slots", "splits"})

@@ -43,10 +43,13 @@ from distlint.rehearsal.values import (
     escape,
     is_known,
     merged,
+    signature,
     source_of,
 )
 
 _LEAVING = ("sys.exit", "os._exit", "builtins.exit", "builtins.quit")
+_RUNNING = (FunctionValue, LambdaOf, Partial, Generated, Thing, ClassValue, Special)
+"""What code that nobody sees may run, once it gets it."""
 _CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "time.time_ns", "datetime.datetime.now")
 
 
@@ -132,6 +135,8 @@ class Calls(Definitions):
         if isinstance(callee, Special):
             if callee.kind == "first" and self.stage.rank != 0:
                 return None
+            if callee.kind == "remembering":
+                return self._remembered(callee.callee, given, call, scope)
             return self.apply(callee.callee, given, call, scope)
         if isinstance(callee, LambdaOf):
             return self._lambda(callee, given)
@@ -173,6 +178,8 @@ class Calls(Definitions):
             if isinstance(value, Nothing):
                 continue
             escape(value)
+            if isinstance(value, _RUNNING):
+                self.stage.strangers += 1
             if isinstance(value, Tensor):
                 self.stage.use(value, ir.unpack(call.at, scope.file))
             elif isinstance(value, Items) and value.items is not None and self._holds_plain(value):
@@ -202,6 +209,21 @@ class Calls(Definitions):
         for other in values[1:]:
             found = merged(found, other, [callee])
         return found
+
+    def _remembered(self, callee: Any, given: Given, call: ir.Call, scope: Scope) -> Any:
+        """What a function gave for the same arguments before, or what it gives now."""
+        signs = [signature(value) for value in given.positional]
+        named = sorted((name, signature(value)) for name, value in given.keywords.items())
+        if not isinstance(callee, FunctionValue) or given.open or None in [*signs, *(sign for _, sign in named)]:
+            return self.apply(callee, given, call, scope)
+        known = self.stage.remembered.setdefault(callee.ref, {})
+        key = (id(callee.receiver) if callee.receiver is not None else None, tuple(signs), tuple(named))
+        if key not in known:
+            found = self.apply(callee, given, call, scope)
+            if self.stage.unsure:
+                return found
+            known[key] = found
+        return known[key]
 
     def _lambda(self, callee: LambdaOf, given: Given) -> Any:
         inner = Scope(callee.scope.file, callee.scope.function, callee.scope)
@@ -321,6 +343,9 @@ class Calls(Definitions):
         if name in _CLOCKS:
             return Opaque(("clock", stage.rank, stage.steps), Source("the clock", span))
         kind = stage.sources.get(name)
+        told = self.models.told(self, name, call, scope) if kind is not None and not given.values() else NotImplemented
+        if told is not NotImplemented:
+            return told
         if kind == "initialized":
             return True if stage.initialized is not False else UNKNOWN
         if kind is not None and not given.positional and not given.keywords:
@@ -341,6 +366,8 @@ class Calls(Definitions):
         if found is not NotImplemented:
             return found
         self._handed(given, call, scope)
+        if not self.models.harmless(name):
+            stage.strangers += 1
         made = self.made(stage.project.modules.canonical(f"{name}()"), None, given, call, scope)
         made.source = own or made.source
         return made
@@ -390,6 +417,10 @@ class Calls(Definitions):
         if isinstance(receiver, Nothing):
             self.misused(receiver, span)
             return UNKNOWN
+        if isinstance(receiver, Special):
+            if name == "cache_clear" and isinstance(receiver.callee, FunctionValue):
+                self.stage.remembered.pop(receiver.callee.ref, None)
+            return UNKNOWN
         if isinstance(receiver, Made) and receiver.name == "os.environ":
             if name == "get":
                 return self._environment(given)
@@ -422,10 +453,13 @@ class Calls(Definitions):
             if kind is not None and not given.positional and not given.keywords:
                 return self.stage.source(kind)
             self._handed(given, call, scope)
+            if not self.models.harmless(receiver.name):
+                self.stage.strangers += 1
             dotted = self.stage.project.modules.canonical(f"{receiver.name}.{name}()")
             return self.made(dotted, receiver, given, call, scope)
         self._handed(given, call, scope)
         self.stage.miss(call.func)
+        self.stage.strangers += isinstance(receiver, Thing)
         if isinstance(receiver, Opaque | MethodOf):
             return derived(name, [receiver, *given.values()])
         return UNKNOWN

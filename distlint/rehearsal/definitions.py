@@ -33,6 +33,8 @@ _KINDS = {
     "builtins.property": "property",
     "functools.cached_property": "cached",
     "abc.abstractproperty": "property",
+    "functools.lru_cache": "remembering",
+    "functools.cache": "remembering",
 }
 _KEEPING = (
     "torch.no_grad",

@@ -225,6 +225,18 @@ class Libraries:
                 return Made(dotted)
         return NotImplemented
 
+    def told(self, player: Any, name: str, call: ir.Call, scope: Any) -> Any:
+        """A function is called that tells a process its place; ``NotImplemented`` where that is all."""
+        for part in self._parts:
+            found = part.told(player, name, call, scope)
+            if found is not NotImplemented:
+                return found
+        return NotImplemented
+
+    def harmless(self, name: str) -> bool:
+        """Whether a library's function that is not followed certainly does nothing to what processes have together."""
+        return any(part.harmless(name) for part in self._parts)
+
     def built(self, player: Any, thing: Any, given: Given) -> None:
         """An object of the project is made by the constructor of a library's class."""
         for part in self._parts:

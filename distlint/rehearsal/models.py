@@ -36,6 +36,14 @@ class Models:
         """What an object of a class of the project has from a library's class; ``NotImplemented`` where that is not known."""
         return NotImplemented
 
+    def told(self, player: Any, name: str, call: ir.Call, scope: Any) -> Any:
+        """A function is called that tells a process its place; ``NotImplemented`` where that is all."""
+        return NotImplemented
+
+    def harmless(self, name: str) -> bool:
+        """Whether a library's function that is not followed certainly does nothing to what processes have together."""
+        return False
+
     def built(self, player: Any, thing: Any, given: Given) -> None:
         """An object of the project is made by the constructor of a library's class."""
 

@@ -161,6 +161,8 @@ class Objects(Operations):
             return self.stage.project.function(base.ref).name
         if isinstance(base, FunctionValue) and name == "__wrapped__":
             return base
+        if isinstance(base, Special) and base.kind == "remembering":
+            return base.callee if name == "__wrapped__" else MethodOf(base, name)
         return NotImplemented
 
     def _of_thing(self, base: Thing, name: str) -> Any:

@@ -18,6 +18,7 @@ from distlint.rehearsal.values import (
     ClassValue,
     FunctionValue,
     Given,
+    Group,
     Items,
     Library,
     Made,
@@ -171,7 +172,7 @@ class Operations(Iterating):
             return (isinstance(one, Nothing) and two is None) is (symbol == "is") if two is None else UNKNOWN
         if is_known(one) and is_known(two):
             return (one is two or (type(one) is type(two) and one == two)) is (symbol == "is")
-        solid = (Tensor, Items, Table, Thing, Made, FunctionValue, ClassValue, range)
+        solid = (Tensor, Items, Table, Thing, Made, FunctionValue, ClassValue, Group, range)
         if two is None and (isinstance(one, solid) or type(one) is tuple):
             return symbol == "is not"
         if isinstance(one, Thing) and isinstance(two, Thing):

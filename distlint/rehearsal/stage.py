@@ -157,6 +157,22 @@ class Shared:
         )
 
 
+class _Defined(frozenset[str]):
+    """The names of the functions and classes of a project."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, project: Project) -> _Defined:
+        """Gathered once."""
+        if cls not in project.kept:
+            modules = [project.module(file) for file in project.python_files]
+            functions = (one.name for module in modules for one in module.functions)
+            project.kept[cls] = cls((*functions, *(one.name for module in modules for one in module.classes)))
+        found: _Defined = project.kept[cls]
+        return found
+
+
 class Stage:
     """One process of a rehearsal: its rank, how many there are, and everything that it did so far."""
 
@@ -204,6 +220,10 @@ class Stage:
         self.reasons: list[Any] = []
         self.attempts: list[frozenset[str]] = []
         """The exceptions that the ``try`` statements around take, the innermost last."""
+        self.remembered: dict[FunctionRef, dict[Any, Any]] = {}
+        """What functions gave that remember it (``functools.lru_cache``), by their arguments."""
+        self.strangers = 0
+        """Calls so far that may do anything to the process where nobody sees it."""
         self.alone = False
         """Whether a function is looked at by itself, of whose callers nothing is known."""
         self.usual = False
@@ -277,6 +297,8 @@ class Stage:
     def miss(self, func: ir.Expr) -> None:
         """Notes a call that we don't see into; it may be any where it goes by no name."""
         name = func.name if type(func) is ir.Attribute else func.id if type(func) is ir.Name else ""
+        if not name or name in _Defined.of(self.project):
+            self.strangers += 1
         if not self.quiet:
             self.trace.append(Hole(name))
 

@@ -354,7 +354,10 @@ class ClassValue(NamedTuple):
 
 
 class Special(NamedTuple):
-    """A function under a decorator: ``static``, ``class``, ``property``, or ``first`` if only the main process executes it."""
+    """A function under a decorator: ``static``, ``class``, ``property``.
+
+    ``first`` if only the main process executes it, ``remembering`` if it is executed once for the same arguments.
+    """
 
     kind: str
     callee: Any
@@ -421,13 +424,14 @@ class Given:
 class Group:
     """A group of processes: its ranks (``None``: not known), whether this process is in it, and when it was made."""
 
-    __slots__ = ("alive", "number", "ranks", "span")
+    __slots__ = ("ended", "number", "ranks", "span")
 
     def __init__(self, ranks: tuple[int, ...] | None, span: Span | None = None, number: int = -1) -> None:
         self.ranks = ranks
         self.span = span
         self.number = number
-        self.alive = True
+        self.ended: Span | None = None
+        """Where it was certainly destroyed."""
 
 
 class Work:

@@ -7,6 +7,7 @@ from typing import Any
 from distlint.frameworks.torch import rehearsed_communication as communication
 from distlint.frameworks.torch import rehearsed_data as data
 from distlint.frameworks.torch import rehearsed_lightning as lightning
+from distlint.frameworks.torch import rehearsed_lives as lives
 from distlint.frameworks.torch import rehearsed_making as making
 from distlint.frameworks.torch import rehearsed_mesh as meshes
 from distlint.frameworks.torch import rehearsed_modules as modules
@@ -77,11 +78,12 @@ class Torch(Models):
             return meshed
         if name.startswith(communication.PREFIXES):
             if last in _GROUPS and name.count(".") == 2:
+                lives.used(player, last, UNKNOWN if given.open else given.get("group", 0), call, scope)
                 return communication.about_groups(player, name, given)
             if last == "batch_isend_irecv":
                 return communication.batch(player, given, call, scope)
             if last == "is_initialized":
-                return True if player.stage.initialized or player.stage.alone else UNKNOWN
+                return self._is_started(player)
             if last == "P2POp":
                 return Made("torch.distributed.P2POp()", call, given)
             return NotImplemented
@@ -105,6 +107,27 @@ class Torch(Models):
         if name == "torch.compile":
             return given.get("model", 0, UNKNOWN)
         return self._plain(player, name, last, given, span) if name.count(".") == 1 else NotImplemented
+
+    @staticmethod
+    def _is_started(player: Any) -> Any:
+        if lives.now(player.stage) in (lives.NONE, lives.ENDED):
+            return False
+        return True if player.stage.initialized or player.stage.alone else UNKNOWN
+
+    def told(self, player: Any, name: str, call: ir.Call, scope: Any) -> Any:
+        """What tells a process its place is asked for."""
+        if not name.startswith(communication.PREFIXES):
+            return NotImplemented
+        last = name.rpartition(".")[2]
+        if last == "is_initialized" and lives.now(player.stage) in (lives.NONE, lives.ENDED):
+            return False
+        if last in ("get_rank", "get_world_size"):
+            lives.used(player, last, None, call, scope)
+        return NotImplemented
+
+    def harmless(self, name: str) -> bool:
+        """Whether a function that is not followed certainly leaves groups of processes alone."""
+        return lives.harmless(name)
 
     def _of_modules(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         span = ir.unpack(call.at, scope.file)

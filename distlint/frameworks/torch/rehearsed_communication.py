@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_lives as lives
 from distlint.frameworks.torch.rehearsed_modules import Gradient, evened
 from distlint.model import python as ir
 from distlint.model.span import Span
@@ -138,11 +139,13 @@ def perform(player: Any, operation: str, given: Given, call: ir.Call, scope: Any
     if operation == "init_process_group":
         return _init(player, event)
     if operation == "new_group":
+        lives.used(player, operation, None, call, scope)
         return _new_group(player, event, span)
+    if not given.open:
+        lives.used(player, operation, values.get("group"), call, scope)
     stage.record(event)
     if operation == "destroy_process_group":
-        if values["group"] is None and not stage.unsure:
-            stage.everyone.alive = False
+        lives.ended(stage, values["group"], span)
         return None
     remember(event)
     _read_inputs(player, event, span)
@@ -159,8 +162,8 @@ def _init(player: Any, event: Event) -> Any:
     event.seen["environment"] = dict(stage.environment)
     event.seen["before"] = stage.initialized is True
     stage.record(event)
+    lives.started(stage)
     if not stage.unsure:
-        stage.everyone.alive = True
         stage.initialized = True
     return None
 
@@ -173,6 +176,7 @@ def _new_group(player: Any, event: Event, span: Span) -> Group:
     made = Group(tuple(items) if known and items is not None else None, span, event.index)
     event.seen["ranks"] = made.ranks
     event.group = stage.everyone
+    lives.made(stage, made)
     return made
 
 

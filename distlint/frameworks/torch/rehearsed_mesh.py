@@ -8,11 +8,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_lives as lives
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.values import UNKNOWN, Given, Group, Items, Made, Opaque
 
 _MESHES = ("torch.distributed.device_mesh.init_device_mesh", "torch.distributed.init_device_mesh")
+_CLASS = "torch.distributed.device_mesh.DeviceMesh"
 _SUBGROUPS = "torch.distributed.new_subgroups"
 MAX_SIZE = 4096
 
@@ -115,9 +117,11 @@ def group_over(player: Any, mesh: Any) -> Group | None:
 
 def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
     """What functions give that make meshes or share all processes out to groups; ``NotImplemented`` for others."""
+    if name in (*_MESHES, _CLASS):
+        lives.started(player.stage)
     if name in _MESHES:
         return _grid(player, given)
-    if name == "torch.distributed.device_mesh.DeviceMesh":
+    if name == _CLASS:
         return UNKNOWN
     if name.startswith(_SUBGROUPS):
         return _subgroups(player, name, given, ir.unpack(call.at, scope.file))

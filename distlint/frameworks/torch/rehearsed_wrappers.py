@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_lives as lives
 from distlint.frameworks.torch import rehearsed_mesh as meshes
 from distlint.frameworks.torch import rehearsed_modules as modules
 from distlint.frameworks.torch.rehearsed_outputs import IN_PLACE as KEPT
@@ -98,6 +99,10 @@ class NoSync(Made):
 
 def wrapped(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
     """What a function gives that wraps models; ``NotImplemented`` for others."""
+    if name in (DATA_PARALLEL, SHARDED) and not given.open:
+        own = given.get("process_group", 1 if name == SHARDED else None, None)
+        mesh = given.get("device_mesh", None, None)
+        lives.used(player, name.rpartition(".")[2], UNKNOWN if mesh is not None else own, call, scope)
     if name == DATA_PARALLEL:
         group = player.stage.group_of(given.get("process_group", None, None))
         return _evened(player, Wrapped(name, call, given, given.get("module", 0, UNKNOWN), group), call, scope)
@@ -142,6 +147,8 @@ def _in_place(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -
     """``fully_shard``: the module stays what it is, but its passes are made together."""
     module = given.get("module", 0, UNKNOWN)
     group = meshes.group_over(player, given.get("mesh", None, None))
+    if lives.now(player.stage) != lives.STARTED:
+        lives.started(player.stage)
     wrapper = Wrapped(name, call, given, module, group)
     _mark_sharded(module)
     for part in modules.parts_of_model(module):

@@ -1,0 +1,44 @@
+"""What processes do with objects that are not in a state for it: groups before their start or after their end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from distlint.checks.meetings import Suspicion
+from distlint.model.finding import Related
+from distlint.rehearsal.performance import Performance
+from distlint.rehearsal.stage import Fault
+
+
+def before_start(performance: Performance) -> Iterator[Suspicion]:
+    """Something needs the group of all processes, which nothing has started yet."""
+    for fault in _seen(performance, "group before its start"):
+        name = fault.event.name
+        message = f"`{name}` needs the process group, which nothing has started yet"
+        yield Suspicion(fault.span, message, _way(fault), name)
+
+
+def after_end(performance: Performance) -> Iterator[Suspicion]:
+    """Something needs a group that was destroyed."""
+    for fault in _seen(performance, "group after its end"):
+        name, ended = fault.event.name, fault.words["ended"]
+        related = (Related(ended, "the group is destroyed here"),) if ended is not None and ended != fault.span else ()
+        again = " (this call was made before)" if ended == fault.span else ""
+        what = "needs the process group, which is" if fault.words["whole"] else "is given a group of processes that was"
+        message = f"`{name}` {what} destroyed before{again}"
+        yield Suspicion(fault.span, message, (*related, *_way(fault)), name)
+
+
+def _seen(performance: Performance, kind: str) -> Iterator[Fault]:
+    """Faults of a kind, each place once."""
+    seen = set()
+    for stage in performance.stages:
+        for fault in stage.faults:
+            if fault.kind == kind and fault.span not in seen:
+                seen.add(fault.span)
+                yield fault
+
+
+def _way(fault: Fault) -> tuple[Related, ...]:
+    """The last calls that lead there."""
+    return tuple(Related(span, "on the way there") for span in reversed(fault.event.chain[-2:]) if span != fault.span)

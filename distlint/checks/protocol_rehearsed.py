@@ -1,0 +1,26 @@
+"""Faults in the order of use that the walk over a program shows (``protocol``), and those that its rehearsal shows besides.
+
+The walk knows every way through a program; the rehearsal knows what values are: it goes through contexts, decorators and functions that
+are handed on. A rule has the parameters of both checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from distlint.checks.protocol import protocol
+from distlint.checks.registry import CheckContext, check
+from distlint.checks.rehearsed import rehearsed
+from distlint.model.finding import Finding
+
+
+@check("protocol-rehearsed")
+def protocol_rehearsed(context: CheckContext) -> Iterator[Finding]:
+    """What the walk finds, and what the rehearsal finds at other places."""
+    known = set()
+    for finding in protocol(context):
+        known |= {finding.span, *(one.span for one in finding.related)}
+        yield finding
+    for finding in rehearsed(context):
+        if finding.span not in known:
+            yield finding
