@@ -110,9 +110,9 @@ class _Slice:
             return
         self._names.add(key)
         body = body_of(self._project, file, function)
-        found = False
-        for statement, values in _bindings(body, name):
-            found = True
+        bindings = _bindings(self._project, file, function).get(name, ())
+        found = bool(bindings)
+        for statement, values in bindings:
             for value in values:
                 self.add(value, file, function)
             for guard in guards_of(body, statement.at) or ():
@@ -183,40 +183,55 @@ class _Slice:
                 self.add(expr, ref.file, ref.index)
 
 
-def _bindings(body: tuple[ir.Stmt, ...], name: str) -> Iterator[tuple[ir.Stmt, list[ir.Expr]]]:
-    """The statements that put something into a variable or what is behind it, each with what it puts there."""
-    for statement in statements(body):
-        values: list[ir.Expr] = []
-        if type(statement) is ir.Assign and statement.value is not None:
-            if any(_reaches(target, name) for target in statement.targets):
-                values = [statement.value, *statement.targets]
-        elif type(statement) is ir.AugAssign and _reaches(statement.target, name):
-            values = [statement.value]
-        elif type(statement) is ir.For and _reaches(statement.target, name):
-            values = [statement.iterable]
-        elif type(statement) is ir.With:
-            values = [context for context, bound in statement.items if bound is not None and _reaches(bound, name)]
-        elif type(statement) is ir.Evaluate and type(statement.value) is ir.Call:
-            call = statement.value
-            if type(call.func) is ir.Attribute and access_path(call.func)[0] == name:
-                values = [*call.args, *(keyword.value for keyword in call.keywords), call.func]
-            elif any(type(one) is ir.Name and one.id == name for one in call.args):
-                values = [call]
-        elif type(statement) is ir.Define:
-            continue
-        if values:
-            yield statement, values
+class _Bindings(dict[tuple[str, int], dict[str, list[tuple[ir.Stmt, list[ir.Expr]]]]]):
+    """For the bodies of a project what is put into their variables, by name."""
 
 
-def _reaches(target: ir.Expr, name: str) -> bool:
-    """Whether an assignment to a target changes what a name stands for."""
-    if type(target) is ir.Name:
-        return target.id == name
+def _bindings(project: Project, file: str, function: int) -> dict[str, list[tuple[ir.Stmt, list[ir.Expr]]]]:
+    """The statements of a body that put something into a variable or what is behind it, each with what it puts there; by name."""
+    kept: _Bindings = project.kept.setdefault(_Bindings, _Bindings())
+    if (file, function) not in kept:
+        found: dict[str, list[tuple[ir.Stmt, list[ir.Expr]]]] = {}
+        for statement in statements(body_of(project, file, function)):
+            for name, values in _put(statement).items():
+                found.setdefault(name, []).append((statement, values))
+        kept[file, function] = found
+    return kept[file, function]
+
+
+def _put(statement: ir.Stmt) -> dict[str, list[ir.Expr]]:
+    """What a statement puts into variables, by their names."""
+    if type(statement) is ir.Assign and statement.value is not None:
+        values = [statement.value, *statement.targets]
+        return {name: values for target in statement.targets for name in _reached(target)}
+    if type(statement) is ir.AugAssign:
+        return {name: [statement.value] for name in _reached(statement.target)}
+    if type(statement) is ir.For:
+        return {name: [statement.iterable] for name in _reached(statement.target)}
+    found: dict[str, list[ir.Expr]] = {}
+    if type(statement) is ir.With:
+        for context, bound in statement.items:
+            for name in dict.fromkeys(_reached(bound)) if bound is not None else ():
+                found.setdefault(name, []).append(context)
+    elif type(statement) is ir.Evaluate and type(statement.value) is ir.Call:
+        call = statement.value
+        found = {one.id: [call] for one in call.args if type(one) is ir.Name}
+        if type(call.func) is ir.Attribute and (root := access_path(call.func)[0]):
+            found[root] = [*call.args, *(keyword.value for keyword in call.keywords), call.func]
+    return found
+
+
+def _reached(target: ir.Expr) -> Iterator[str]:
+    """The names whose meaning an assignment to a target changes."""
     if type(target) is ir.ListDisplay:
-        return any(_reaches(item, name) for item in target.items)
-    if type(target) is ir.Starred:
-        return _reaches(target.value, name)
-    return access_path(target)[0] == name
+        for item in target.items:
+            yield from _reached(item)
+    elif type(target) is ir.Starred:
+        yield from _reached(target.value)
+    else:
+        name = access_path(target)[0]
+        if name:
+            yield name
 
 
 def holders(body: tuple[ir.Stmt, ...], at: ir.Position) -> Iterator[ir.Stmt]:

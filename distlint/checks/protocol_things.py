@@ -299,7 +299,7 @@ def _is_given(expr: ir.Expr, frame: Frame, made: Abstract) -> bool:
     return same and ir.encloses(made.call.at, expr.at)
 
 
-def _own(statement: ir.Stmt) -> Iterator[ir.Expr]:
+def _own(statement: ir.Stmt) -> tuple[ir.Expr, ...]:
     from distlint.link.walking import expressions_of
 
     return expressions_of(statement)

@@ -82,6 +82,7 @@ class Walk:
         self._tests = tests
         self._events = events
         self._met: dict[int, list[Met]] = {}
+        self._asked: dict[int, _Told | None] = {}
         self._ways: dict[Node, list[_Way]] = {}
         self._parents: dict[Node, tuple[Node, _Way]] = {}
         self._loops: dict[int, list[list[int]]] = {}
@@ -145,7 +146,7 @@ class Walk:
         if step.fails >= 0 and step.point.kind in ("call", "raise", "enter", "test", "bind"):
             yield _Way(Node(step.fails, node.state, node.results), False, True, (), ())
         test = step.point.expr if step.point.kind == "test" else None
-        told = self._told(step) if self._protocol.tells and step.point.kind == "test" else None
+        told = self._told(step) if self._protocol.tells and test is not None else None
         for state, results, acted, sure, hits, moved in outcomes:
             if hits and self._protocol.stops:
                 yield _Way(Node(self._end, GONE, results), acted, sure, hits, moved)
@@ -174,7 +175,12 @@ class Walk:
                             yield _Way(Node(target, here, told_now), acted, sure, hits, moved)
 
     def _told(self, step: Step) -> _Told | None:
-        """What a test says of the state, where it asks for that."""
+        """What a test says of the state, where it asks for that; the same in each of the many states that come to it."""
+        if step.index not in self._asked:
+            self._asked[step.index] = self._told_anew(step)
+        return self._asked[step.index]
+
+    def _told_anew(self, step: Step) -> _Told | None:
         expr, holds = step.point.expr, True
         while isinstance(expr, ir.Operation) and expr.operators == ("not",):
             expr, holds = expr.operands[0], not holds

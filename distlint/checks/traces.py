@@ -73,6 +73,15 @@ def compared(project: Project, performance: Performance) -> Compared:
 
 def settled(branch: Branch) -> int | None:
     """The arm that a job of several processes takes of a test that asks whether there are several; ``MAYBE`` where it may ask that."""
+    done, arm = branch.known
+    if not done:
+        # a test lies on most of the hundreds of ways through a trace
+        arm = _settled(branch)
+        branch.known = (True, arm)
+    return arm
+
+
+def _settled(branch: Branch) -> int | None:
     if branch.source is not None:
         return None
     mode = mode_of(branch.test)

@@ -70,10 +70,11 @@ class Touch:
 class Branch:
     """A test that is not known. ``key`` is equal for tests that go the same way, ``source`` says why processes may part here.
 
-    ``fails`` are the exceptions of a place that may fail: they are raised on the second arm.
+    ``fails`` are the exceptions of a place that may fail: they are raised on the second arm. ``known`` is for who follows the finished
+    tree: whether the arm that it certainly takes was worked out, and which that is.
     """
 
-    __slots__ = ("arms", "chain", "fails", "key", "source", "span", "test")
+    __slots__ = ("arms", "chain", "fails", "key", "known", "source", "span", "test")
 
     def __init__(
         self, test: ir.Expr, span: Span, chain: tuple[Span, ...], key: Hashable, source: Source | None, arms: int
@@ -84,6 +85,7 @@ class Branch:
         self.key = key
         self.source = source
         self.fails: frozenset[str] = frozenset()
+        self.known: tuple[bool, int | None] = (False, None)
         self.arms: list[list[Any]] = [[] for _ in range(arms)]
 
 
