@@ -5,6 +5,7 @@ Parameters: ``optimizers`` and ``scalers`` (classes, as protocols name them), ``
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from distlint.checks.protocol_events import fits_any
 from distlint.checks.protocol_things import Things
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Frame, Instance, Reference, options_of
-from distlint.link.modules import FunctionRef
+from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.program import names_leading_to
 from distlint.link.project import Project
 from distlint.link.walking import Guard, below, calls_in, guards_of, statements
@@ -38,19 +39,18 @@ class _Event(NamedTuple):
 def cleared_passes(context: CheckContext) -> Iterator[Finding]:
     """A finding for each clearing that stands in each round of a loop whose steps wait for a count."""
     project: Project = context.project
+    if not all(project.sites(name) for name in _EVENTS):
+        return
     loops = _Loops(context)
     reported: set[Span] = set()
-    leading = names_leading_to(project, {"zero_grad"}) | {"zero_grad"} if project.sites("zero_grad") else frozenset()
     for file in project.python_files:
         module = project.module(file)
-        if not leading & module.calls.keys():
+        if not loops.leading["zero_grad"] & module.calls.keys():
             continue
         for index in range(-1, len(module.functions)):
             body = module.functions[index].body if index >= 0 else module.body
             for statement in statements(body):
-                if isinstance(statement, ir.For | ir.While) and any(
-                    _last_name(call.func) in leading for call in calls_in(statement.body)
-                ):
+                if isinstance(statement, ir.For | ir.While) and loops.may_come_to_all(statement, file):
                     for finding in loops.judged(statement, loops.frame(file, index)):
                         if finding.span not in reported:
                             reported.add(finding.span)
@@ -66,6 +66,25 @@ class _Loops:
         self._context = context
         self._project: Project = context.project
         self._things = Things(self._project, (), (), ())
+        self.leading = {name: names_leading_to(self._project, {name}) | {name} for name in sorted(_EVENTS)}
+        """By each event the names of what may come to it, its own among them."""
+        self._leading = frozenset().union(*self.leading.values())
+
+    def may_come_to_all(self, loop: ir.For | ir.While, file: str) -> bool:
+        """Whether a loop may hold every one of the events, as far as names tell."""
+        calls = list(calls_in(loop.body))
+        if not any(_last_name(call.func) in self.leading["zero_grad"] for call in calls):
+            return False
+        return all(any(self._may_lead(call.func, file, names) for call in calls) for names in self.leading.values())
+
+    def _may_lead(self, func: ir.Expr, file: str, names: frozenset[str]) -> bool:
+        """Whether a call may come to what some names lead to: by its own, or because it may call something under another one."""
+        if type(func) is ir.Attribute:
+            return func.name in names or self._project.is_stored(func.name)
+        if type(func) is not ir.Name or func.id in names:
+            return True
+        plain = isinstance(self._project.modules.resolve(func, file), FunctionRef | ClassRef)
+        return not plain and not hasattr(builtins, func.id)
 
     def frame(self, file: str, function: int) -> Frame:
         return self._things.evaluator.frame(file, function)
@@ -95,7 +114,11 @@ class _Loops:
             kind = self._kind(call, frame)
             if kind:
                 yield _Event(kind, ir.unpack(call.at, frame.file), under)
-            elif depth < MAX_DEPTH and not self._things.evaluator.modules.dotted(call.func, frame.file):
+            elif (
+                depth < MAX_DEPTH
+                and self._may_lead(call.func, frame.file, self._leading)
+                and not self._things.evaluator.modules.dotted(call.func, frame.file)
+            ):
                 for option in options_of(self._things.evaluator.ask_in(call.func, frame)):
                     if isinstance(option, Reference) and isinstance(option.target, FunctionRef):
                         inner = self.frame(option.target.file, option.target.index)

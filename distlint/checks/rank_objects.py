@@ -56,8 +56,9 @@ def _of_objects(view: RankView, expr: ir.Attribute, scope: Scope) -> list[Any]:
     found = []
     options = named_objects(view, expr, scope)
     for name, option in options:
-        if name in view.counters:
-            found.append(_counter(view, option, view.counters[name]))
+        switch = view.counter(name)
+        if switch is not None:
+            found.append(_counter(view, option, switch))
         elif name in view.sources:
             found.append(view.source(view.sources[name]))
         elif isinstance(option.callee, ClassRef):

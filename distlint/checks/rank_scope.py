@@ -57,3 +57,13 @@ class Record:
     """An object that has its keyword arguments as attributes."""
 
     fields: dict[str, Any]
+
+
+class Common:
+    """What all views of a project share: the answers that are the same on every process, whatever a view takes for granted."""
+
+    def __init__(self) -> None:
+        self.scopes: dict[tuple[str, int], Scope] = {}
+        self.answers: dict[tuple[object, ...], Any] = {}
+        self.outer: dict[tuple[int, int, int], tuple[Any, bool]] = {}
+        self.alive: list[object] = []

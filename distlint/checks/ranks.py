@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from distlint.checks import rank_calls, rank_names, rank_objects
 from distlint.checks.questions import MAX_ALLOWANCE, Allowance, Questions
-from distlint.checks.rank_scope import Closure, Scope
+from distlint.checks.rank_scope import Closure, Common, Scope
 from distlint.checks.rank_values import (
     AROUND,
     MANY,
@@ -81,6 +81,8 @@ class RankView:
     ``variables`` are those of the environment that tell this process where it is (all that are known, by default);
     ``counters`` maps attributes of library objects (by what made them) to the argument that switches them off; such a
     counter stays at 0 on a process where it is off, and ``off`` is set when one was met.
+
+    What was worked out without a look at the process (``own`` stays false) holds for all of them, and is not worked out again.
     """
 
     def __init__(
@@ -93,9 +95,11 @@ class RankView:
         variables: Collection[str] | None = None,
     ) -> None:
         self.project = project
-        self.process = process
-        self.guess = guess
-        self.counters = counters or {}
+        self.own = False
+        self._process = process
+        self._guess = guess
+        self._counters = counters or {}
+        self._every_counter = {name for spec in project.specs for name, _ in spec.rank_counters}
         self.sources = {name: kind for spec in project.specs for name, kind in spec.rank_sources}
         self.changing = {"random.shuffle", *(name for spec in project.specs for name, given in spec.evened if given)}
         self.attributes = _plain_attributes(self.sources)
@@ -103,10 +107,10 @@ class RankView:
         self.evaluator = project.evaluator(None)
         self.off = False
         self._variables = variables
-        self._scopes: dict[tuple[str, int], Scope] = {}
+        self._common: Common = project.kept.setdefault(Common, Common())
         self._outer: dict[tuple[int, int, int], tuple[Any, bool]] = {}
         """Answers to whole questions, those that a bound cut short among them: asked anew they would come out the same."""
-        self._questions: Questions[tuple[Any, bool]] = Questions(
+        self._questions: Questions[tuple[Any, bool, bool]] = Questions(
             MAX_STEPS, MAX_DEPTH, project.kept.setdefault(Allowance, Allowance(MAX_ALLOWANCE))
         )
 
@@ -117,13 +121,15 @@ class RankView:
     def value_in(self, expr: ir.Expr, file: str, function: int, state: Env) -> Any:
         """The same in a state of the function that is not the one before the expression."""
         key = (id(expr), function, id(state))
-        if key not in self._outer:
+        if key not in self._common.outer and key not in self._outer:
             self._questions.begin()
-            self.off = False
+            self.off = self.own = False
             self.keep((expr, state))
             found = self.value(expr, self.scope(file, function), state)
-            self._outer[key] = (UNKNOWN if found is AROUND else found, self.off)
-        found, self.off = self._outer[key]
+            answer = (UNKNOWN if found is AROUND else found, self.off)
+            (self._outer if self.own else self._common.outer)[key] = answer
+        self.own = key in self._outer
+        found, self.off = (self._outer if self.own else self._common.outer)[key]
         return found
 
     def holds(self, expr: ir.Expr, file: str, function: int) -> bool | None:
@@ -145,9 +151,9 @@ class RankView:
     def scope(self, file: str, function: int) -> Scope:
         """A function of whose call nothing is known."""
         key = (file, function)
-        if key not in self._scopes:
-            self._scopes[key] = Scope(file, function)
-        return self._scopes[key]
+        if key not in self._common.scopes:
+            self._common.scopes[key] = Scope(file, function)
+        return self._common.scopes[key]
 
     # Expressions -------------------------------------------------------------------------------------------------
 
@@ -156,8 +162,10 @@ class RankView:
         if type(expr) is ir.Constant:
             return expr.value
         key = ("expr", id(expr), id(scope), id(state))
+        if key in self._common.answers:
+            return self._common.answers[key]
         if not self._questions.knows(key):
-            self._questions.keep((expr, scope, state))
+            self.keep((expr, scope, state))
         return self.guarded(key, lambda: self._dispatch(expr, scope, state))
 
     def guarded(self, key: tuple[object, ...], work: Callable[[], Any], around: Any = UNKNOWN) -> Any:
@@ -165,18 +173,23 @@ class RankView:
 
         What a key names by its identity has to be kept alive.
         """
-        before, self.off = self.off, False
+        if key in self._common.answers:
+            return self._common.answers[key]
+        before, own_before = self.off, self.own
+        self.off = self.own = False
 
-        def both() -> tuple[Any, bool]:
-            return work(), self.off
+        def all_of_it() -> tuple[Any, bool, bool]:
+            return work(), self.off, self.own
 
-        found, off = self._questions.guarded(key, both, (around, False), (UNKNOWN, False))
-        self.off = before or off
+        found, off, own = self._questions.guarded(key, all_of_it, (around, False, False), (UNKNOWN, False, False))
+        if not own and self._questions.knows(key):
+            self._common.answers[key] = found
+        self.off, self.own = before or off, own_before or own
         return found
 
     def keep(self, thing: object) -> None:
         """Keeps something alive by whose identity answers are remembered."""
-        self._questions.keep(thing)
+        self._common.alive.append(thing)
 
     def _dispatch(self, expr: ir.Expr, scope: Scope, state: Env) -> Any:
         if type(expr) is ir.Name:
@@ -295,19 +308,34 @@ class RankView:
 
     # The process -------------------------------------------------------------------------------------------------
 
+    @property
+    def process(self) -> Process:
+        """The process; what was worked out with it is of no use to others."""
+        self.own = True
+        return self._process
+
+    def counter(self, name: str) -> str | None:
+        """The argument that switches a counter off, for an attribute by what made its object."""
+        self.own = self.own or name in self._every_counter
+        return self._counters.get(name)
+
     def is_environment(self, expr: ir.Expr, file: str) -> bool:
         """Whether an expression is the mapping of environment variables."""
         return self.project.modules.dotted(expr, file) == "os.environ"
 
     def variable(self, name: object) -> Any:
         """An environment variable, as text."""
+        kind = self.sources.get(f"${name}", "")
+        self.own = self.own or bool(kind)
         if self._variables is not None and name not in self._variables:
             return UNKNOWN
-        value = self.source(self.sources.get(f"${name}", ""))
+        value = self.source(kind)
         return str(value) if isinstance(value, int) else value
 
     def source(self, kind: str) -> Any:
         """What a source of a kind tells this process."""
+        if not kind:
+            return UNKNOWN
         process = self.process
         if kind == "last" and not process.world:
             return False if process.rank == 0 else UNKNOWN
@@ -327,19 +355,24 @@ class RankView:
 
     def guessed(self, name: str) -> Any:
         """What a name such as ``rank`` stands for where nothing else is known of it."""
-        if not self.guess:
-            return UNKNOWN
         if name in RANK_NAMES:
-            return self.process.local_rank if name == "local_rank" else self.process.rank
-        if name in _MAIN_NAMES:
-            return self.process.rank == 0
-        # a process that has the same rank in the job and on its node is taken for one of the first node
-        on_first = self.process.node < 0 and self.process.rank == self.process.local_rank
-        return 0 if name in _NODE_NAMES and on_first else UNKNOWN
+            found: Any = self.process.local_rank if name == "local_rank" else self.process.rank
+        elif name in _MAIN_NAMES:
+            found = self.process.rank == 0
+        elif name in _NODE_NAMES:
+            # a process that has the same rank in the job and on its node is taken for one of the first node
+            on_first = self.process.node < 0 and self.process.rank == self.process.local_rank
+            found = 0 if on_first else UNKNOWN
+        else:
+            return UNKNOWN
+        return found if self._guess else UNKNOWN
 
     def known_attribute(self, name: str) -> Any:
         """What an attribute of an unknown object tells that libraries give to their objects alone: ``is_main_process``."""
-        return self.source(self.attributes[name]) if self.guess and name in self.attributes else UNKNOWN
+        if name not in self.attributes:
+            return UNKNOWN
+        found = self.source(self.attributes[name])
+        return found if self._guess else UNKNOWN
 
 
 def _plain_attributes(sources: Mapping[str, str]) -> dict[str, str]:

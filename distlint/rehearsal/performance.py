@@ -121,7 +121,7 @@ class Rehearsal:
         files = {ref[0] for ref in holders}
         visited: set[FunctionRef] = set()
         for file in project.python_files:
-            if not files & project.closure(file) or not ((file, -1) in holders or self._starts(file)):
+            if not ((file, -1) in holders or self._starts(file)) or files.isdisjoint(project.closure(file)):
                 continue
             made = self._performed(file, -1, visited)
             if made is not None and any(stage.events for stage in made.stages):
