@@ -459,18 +459,18 @@ class Events:
             return False
         if step.next and self._program.steps[step.next[0][0]].frame is not step.frame and not step.opaque:
             return False
+        given = (inner for part in _arguments(call) for inner in _held(part))
+        if not any(self._is_thing(inner, step.frame) for inner in given):
+            return False
         if isinstance(func, ir.Attribute) and not name:
             for option in options_of(self._things.evaluator.ask_in(func.base, step.frame)):
                 if isinstance(option, Instance) and self._things.made_by(option).startswith(self._protocol.harmless):
                     return False
-        for part in _arguments(call):
-            for inner in _held(part):
-                mention = self._things.mention(inner, step.frame)
-                if any(one.identity == self._thing for one in mention.options):
-                    return step.opaque or not stays_inside(
-                        self._things, call, step.frame, self._protocol.harmless, self._acting
-                    )
-        return False
+        return step.opaque or not stays_inside(self._things, call, step.frame, self._protocol.harmless, self._acting)
+
+    def _is_thing(self, expr: ir.Expr, frame: Frame) -> bool:
+        """Whether an expression may be the object that is followed."""
+        return any(one.identity == self._thing for one in self._things.mention(expr, frame).options)
 
 
 def _is_own(pattern: Pattern) -> bool:

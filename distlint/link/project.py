@@ -123,6 +123,7 @@ class Project:
         self._outside: dict[str, list[tuple[str, OutsideStore]]] | None = None
         self._sites: dict[str, tuple[CallSite, ...]] = {}
         self._closures: dict[str, frozenset[str]] = {}
+        self._imports: dict[str, tuple[str, ...]] = {}
         self._evaluators: dict[Run | None, Evaluator] = {}
         self.kept: dict[type, Any] = {}
         """What checks worked out for the whole project, by the class of it."""
@@ -438,9 +439,11 @@ class Project:
 
     def imports(self, file: str) -> tuple[str, ...]:
         """The project files that a file imports, among those that were read."""
+        if file in self._imports:
+            return self._imports[file]
         facts = self.facts.get(file)
         if facts is None or facts.module is None:
-            return ()
+            return ()  # it may be read later
         found = set()
         for item in facts.module.imports:
             for dotted in (f"{item.module}.{item.name}".strip(".") if item.name else item.module, item.module):
@@ -448,7 +451,8 @@ class Project:
                 if target is not None:
                     found.add(target)
                     break
-        return tuple(sorted(found))
+        self._imports[file] = tuple(sorted(found))
+        return self._imports[file]
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:
