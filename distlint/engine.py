@@ -93,6 +93,7 @@ class _Analysis:
         self._sources: dict[str, Source] = {}
         self._late: dict[str, FileFacts] = {}
         self._texts: dict[str, Source | None] = {}
+        self._decoded: dict[str, str] = {}
         self._discovery = Discovery()
 
     def run(self) -> Report:
@@ -284,6 +285,14 @@ class _Analysis:
         overlay = self._request.overlays.get(path)
         if overlay is not None:
             return overlay
+        if path in self._decoded:
+            return self._decoded[path]
+        text = self._text_anew(path)
+        if path in self._sources:
+            self._decoded[path] = text
+        return text
+
+    def _text_anew(self, path: str) -> str:
         source = self._sources.get(path) or self._texts.get(path)
         if source is None:
             source = read_one(self._root, path, SourceKind.HOSTFILE) if path in self._discovery.paths else None

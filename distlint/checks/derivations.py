@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.checks.execution import body_of
 from distlint.link.modules import ClassRef, FunctionRef, GlobalRef
-from distlint.link.walking import access_path, below, blocks_of, expressions_of, guards_of, statements
+from distlint.link.walking import access_path, below, blocks_of, expressions_of, guards_of, holder_of, statements
 from distlint.model import python as ir
 
 if TYPE_CHECKING:
@@ -237,8 +237,8 @@ def _reached(target: ir.Expr) -> Iterator[str]:
 def holders(body: tuple[ir.Stmt, ...], at: ir.Position) -> Iterator[ir.Stmt]:
     """The statements around a place, outer ones first."""
     while True:
-        holder = next((one for one in body if ir.encloses(one.at, at)), None)
+        holder = holder_of(body, at)
         if holder is None:
             return
         yield holder
-        body = next((b for b in blocks_of(holder) if any(ir.encloses(one.at, at) for one in b)), ())
+        body = next((block for block in blocks_of(holder) if holder_of(block, at) is not None), ())

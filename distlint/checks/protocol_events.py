@@ -49,6 +49,10 @@ class Met(NamedTuple):
     """Whether it can only happen to the object once that is made."""
 
 
+MAX_ASKED = 5
+"""Assignments, one behind the other, through which a test may come to ask for a state."""
+
+
 class Events:
     """The events in the life of one object (``None``: of the program itself)."""
 
@@ -319,17 +323,23 @@ class Events:
             name = self._things.evaluator.modules.dotted(expr.func, frame.file)
             if name in self._protocol.tells:
                 return name
-        return "?" if self._may_ask(expr, frame, self._things.evaluator.state(frame, expr.at), 0) else ""
+        return "?" if self._may_ask(expr, frame, self._things.evaluator.state(frame, expr.at)) else ""
 
-    def _may_ask(self, expr: ir.Expr, frame: Frame, state: Env, depth: int) -> bool:
+    def _may_ask(self, expr: ir.Expr, frame: Frame, state: Env) -> bool:
+        """Whether a test, or what its variables were made from, comes to one of the functions; each is looked at once."""
         lasts = {name.rpartition(".")[2] for name in self._protocol.tells}
-        for part in below(expr):
-            if isinstance(part, ir.Call) and self._leads_to(part, lasts):
-                return True
-            if isinstance(part, ir.Name) and depth < 4:
-                for value, at, inside in self._things.definitions(part.id, frame, state):
-                    if self._may_ask(value, inside, at, depth + 1):
+        level = [(expr, state, frame)]
+        seen: dict[tuple[str, int, int], tuple[Env, Frame]] = {}
+        for _ in range(MAX_ASKED):
+            names: list[tuple[str, Env, Frame]] = []
+            for one, at, inside in level:
+                for part in below(one):
+                    if isinstance(part, ir.Call) and self._leads_to(part, lasts):
                         return True
+                    if isinstance(part, ir.Name) and (part.id, id(at), id(inside)) not in seen:
+                        seen[part.id, id(at), id(inside)] = (at, inside)
+                        names.append((part.id, at, inside))
+            level = [one for name, at, inside in names for one in self._things.definitions(name, inside, at)]
         return False
 
     def _leads_to(self, call: ir.Call, lasts: set[str]) -> bool:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from distlint.checks.derivations import holders
 from distlint.checks.protocol_sources import Chain, Sources, Use
 from distlint.link.abstract import Abstract, Frame, Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.flow import Env
 from distlint.link.modules import ClassRef, External
 from distlint.link.program import names_leading_to
-from distlint.link.walking import below, statements
+from distlint.link.walking import below, expressions_of
 from distlint.model import python as ir
 from distlint.model.document import Leaf
 
@@ -134,12 +135,11 @@ class Things:
         frame, at = instance.frame, instance.call.at
         module = self.project.module(frame.file)
         body = module.body if frame.function < 0 else module.functions[frame.function].body
-        for statement in statements(body):
-            if ir.encloses(statement.at, at):
-                for expr in _own(statement):
-                    for part in below(expr):
-                        if type(part) is ir.Comprehension and ir.encloses(part.at, at) and part.at != at:
-                            return True
+        for statement in holders(body, at):
+            for expr in expressions_of(statement):
+                for part in below(expr):
+                    if type(part) is ir.Comprehension and ir.encloses(part.at, at) and part.at != at:
+                        return True
         if frame.function < 0 or instance.part[:1] == ("self",):
             return False
         inside = self.copies.get((frame.file, frame.function), 0)
@@ -297,9 +297,3 @@ def _is_given(expr: ir.Expr, frame: Frame, made: Abstract) -> bool:
         return False
     same = (made.frame.file, made.frame.function) == (frame.file, frame.function)
     return same and ir.encloses(made.call.at, expr.at)
-
-
-def _own(statement: ir.Stmt) -> tuple[ir.Expr, ...]:
-    from distlint.link.walking import expressions_of
-
-    return expressions_of(statement)

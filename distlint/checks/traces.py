@@ -42,6 +42,9 @@ MAX_NODES = 6_000
 MAX_LOOKED = 400_000
 """Nodes of the trace of one process that are gone through for all ways together."""
 
+USUAL_TURNS = 4
+"""How often the nodes of a trace are passed where loops lie in others as they usually do."""
+
 
 class Compared(NamedTuple):
     """Events that do not meet, each place once, and whether all was looked at: where it was not, no clash says little."""
@@ -206,8 +209,10 @@ class Comparison:
 
     def _line(self, stage: Stage, choice: Choice) -> Line:
         events: list[Step] = []
-        looked = self._looked[stage.rank] = self._looked.get(stage.rank, 0) + stage.grown
+        looked = self._looked.get(stage.rank, 0) + stage.grown
         ended = follow(stage.trace, choice, events) if looked <= MAX_LOOKED else "cut"
+        # loops are passed several times: those in a few others for nothing
+        self._looked[stage.rank] = looked + max(0, choice.passed - USUAL_TURNS * stage.grown)
         self.whole = self.whole and ended != "cut"
         return Line(events, ended)
 

@@ -84,9 +84,7 @@ class LibraryObjects:
     def _members(self, owner: ClassRef) -> frozenset[str]:
         """The names of a class's methods, and those that its body binds."""
         if owner not in self._known_members:
-            functions = self.project.module(owner.file).functions
-            methods = {function.name for function in functions if function.owner == owner.index}
-            self._known_members[owner] = self.fields(owner) | methods
+            self._known_members[owner] = self.fields(owner) | self.project.modules.own_methods(owner).keys()
         return self._known_members[owner]
 
     def may_define(self, name: str, base: tuple[Meaning, ...]) -> bool:

@@ -61,6 +61,7 @@ class LibraryScopes:
         self.tops = tops
         self._scopes: dict[tuple[str, int], Scope] = {}
         self._own: dict[tuple[str, str], bool] = {}
+        self._walrus: dict[str, bool] = {}
 
     # Modules -----------------------------------------------------------------------------------------------------
 
@@ -108,7 +109,9 @@ class LibraryScopes:
         if function >= 0:
             for parameter in module.functions[function].parameters:
                 scope.bindings[parameter.name] = [OTHER]
-        _collect(body, module, scope, walrus=":=" in self.project.text_of(file))
+        if file not in self._walrus:
+            self._walrus[file] = ":=" in self.project.text_of(file)
+        _collect(body, module, scope, walrus=self._walrus[file])
         if function < 0:
             for inner in module.functions:
                 _collect_globals(inner.body, scope)

@@ -87,6 +87,7 @@ class ModuleTable:
         self._late: set[str] = set()
         self._imports: dict[str, tuple[ir.Import, ...]] = {}
         self._ancestries: dict[ClassRef, tuple[ClassRef, ...]] = {}
+        self._methods: dict[str, dict[int, dict[str, int]]] = {}
         self._external_bases: dict[ClassRef, frozenset[str]] = {}
         self._names: dict[tuple[str, str, bool], Target | None] = {}
         self._bindings: dict[str, Bindings] = {}
@@ -237,11 +238,23 @@ class ModuleTable:
     def method(self, owner: ClassRef, name: str) -> FunctionRef | None:
         """A method of a class or of its bases in the project: the first that a search in depth comes to."""
         for one in self.ancestry(owner):
-            module = self.module(one.file)
-            for index, function in enumerate(module.functions if module is not None else ()):
-                if function.owner == one.index and function.name == name:
-                    return FunctionRef(one.file, index)
+            index = self.own_methods(one).get(name)
+            if index is not None:
+                return FunctionRef(one.file, index)
         return None
+
+    def own_methods(self, owner: ClassRef) -> Mapping[str, int]:
+        """The functions in the body of a class, by name; of several with one name the first."""
+        if owner.file not in self._methods:
+            module = self.module(owner.file)
+            if module is None:
+                return {}
+            found: dict[int, dict[str, int]] = {}
+            for index, function in enumerate(module.functions):
+                if function.owner >= 0:
+                    found.setdefault(function.owner, {}).setdefault(function.name, index)
+            self._methods[owner.file] = found
+        return self._methods[owner.file].get(owner.index, {})
 
     def ancestry(self, owner: ClassRef) -> tuple[ClassRef, ...]:
         """A class and its bases in the project, as a search in depth comes to them."""

@@ -43,25 +43,35 @@ def _texts(
                     yield from _texts(project, value, file, place, seen, depth + 1)
 
 
+class _Assigned(dict[tuple[str, int], dict[str, list[ir.Expr]]]):
+    """For the bodies of a project what they assign to their variables, by name."""
+
+
+def _assigned(project: Project, file: str, function: int) -> dict[str, list[ir.Expr]]:
+    kept: _Assigned = project.kept.setdefault(_Assigned, _Assigned())
+    if (file, function) not in kept:
+        found: dict[str, list[ir.Expr]] = {}
+        module = project.module(file)
+        for statement in statements(module.body if function < 0 else module.functions[function].body):
+            targets: tuple[ir.Expr, ...] = ()
+            value: ir.Expr | None = None
+            if isinstance(statement, ir.Assign):
+                targets, value = statement.targets, statement.value
+            elif isinstance(statement, ir.For):
+                targets, value = (statement.target,), statement.iterable
+            if value is not None:
+                for name in dict.fromkeys(target.id for target in targets if isinstance(target, ir.Name)):
+                    found.setdefault(name, []).append(value)
+        kept[file, function] = found
+    return kept[file, function]
+
+
 def _bound(project: Project, name: str, file: str, function: int) -> Iterator[tuple[int, ir.Expr]]:
     """What a function, or else what is around it, assigns to a name; a loop gives it the items of its iterable."""
     module = project.module(file)
     while True:
-        body = module.body if function < 0 else module.functions[function].body
-        values = [value for statement in statements(body) if (value := _value(statement, name)) is not None]
+        values = _assigned(project, file, function).get(name, [])
         if values or function < 0:
             yield from ((function, value) for value in values)
             return
         function = module.functions[function].parent
-
-
-def _value(statement: ir.Stmt, name: str) -> ir.Expr | None:
-    if isinstance(statement, ir.Assign) and any(_is(target, name) for target in statement.targets):
-        return statement.value
-    if isinstance(statement, ir.For) and _is(statement.target, name):
-        return statement.iterable
-    return None
-
-
-def _is(target: ir.Expr, name: str) -> bool:
-    return isinstance(target, ir.Name) and target.id == name

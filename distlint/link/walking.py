@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -91,6 +92,12 @@ def statements(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Stmt]:
         if parts is not None:
             for block in parts(statement)[::-1]:
                 stack.extend(block[::-1])
+
+
+def holder_of(body: tuple[ir.Stmt, ...], at: ir.Position) -> ir.Stmt | None:
+    """The statement of a body in which a place lies; a body may have thousands, in the order of the text."""
+    index = bisect_right(body, at >> 44, key=lambda one: one.at >> 44)
+    return body[index - 1] if index and ir.encloses(body[index - 1].at, at) else None
 
 
 def calls_in(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Call]:

@@ -71,7 +71,20 @@ class Event:
     lead here, ``seen`` what is remembered of the arguments' state at that time.
     """
 
-    __slots__ = ("call", "chain", "file", "function", "group", "index", "name", "repeated", "seen", "sure", "values")
+    __slots__ = (
+        "call",
+        "chain",
+        "file",
+        "function",
+        "group",
+        "index",
+        "name",
+        "repeated",
+        "seen",
+        "sure",
+        "turn",
+        "values",
+    )
 
     def __init__(self, name: str, call: ir.Call, file: str, function: int, values: dict[str, Any]) -> None:
         self.name = name
@@ -84,6 +97,8 @@ class Event:
         self.chain: tuple[Span, ...] = ()
         self.group: Group | None = None
         self.index = 0
+        self.turn = 0
+        """How often the process came to the call in the same way, this time included."""
         self.seen: dict[str, Any] = {}
 
     @property
@@ -184,6 +199,7 @@ class Stage:
         self.sources = {name: kind for spec in project.specs for name, kind in spec.rank_sources}
         self.main_only = frozenset(name for spec in project.specs for name in spec.main_only)
         self.events: list[Event] = []
+        self._last: dict[tuple[Any, ...], Event] = {}
         self.waits: list[tuple[int, Work, Span]] = []
         self.faults: list[Fault] = []
         self.environment: dict[str, Any] = {}
@@ -277,12 +293,22 @@ class Stage:
         event.sure = not self.unsure
         event.repeated = bool(self.repeating)
         event.chain = self.chain
+        event.turn = self._turn(event)
         event.index = len(self.events)
         self.events.append(event)
         if self.salted and any(isinstance(value, Tensor) for value in event.values.values()):
             self.faults.append(Fault("salted", self.salted[-1], event, {}))
         self.mark(event)
         met(self)
+
+    def _turn(self, event: Event) -> int:
+        last = self._last.get(event.place)
+        self._last[event.place] = event
+        if last is None:
+            return 1
+        if self.events[last.index : last.index + 1] == [last]:
+            return last.turn + 1
+        return 1 + sum(one.place == event.place for one in self.events)  # the last one was taken back
 
     def mark(self, node: Any) -> None:
         """Adds a node to the tree of what the process does (``rehearsal.trace``)."""

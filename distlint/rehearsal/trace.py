@@ -22,6 +22,9 @@ MAX_LINE = 1_500
 MAYBE = -1
 """Instead of the number of an arm: nothing may rest on which one it is."""
 
+MAX_PASSED = 20_000
+"""Nodes that one way passes: loops in loops multiply them, whether anything happens there or not."""
+
 TURNS = 2
 """Turns of a loop whose number is not known: one in which ranks may part, and one behind it."""
 
@@ -183,6 +186,8 @@ class Choice:
         self.rounds: dict[Hashable, Round] = {}
         self.failed: int | None = None
         self.thrown: frozenset[str] = frozenset()
+        self.passed = 0
+        """Nodes that the way came along so far."""
 
     def arm(self, branch: Branch, reached: int) -> list[Any]:
         """The arm that is taken, so many events after the start."""
@@ -215,6 +220,9 @@ def follow(nodes: list[Any], choice: Choice, line: list[Step]) -> str:
     """Adds what happens on one way to ``line``; returns how the way ends (``""``: it goes on behind the last node)."""
     from distlint.rehearsal.stage import Event
 
+    choice.passed += len(nodes)
+    if choice.passed > MAX_PASSED:
+        return "cut"
     for node in nodes:
         ended = ""
         if isinstance(node, Touch):
