@@ -94,3 +94,18 @@ def test_rank_and_local_rank_differ_on_the_second_node(make_project: MakeProject
     assert value(make_project, "probe(dist.get_rank())", SECOND_NODE) == 8
     assert value(make_project, "probe(int(os.environ['LOCAL_RANK']))", SECOND_NODE) == 0
     assert value(make_project, "probe(dist.get_rank() % torch.cuda.device_count())", SECOND_NODE) == 0
+
+
+def test_one_process_does_not_answer_for_another(make_project: MakeProject) -> None:
+    code = "def run(rank, size):\n    probe(rank + 1, size * 2, 3 + 4, int(os.environ['LOCAL_RANK']))\n"
+    project = make_project({"train.py": HEAD + code})
+    site = project.sites("probe")[0].site
+
+    def asked(process: Process, **given: Any) -> list[Any]:
+        view = RankView(project, process, **given)
+        return [view.ask(one, "train.py", site.function) for one in site.call.args]
+
+    assert asked(FIRST, guess=False) == [UNKNOWN, UNKNOWN, 7, 0]
+    assert asked(FIRST, variables=()) == [1, UNKNOWN, 7, UNKNOWN]
+    assert asked(SECOND) == [2, UNKNOWN, 7, 1]
+    assert asked(FIRST) == [1, UNKNOWN, 7, 0]

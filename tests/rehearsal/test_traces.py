@@ -10,7 +10,9 @@ from distlint.checks.trace_lines import Clash
 from distlint.checks.traces import compared
 from distlint.link.modules import FunctionRef
 from distlint.model import python as ir
+from distlint.model.span import Span
 from distlint.rehearsal.performance import Rehearsal
+from distlint.rehearsal.trace import MAX_PASSED, Choice, Round, follow
 from tests.conftest import MakeProject
 
 HEAD = """
@@ -294,3 +296,15 @@ def save(total):
     dist.barrier()
 """
     assert not found(make_project, body)
+
+
+def test_loops_in_loops_are_not_passed_without_end() -> None:
+    span = Span("train.py", 1, 1, 1, 2)
+    inner: list[object] = []
+    for depth in range(40):
+        loop = Round(span, (), ("loop", depth), None, None)
+        loop.body = inner
+        inner = [loop]
+    choice = Choice()
+    assert follow(inner, choice, []) == "cut"
+    assert choice.passed <= MAX_PASSED + 1
