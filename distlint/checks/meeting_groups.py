@@ -12,6 +12,8 @@ from distlint.rehearsal.performance import Performance
 from distlint.rehearsal.stage import Event, Stage
 from distlint.rehearsal.values import Opaque, signature, source_of
 
+_WRAPPING = ("DistributedDataParallel()", "DistributedDataParallel")
+
 
 def different_groups(performance: Performance) -> Iterator[Suspicion]:
     """The processes do not make the same groups in the same order."""
@@ -46,6 +48,31 @@ def different_groups(performance: Performance) -> Iterator[Suspicion]:
                 first.name,
             )
             return
+
+
+def outside_groups(performance: Performance) -> Iterator[Suspicion]:
+    """A process uses a group that it is not in where that fails: to wrap a model, or the -1 that stands for its place."""
+    for stage in performance.stages:
+        for event in stage.events:
+            ranks = event.group.ranks if event.group is not None else None
+            if event.name in _WRAPPING and ranks is not None and stage.rank not in ranks and event.sure:
+                yield _outside(stage.rank, event, f"`{event.name}` refuses it")
+        for fault in stage.faults:
+            if fault.kind == "outside":
+                yield _outside(stage.rank, fault.event, fault.words["what"])
+
+
+def _outside(rank: int, event: Event, what: str) -> Suspicion:
+    group = event.group
+    assert group is not None  # noqa: S101 - known to be another's
+    assert group.ranks is not None  # noqa: S101
+    related = (Related(group.span, "the group is made here"),) if group.span is not None else ()
+    return Suspicion(
+        event.span,
+        f"rank {rank} is not in the group of ranks {list(group.ranks)} that it uses: {what}",
+        related,
+        event.name,
+    )
 
 
 def _is_alone(event: Event) -> bool:

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from distlint.checks.meetings import Suspicion, listed, meetings, others
+from distlint.checks.meetings import Met, Suspicion, listed, meetings, others
 from distlint.model.finding import Related
 from distlint.rehearsal.performance import Performance
 from distlint.rehearsal.stage import Event
-from distlint.rehearsal.values import Items, Opaque
+from distlint.rehearsal.values import Items, Opaque, signature, source_of
 
 _BROUGHT = {
     "all_reduce": "tensor",
@@ -177,6 +177,7 @@ def wrong_splits(performance: Performance) -> Iterator[Suspicion]:
     for met in meetings(performance):
         if met[0].event.name != "all_to_all_single":
             continue
+        yield from _own_splits(met)
         for _, event in met:
             for tensor, splits in (("input", "input_split_sizes"), ("output", "output_split_sizes")):
                 sizes, look = _numbers(event.values.get(splits)), event.seen.get(tensor)
@@ -206,6 +207,23 @@ def wrong_splits(performance: Performance) -> Iterator[Suspicion]:
                         event.name,
                     )
                     break
+
+
+def _own_splits(met: tuple[Met, ...]) -> Iterator[Suspicion]:
+    """What each process sends is also what it expects to get, though they send different amounts."""
+    for _, event in met:
+        sends, takes = event.values.get("input_split_sizes"), event.values.get("output_split_sizes")
+        sign, source = signature(takes), source_of([takes])
+        if sign is None or source is None or sign != signature(sends):
+            continue
+        related = (Related(source.span, "the ranks part here"),) if source.span is not None else ()
+        yield Suspicion(
+            event.span,
+            f"the same splits are given for what is sent and for what is taken, but each rank has its own ({source.why})",
+            related,
+            event.name,
+        )
+        return
 
 
 def _rows(event: Event, world: int) -> tuple[list[int] | None, list[int] | None]:

@@ -56,15 +56,15 @@ def _by_place(performance: Performance) -> Iterator[tuple[Met, ...]]:
                 for rank, table in tables
                 if turn < len(table.get(place, ())) and _is_member(rank, table[place][turn])
             ]
-            for ranks in dict.fromkeys(_ranks(one) for one in met):
-                together = tuple(one for one in met if _ranks(one) == ranks)
+            for key in dict.fromkeys(_group(one) for one in met):
+                together = tuple(one for one in met if _group(one) == key)
                 if len(together) > 1:
                     yield together
 
 
-def _ranks(met: Met) -> tuple[int, ...] | None:
-    """The group that an operation is for."""
-    return met.event.group.ranks if met.event.group is not None else None
+def _group(met: Met) -> tuple[tuple[int, ...] | None, int] | None:
+    """What tells the group that an operation is for."""
+    return met.event.group.key if met.event.group is not None else None
 
 
 def _is_member(rank: int, event: Event) -> bool:

@@ -38,6 +38,7 @@ _FAULTS: dict[str, _Fault] = {
     "wait": meeting_works.not_waited,
     "order": meeting_works.salted_orders,
     "group": meeting_groups.different_groups,
+    "member": meeting_groups.outside_groups,
     "init": meeting_groups.different_starts,
     "message": meeting_messages.stuck_messages,
     "peer": meeting_messages.wrong_peers,
@@ -51,7 +52,9 @@ _FAULTS: dict[str, _Fault] = {
     "after-end": meeting_uses.after_end,
     "packed": meeting_shapes.not_contiguous,
 }
-_BY_DEFAULT = frozenset({"root", "outside", "group", "aliased", "shape", "dtype", "local-size", "slots", "splits"})
+_BY_DEFAULT = frozenset(
+    {"root", "outside", "group", "member", "aliased", "shape", "dtype", "local-size", "slots", "splits"}
+)
 """Faults that count where they show with the defaults of options alone.
 
 The number of processes is what an option often has to agree with: how long a list is, or who sends to whom, is no fault then.

@@ -123,6 +123,11 @@ def _message(clash: Clash, those: str, others: str, plural: bool) -> str:
         )
     if clash.different and other is not None:
         come = "come" if those == "some ranks" else "comes"
+        if event.name == other.name and event.group is not None and event.group.span is not None:
+            return (
+                f"{those} {come} to `{plain(event.name)}` over the group made in line {event.group.span.line} while {others} "
+                f"come{verb} to it over another group: each waits for the other"
+            )
         return (
             f"{those} {come} to `{plain(event.name)}` while {others} come{verb} to `{plain(other.name)}` {_where(other, event)}: "
             "the two never meet"

@@ -64,7 +64,7 @@ def counts(event: Step, rank: int, other: int) -> bool:
 
 def alike(one: Event, other: Event) -> bool:
     """Whether two processes' operations are the same one, in the same group."""
-    together = one.group is not None and other.group is not None and one.group.ranks == other.group.ranks
+    together = one.group is not None and other.group is not None and one.group.key == other.group.key
     return one.name == other.name and together
 
 

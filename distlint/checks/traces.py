@@ -57,14 +57,14 @@ _Place = tuple[Branch | Round, dict[Hashable, int]]
 """A test or loop of a trace, and the arms that lead there."""
 
 
-class _EveryComparison(dict[tuple[str, int, int], Compared]):
+class _EveryComparison(dict[tuple[str, int, int, bool], Compared]):
     """What was compared, by the file, the function and the number of processes."""
 
 
 def compared(project: Project, performance: Performance) -> Compared:
     """What the comparison of a performance's processes shows, worked out once."""
     kept: _EveryComparison = project.kept.setdefault(_EveryComparison, _EveryComparison())
-    key = (performance.file, performance.function, performance.world)
+    key = (performance.file, performance.function, performance.world, performance.usual)
     if key not in kept:
         comparison = Comparison(performance)
         seen: dict[tuple[str, int], Clash] = {}

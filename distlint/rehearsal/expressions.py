@@ -213,7 +213,7 @@ class Expressions(Objects):
         index = self.value(expr.index, scope)
         if isinstance(base, Tensor):
             self.stage.use(base, self.span(expr.base, scope))
-            return self.models.indexed(self, base, index)
+            return self._own_rows(self.models.indexed(self, base, index), index, expr, scope)
         may_fail(self.stage, FINDING, [base, index], expr, scope)
         if isinstance(base, Made) and base.name == "os.environ":
             return self.stage.variable(index)
@@ -222,6 +222,8 @@ class Expressions(Objects):
             if part is not NotImplemented:
                 return part
         found = self.item(base, index)
+        if isinstance(found, Tensor):
+            return self._own_rows(found, index, expr, scope)
         if isinstance(index, slice) and isinstance(found, Items | Opaque) and type(expr.index) is not ir.Constant:
             return self._of_its_own(found, index, expr, scope)
         return found
@@ -244,6 +246,12 @@ class Expressions(Objects):
         part.whole, part.sample = own(part.whole), own(part.sample)
         part.items = None if part.items is None else [own(item) for item in part.items]
         return part
+
+    def _own_rows(self, rows: Any, index: Any, expr: ir.Expr, scope: Scope) -> Any:
+        """Rows of a tensor, or one of several tensors, are each process's own where they are known to take different ones."""
+        if isinstance(rows, Tensor) and rows.source is None and self.stage.differs(expr, scope.file, index):
+            return rows.seen_as(Source(SHARE, self.span(expr, scope)))
+        return rows
 
     def item(self, base: Any, index: Any) -> Any:
         """``base[index]`` of anything but a tensor."""

@@ -18,6 +18,7 @@ from distlint.rehearsal.values import (
     Library,
     ModuleValue,
     Opaque,
+    Outside,
     Source,
     Tensor,
     Work,
@@ -375,6 +376,14 @@ class Stage:
         if isinstance(target, ModuleFile):
             return ModuleValue(target.file)
         return target if isinstance(target, GlobalRef) else UNKNOWN
+
+    def outside(self, value: Any, call: ir.Call, scope: Any, what: str) -> None:
+        """What a process has of a group that it is not in is used where that fails; ``what`` says how it is used."""
+        group = value.group if isinstance(value, Outside) else value
+        if isinstance(group, Group) and not self.unsure:
+            event = Event("get_world_size", call, scope.file, scope.function, {})
+            event.group = group
+            self.faults.append(Fault("outside", event.span, event, {"what": what}))
 
     def use_gradients(self, span: Span) -> None:
         """All gradients are read: those that an operation is still working on are read too early."""

@@ -422,7 +422,7 @@ class Given:
 
 
 class Group:
-    """A group of processes: its ranks (``None``: not known), whether this process is in it, and when it was made."""
+    """A group of processes: its ranks (``None``: not known), where it was made, and which one it is of those with the same ranks."""
 
     __slots__ = ("ended", "number", "ranks", "span")
 
@@ -432,6 +432,24 @@ class Group:
         self.number = number
         self.ended: Span | None = None
         """Where it was certainly destroyed."""
+
+    @property
+    def key(self) -> tuple[tuple[int, ...] | None, int]:
+        """Equal for the same group on all of its members: they make groups in the same order."""
+        return self.ranks, self.number
+
+
+class Outside(int):
+    """The -1 that stands for the place in a group, or its size, on a process that is not in it."""
+
+    group: Group
+
+    @classmethod
+    def of(cls, group: Group) -> Outside:
+        """That of a group."""
+        made = cls(-1)
+        made.group = group
+        return made
 
 
 class Work:

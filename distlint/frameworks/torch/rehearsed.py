@@ -22,7 +22,7 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.models import Models
 from distlint.rehearsal.randomness import Generator, seeded
-from distlint.rehearsal.values import UNKNOWN, Given, Items, Library, Made, Nothing, Tensor, Work, derived
+from distlint.rehearsal.values import UNKNOWN, Given, Group, Items, Library, Made, Nothing, Tensor, Work, derived
 
 _SPAWN = ("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn", "torch.multiprocessing.start_processes")
 _PROCESS = ("torch.multiprocessing.Process", "multiprocessing.Process")
@@ -106,6 +106,8 @@ class Torch(Models):
             return Generator(name, call, given, "the default seed")
         if name == "torch.compile":
             return given.get("model", 0, UNKNOWN)
+        if last in parts.CUTTING:
+            parts.refuses(player, given, call, scope)
         return self._plain(player, name, last, given, span) if name.count(".") == 1 else NotImplemented
 
     @staticmethod
@@ -181,7 +183,11 @@ class Torch(Models):
         span = ir.unpack(call.at, scope.file)
         if isinstance(receiver, Work):
             return communication.work_method(player, receiver, name, span)
+        if isinstance(receiver, Group):
+            return communication.group_method(player, receiver, name, call, scope)
         if isinstance(receiver, Tensor):
+            if name in parts.CUTTING:
+                parts.refuses(player, given, call, scope)
             if name == "backward":
                 player.stage.use(receiver, span)
                 return wrappers.backward(player, receiver, call, scope)

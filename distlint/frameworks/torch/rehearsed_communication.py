@@ -22,6 +22,7 @@ from distlint.rehearsal.values import (
     MethodOf,
     Nothing,
     Opaque,
+    Outside,
     Source,
     Tensor,
     Work,
@@ -65,6 +66,14 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
     "destroy_process_group": ("group",),
 }
 
+_OTHER_NAMES = {
+    "_all_gather_base": "all_gather_into_tensor",
+    "all_gather_single": "all_gather_into_tensor",
+    "_reduce_scatter_base": "reduce_scatter_tensor",
+    "reduce_scatter_single": "reduce_scatter_tensor",
+}
+"""Earlier and later names of operations."""
+
 DEFAULT_ROOTS = {
     "gather": ("dst", 0),
     "gather_object": ("dst", 0),
@@ -106,9 +115,7 @@ def operation_of(name: str) -> str:
     for prefix in PREFIXES:
         if name.startswith(prefix):
             last = name[len(prefix) :]
-            last = {"_all_gather_base": "all_gather_into_tensor", "_reduce_scatter_base": "reduce_scatter_tensor"}.get(
-                last, last
-            )
+            last = _OTHER_NAMES.get(last, last)
             return last if last in SIGNATURES else ""
     return ""
 
@@ -173,7 +180,8 @@ def _new_group(player: Any, event: Event, span: Span) -> Group:
     stage.record(event)
     items = player.items_of(event.values["ranks"]) if event.values["ranks"] is not None else list(range(stage.world))
     known = items is not None and all(isinstance(item, int) for item in items)
-    made = Group(tuple(items) if known and items is not None else None, span, event.index)
+    ranks = tuple(items) if known and items is not None else None
+    made = Group(ranks, span, sum(1 for one in stage.events if one.seen.get("ranks") == ranks and "ranks" in one.seen))
     event.seen["ranks"] = made.ranks
     event.group = stage.everyone
     lives.made(stage, made)
@@ -355,9 +363,7 @@ def about_groups(player: Any, name: str, given: Given) -> Any:
         group = stage.group_of(given.get("group", 0))
         if group is None or group.ranks is None:
             return UNKNOWN
-        if last == "get_world_size":
-            return len(group.ranks) if stage.rank in group.ranks else -1
-        return group.ranks.index(stage.rank) if stage.rank in group.ranks else -1
+        return place_in(group, stage.rank, last)
     group = stage.group_of(given.get("group", 0))
     if group is None or group.ranks is None:
         return UNKNOWN
@@ -369,6 +375,24 @@ def about_groups(player: Any, name: str, given: Given) -> Any:
     if last == "get_group_rank":
         return group.ranks.index(number) if number in group.ranks else UNKNOWN
     return NotImplemented
+
+
+def place_in(group: Group, rank: int, name: str) -> Any:
+    """The size of a group whose ranks are known, or the place of a rank in it."""
+    ranks = group.ranks or ()
+    if rank not in ranks:
+        return Outside.of(group)
+    return ranks.index(rank) if name.endswith("rank") else len(ranks)
+
+
+def group_method(player: Any, group: Group, name: str, call: ir.Call, scope: Any) -> Any:
+    """``group.size()`` and ``group.rank()``; a process that is not in it has a number instead of the group."""
+    if group.ranks is None or name not in ("size", "rank"):
+        return NotImplemented
+    if player.stage.rank not in group.ranks:
+        player.stage.outside(group, call, scope, f"`{name}()` is asked of it")
+        return UNKNOWN
+    return place_in(group, player.stage.rank, name)
 
 
 __all__ = ["MethodOf", "about_groups", "batch", "operation_of", "perform", "work_method"]

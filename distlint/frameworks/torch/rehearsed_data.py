@@ -19,6 +19,7 @@ from distlint.rehearsal.values import (
     Items,
     Made,
     Opaque,
+    Outside,
     Source,
     Table,
     Tensor,
@@ -208,7 +209,7 @@ def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any
     if name == "random_split":
         return _split(player, given, call, span)
     if name in _DISTRIBUTED:
-        return _shares(player, given, call, span)
+        return _shares(player, given, call, span, scope)
     if name in _SAMPLERS:
         return _sampler(player, name, given, call, span)
     if name == "DataLoader":
@@ -279,11 +280,14 @@ def _fractions(size: Any, parts: list[float]) -> list[Any]:
     return list(counts)
 
 
-def _shares(player: Any, given: Given, call: ir.Call, span: Span) -> Sampler:
+def _shares(player: Any, given: Given, call: ir.Call, span: Span, scope: Any) -> Sampler:
     """``DistributedSampler``: as many rows for each process, which are padded or dropped."""
     stage = player.stage
     rows = size_of(player, given.get("dataset", 0, UNKNOWN))
     count = given.get("num_replicas", 1, None)
+    for one in (count, given.get("rank", 2, None)):
+        if isinstance(one, Outside):
+            stage.outside(one, call, scope, "a sampler refuses -1")
     count = stage.world if count is None else count
     drops = given.get("drop_last", 5, False)
     if isinstance(rows, int) and isinstance(count, int) and count > 0 and isinstance(drops, bool):

@@ -5,15 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from distlint.frameworks.torch.rehearsed_shapes import dimension, fresh, product, view
+from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.sums import added
-from distlint.rehearsal.values import UNKNOWN, Given, Items, Opaque, Tensor, combined, derived
+from distlint.rehearsal.values import UNKNOWN, Given, Items, Opaque, Outside, Tensor, combined, derived
 
 CUTTING = ("chunk", "split", "unbind", "tensor_split", "split_with_sizes")
 PICKING = ("narrow", "select", "index_select", "unfold")
 JOINING = ("cat", "concat", "concatenate", "stack", "hstack", "vstack")
 MAX_PARTS = 64
 """Parts of a tensor that are told apart."""
+
+
+def refuses(player: Any, given: Given, call: ir.Call, scope: Any) -> None:
+    """Notes that a tensor can't be cut in -1 parts."""
+    for value in given.values():
+        if isinstance(value, Outside):
+            player.stage.outside(value, call, scope, "a tensor can't be cut in -1 parts")
 
 
 def total(sizes: list[Any]) -> Any:
