@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING
 from distlint.checks.derivations import derivation
 from distlint.checks.execution import body_of, handles_errors_around
 from distlint.checks.programs import left_out
-from distlint.checks.rank_ways import Way, all_ranks_go, in_many_processes, waits_by_turns, ways_to
+from distlint.checks.rank_ways import (
+    Way,
+    all_ranks_go,
+    in_many_processes,
+    only_rank_0_goes,
+    waits_by_turns,
+    ways_to,
+)
 from distlint.checks.registry import CheckContext, check
 from distlint.link.arguments import find_argument
 from distlint.link.project import CallSite
@@ -51,10 +58,15 @@ def shared_files(context: CheckContext) -> Iterator[Finding]:
 
 
 def ways_of_all(project: Project, found: CallSite, starts: list[CallSite]) -> Iterator[tuple[Way, CallSite]]:
-    """The ways on which all ranks of a job come to a call, with the call that starts the job."""
-    for way in ways_to(project, found.file, found.site.function, found.site.call.at):
+    """The ways on which all ranks of a job come to a call, with the call that starts the job.
+
+    Where rank 0 comes there alone too, and the call is made only if something is not there yet, that was done for the others.
+    """
+    ways = list(ways_to(project, found.file, found.site.function, found.site.call.at))
+    prepared = any(only_rank_0_goes(project, way) is not None for way in ways)
+    for way in ways:
         start = in_many_processes(project, way, starts)
-        if start is not None and all_ranks_go(project, way):
+        if start is not None and all_ranks_go(project, way) and not (prepared and any(True for _ in tests_of(way))):
             yield way, start
 
 
