@@ -32,7 +32,9 @@ def own_decisions(context: CheckContext, tally: Tally) -> Iterator[Finding]:
     found += [inner for region in found for inner in _handed(project, region, makers)]
     for region in found:
         for statement in statements(region.body(project)):
-            if type(statement) is ir.If and _compares(statement.test, region):
+            if type(statement) is ir.If and any(
+                _compares(test, region) for test in (statement.test, *_flags(project, statement.test, region))
+            ):
                 saved = next((call for call in calls_of(statement.body) if _saves(context, call, region)), None)
                 if saved is not None:
                     yield context.finding(
@@ -77,6 +79,15 @@ def _compares(test: ir.Expr, region: Region) -> bool:
         and not any(type(one) is ir.Constant for one in part.operands)
         for part in below(test)
     )
+
+
+def _flags(project: Project, test: ir.Expr, region: Region) -> Iterator[ir.Expr]:
+    """What the variables of a test are set to: ``is_best = score > best`` and then ``if is_best``."""
+    named = {part.id for part in below(test) if type(part) is ir.Name}
+    for statement in statements(region.body(project)):
+        if type(statement) is ir.Assign and statement.value is not None and type(statement.value) is ir.Operation:
+            if any(type(target) is ir.Name and target.id in named for target in statement.targets):
+                yield statement.value
 
 
 def _saves(context: CheckContext, call: ir.Call, region: Region, depth: int = 0) -> bool:

@@ -46,7 +46,9 @@ from distlint.checks.spread_names import (
     regions,
 )
 from distlint.checks.tally_halves import half_reduced, repeated, whole_data
+from distlint.checks.tally_meters import fed_meters
 from distlint.checks.tally_parts import Tally, length_of_all, quotients, related_of
+from distlint.checks.tally_twice import divided_twice
 from distlint.link.abstract import Instance, options_of
 from distlint.link.modules import External
 from distlint.link.walking import below, guards_of, statements
@@ -93,6 +95,7 @@ def tallies(context: CheckContext) -> Iterator[Finding]:
         if not loaders and context.parameters["fault"] == "shown":
             found.append((None, None, own_items(project, place.iterable, place.file, place.function)))
         added = frozenset(_added(place.body)) | _of_batches(context, place) if found else frozenset()
+        added |= frozenset(fed_meters(project, place)) if found else added
         for one, other, part in found:
             if part is not None and added:
                 tally = Tally(place, one, other, added, part)
@@ -188,6 +191,7 @@ def _whole(context: CheckContext, tally: Tally) -> Iterator[Finding]:
     project: Project = context.project
     found = list(regions(project, tally.place.file, tally.place.function, tally.names))
     if any(is_joined(project, region) for region in found):
+        yield from divided_twice(context, tally)
         return
     for region in found:
         for part in quotients(region, project):
@@ -212,18 +216,45 @@ def _shown(context: CheckContext, tally: Tally) -> Iterator[Finding]:
         return
     for region in found:
         for call in calls_of(region.body(project)):
-            if called_name(call) not in context.parameters["shows"]:
-                continue
             given = [*call.args, *(keyword.value for keyword in call.keywords)]
             if not any(mentions(one, region.names) for one in given) or _says_own(call):
                 continue
-            test = _rank_test(project, call, region)
+            if called_name(call) in context.parameters["shows"]:
+                test, file = _rank_test(project, call, region), region.file
+            else:
+                test, file = _shown_by_helper(context, call, region)
             if test is not None:
                 yield context.finding(
                     "rank 0 shows what it has worked out over its own part of the data as the figure of all",
                     ir.unpack(call.at, region.file),
-                    related=[*related_of(tally), Related(ir.unpack(test.at, region.file), "only rank 0 comes here")],
+                    related=[*related_of(tally), Related(ir.unpack(test.at, file), "only rank 0 comes here")],
                 )
+
+
+def _shown_by_helper(context: CheckContext, call: ir.Call, region: Region) -> tuple[ir.Expr | None, str]:
+    """The test of the rank in a function of the project that shows what it is given; ``None`` where it shows nothing."""
+    project: Project = context.project
+    view = DivergenceView.of_project(project)
+    for edge in project.call_graph.targets(region.file, region.function, call):
+        definition = project.function(edge.target)
+        names = {one.name for one in definition.parameters[1 if definition.owner >= 0 else 0 :]}
+        inside = Region(edge.target.file, edge.target.index, forward(definition.body, names))
+        for inner in calls_of(definition.body):
+            if called_name(inner) not in context.parameters["shows"] or not any(
+                mentions(one, inside.names) for one in inner.args
+            ):
+                continue
+            test = _rank_test(project, inner, inside)
+            if test is not None:
+                return test, inside.file
+            for guard in guards_of(definition.body, inner.at) or ():
+                # a writer that only one rank has
+                if type(guard.test) is ir.Attribute and view.of_test(guard.test, inside.file, inside.function).differs:
+                    return guard.test, inside.file
+            outer = _rank_test(project, call, region)
+            if outer is not None:
+                return outer, region.file
+    return None, ""
 
 
 def _says_own(call: ir.Call) -> bool:
