@@ -129,6 +129,8 @@ class Sources:
             return
         if self._is_silent(call, frame):
             return
+        if self._wraps(call, frame, state):
+            return
         entered = False
         if not self._things.evaluator.modules.dotted(func, frame.file):
             for option in options_of(self._evaluator.ask_in(func, frame, state)):
@@ -144,6 +146,13 @@ class Sources:
                 self.expression(func.base, frame, state, depth + 1)
         if not entered:
             self._arguments(call, frame, state, depth)
+
+    def _wraps(self, call: ir.Call, frame: Frame, state: Env) -> bool:
+        """Whether a call makes a wrapper: what that is made of computes nothing there."""
+        made = options_of(self._evaluator.ask_in(call, frame, state))
+        return bool(made) and all(
+            isinstance(one, Instance) and one.call is call and self._things.is_wrapper(one) for one in made
+        )
 
     def _arguments(self, call: ir.Call, frame: Frame, state: Env, depth: int) -> None:
         for part in (*call.args, *(keyword.value for keyword in call.keywords)):
