@@ -63,9 +63,46 @@ def passes(project: Project, files: Collection[str]) -> Iterator[Pass]:
         for function in range(-1, len(project.module(file).functions)):
             for statement in statements(body_of(project, file, function)):
                 if type(statement) is ir.For:
-                    yield Pass(file, function, statement.iterable, statement.at, statement.body)
+                    yield from _of_loop(project, Pass(file, function, statement.iterable, statement.at, statement.body))
                 for expr in expressions_of(statement):
                     yield from _inside(file, function, expr, type(statement) is ir.For)
+
+
+def _of_loop(project: Project, place: Pass) -> Iterator[Pass]:
+    """A loop; instead of one in a generator that hands on its items, the loops of those who go through the generator."""
+    parts = list(handed_on(place.iterable))
+    name = parts[0].id if len(parts) == 1 and type(parts[0]) is ir.Name else ""
+    if place.function < 0 or not name or not any(_yields(one) for one in statements(place.body)):
+        yield place
+        return
+    definition = project.module(place.file).functions[place.function]
+    position = next((at for at, one in enumerate(definition.parameters) if one.name == name), None)
+    callers = project.callers(FunctionRef(place.file, place.function))[:MAX_CALLERS] if position is not None else ()
+    if position is None or not callers:
+        yield place
+        return
+    for caller in callers:
+        offset = 1 if definition.owner >= 0 and type(caller.site.call.func) is ir.Attribute else 0
+        given, _ = find_argument(caller.site.call, name, position - offset + caller.shift)
+        loop = _loop_over(body_of(project, caller.file, caller.site.function), caller.site.call.at)
+        if given is not None and loop is not None:
+            yield Pass(caller.file, caller.site.function, given, loop.at, loop.body)
+
+
+def _yields(statement: ir.Stmt) -> bool:
+    return any(
+        type(part) is ir.Wrapped and part.kind.startswith("yield")
+        for expr in expressions_of(statement)
+        for part in below(expr)
+    )
+
+
+def _loop_over(body: tuple[ir.Stmt, ...], at: ir.Position) -> ir.For | None:
+    """The loop that goes over what a call gives."""
+    return next(
+        (one for one in statements(body) if type(one) is ir.For and ir.encloses(one.iterable.at, at)),
+        None,
+    )
 
 
 def _inside(file: str, function: int, expr: ir.Expr, in_for: bool) -> Iterator[Pass]:
