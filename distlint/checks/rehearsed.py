@@ -15,6 +15,7 @@ from distlint.checks import (
     meeting_lists,
     meeting_messages,
     meeting_shapes,
+    meeting_states,
     meeting_uses,
     meeting_works,
 )
@@ -48,6 +49,9 @@ _FAULTS: dict[str, _Fault] = {
     "local-size": meeting_shapes.local_sizes,
     "slots": meeting_shapes.wrong_slots,
     "splits": meeting_shapes.wrong_splits,
+    "own-folder": meeting_states.own_folders,
+    "not-sent": meeting_states.not_sent,
+    "never-taken": meeting_states.never_taken,
     "before-start": meeting_uses.before_start,
     "after-end": meeting_uses.after_end,
     "packed": meeting_shapes.not_contiguous,

@@ -117,6 +117,7 @@ class Calls(Definitions):
                 continue
             held = value.content if isinstance(value, Thing) else value
             if isinstance(held, Table):
+                held.read()
                 keywords.update({str(name): item for name, item in held.items.items()})
             if not isinstance(held, Table) or held.open:
                 is_open = True

@@ -136,6 +136,7 @@ class Expressions(Objects):
             if key is not None and is_key(name):
                 table.items[name] = given
             elif key is None and isinstance(given, Table):
+                given.read()
                 table.items.update(given.items)
                 if given.open:
                     table.opens(given)
@@ -310,6 +311,7 @@ class Expressions(Objects):
 
     def _entry(self, base: Table, index: Any) -> Any:
         """``base[key]`` of a dictionary."""
+        base.read(index if is_key(index) else None)
         if is_key(index) and index in base.items:
             return base.items[index]
         if is_key(index) and base.missing is not None and not base.open:

@@ -181,6 +181,8 @@ def _changed(player: Calls, receiver: Items, name: str, values: list[Any], given
 
 
 def _of_table(player: Calls, receiver: Table, name: str, values: list[Any], given: Given) -> Any:
+    if name not in ("keys", "update", "clear"):
+        receiver.read(values[0] if name in ("get", "pop", "setdefault") and values and is_key(values[0]) else None)
     if name == "get" and values and is_key(values[0]):
         if values[0] in receiver.items:
             return receiver.items[values[0]]
@@ -239,6 +241,7 @@ def _stored(receiver: Table, name: str, values: list[Any], given: Given) -> Any:
         other = values[0] if values else Table()
         pairs = {}
         if isinstance(other, Table):
+            other.read()
             pairs = other.items
             if other.open:
                 receiver.opens(other)

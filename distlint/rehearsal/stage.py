@@ -20,6 +20,7 @@ from distlint.rehearsal.values import (
     Opaque,
     Outside,
     Source,
+    Table,
     Tensor,
     Work,
     combined,
@@ -203,6 +204,8 @@ class Stage:
         self._last: dict[tuple[Any, ...], Event] = {}
         self.waits: list[tuple[int, Work, Span]] = []
         self.faults: list[Fault] = []
+        self.watched: list[tuple[Event, list[tuple[Table, Any]], int]] = []
+        """What an operation put into dictionaries, with their keys, and how many backward passes came before."""
         self.environment: dict[str, Any] = {}
         self.everyone = Group(tuple(range(world)))
         self.declared: int | None = None

@@ -203,7 +203,7 @@ class Table:
     ``whole`` tells what the others are like, and why they differ between processes, ``keyed`` why there are other keys on each.
     """
 
-    __slots__ = ("items", "keyed", "missing", "open", "whole")
+    __slots__ = ("items", "keyed", "missing", "open", "unread", "whole")
 
     def __init__(self, items: dict[Any, Any] | None = None, *, is_open: bool = False) -> None:
         self.items = items if items is not None else {}
@@ -211,6 +211,13 @@ class Table:
         self.missing: Any = None
         self.whole: Opaque = UNKNOWN
         self.keyed: Source | None = None
+        self.unread: set[Any] | None = None
+        """Keys that were given a value out of sight, and that nobody read since."""
+
+    def read(self, key: Any = None) -> None:
+        """The value of a key is read; without one any may be."""
+        if self.unread is not None:
+            self.unread = self.unread - {key} if key is not None else None
 
     def gets(self, key: Any, value: Any) -> None:
         """A value is put under a key that is not known."""
@@ -487,6 +494,7 @@ def escape(value: Any, depth: int = 0) -> None:
         for item in value[:most]:
             escape(item, depth + 1)
     elif isinstance(value, Table):
+        value.read()
         for item in list(value.items.values())[:most]:
             escape(item, depth + 1)
     elif isinstance(value, Thing):

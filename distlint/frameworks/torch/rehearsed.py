@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_checkpoints as checkpoints
 from distlint.frameworks.torch import rehearsed_communication as communication
 from distlint.frameworks.torch import rehearsed_data as data
 from distlint.frameworks.torch import rehearsed_lightning as lightning
@@ -62,6 +63,8 @@ class Torch(Models):
     def call(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         """What a library function gives; ``NotImplemented`` where that is not known."""
         operation = communication.operation_of(name)
+        if checkpoints.met(player, name, given, call, scope):
+            return None
         if operation:
             return communication.perform(player, operation, given, call, scope)
         if name.startswith(lightning.PACKAGES):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_checkpoints as checkpoints
 from distlint.frameworks.torch import rehearsed_lives as lives
 from distlint.frameworks.torch import rehearsed_mesh as meshes
 from distlint.frameworks.torch import rehearsed_modules as modules
@@ -194,6 +195,8 @@ def _state(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> A
     """Full states of sharded models are gathered by all processes together."""
     if name not in (*_GETTING, *_SETTING):
         return NotImplemented
+    if name in _SETTING:
+        checkpoints.set_state(player, name, given, call, scope)
     model = given.get("model", 0, UNKNOWN)
     options = given.get("options", None, None)
     flags = options.arguments if isinstance(options, Made) else None

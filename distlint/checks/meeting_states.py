@@ -1,0 +1,60 @@
+"""Checkpoints that processes save and load together: their folders, and what becomes of what was loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from distlint.checks.meetings import Suspicion, meetings
+from distlint.model.finding import Related
+from distlint.rehearsal.performance import Performance
+
+
+def own_folders(performance: Performance) -> Iterator[Suspicion]:
+    """Processes make one checkpoint together, and each gives a folder of its own."""
+    for met in meetings(performance):
+        folders = [one.event.seen.get("folder") for one in met]
+        first = met[0].event
+        if None in folders or len(set(folders)) < len(folders) or len({one.event.name for one in met}) > 1:
+            continue
+        what = "saved" if "save" in first.name else "loaded"
+        yield Suspicion(
+            first.span,
+            f"one checkpoint is {what} by all ranks together, but each gives a folder of its own: no folder holds all of it",
+            (),
+            first.name,
+        )
+
+
+def not_sent(performance: Performance) -> Iterator[Suspicion]:
+    """Rank 0 holds the state that is loaded into the model, the others hold none, and nobody sends it."""
+    here = {fault.span for stage in performance.stages if stage.rank == 0 for fault in stage.faults}
+    seen = set()
+    for stage in performance.stages:
+        for fault in stage.faults:
+            if fault.kind != "state of one process" or fault.span in here or fault.span in seen:
+                continue
+            seen.add(fault.span)
+            name = fault.event.name
+            related = tuple(Related(span, "on the way there") for span in fault.event.chain[-1:])
+            yield Suspicion(
+                fault.span, f"`{name}` gets the state on rank 0 only: rank {stage.rank} has an empty one", related, name
+            )
+
+
+def never_taken(performance: Performance) -> Iterator[Suspicion]:
+    """A number of a checkpoint is loaded into a dictionary, nobody reads it there, and training goes on."""
+    if not performance.complete or performance.function >= 0:
+        return
+    for stage in performance.stages:
+        for event, numbers, before in stage.watched:
+            if stage.kept.get("backward", 0) <= before:
+                continue
+            keys = [key for table, key in numbers if key in (table.unread or ())]
+            if keys:
+                name = f'`"{keys[0]}"`' if isinstance(keys[0], str) else f"`{keys[0]}`"
+                yield Suspicion(
+                    event.span,
+                    f"the value of {name} is loaded into the dictionary only, and nothing reads it from there",
+                    (),
+                    event.name,
+                )
