@@ -231,10 +231,15 @@ class _Judge:
         yield from self._judged(use, subject, site.span, site.site.call.at)
 
     def _judged(self, use: UseOf, subject: Subject, span: Span, at: ir.Position | None) -> Iterator[Place]:
+        from distlint.link.environments import VersionView
+
         spec = CheckSpec(subject=subject.kind, when=use.when, at=use.at, message=" ")
         found = judge_declared(replace(self.context.rule, check=spec, versions={}, fix=None, help=""), subject)
         if found is not None:
-            yield Place(found.span, subject.versions, at, found.related, found.confidence, found.runs)  # type: ignore[arg-type]
+            # a subject may have a view of its own, of one package only
+            view = subject.versions if isinstance(subject.versions, VersionView) else None
+            versions = view or self.project.environments.for_file(found.span.file)
+            yield Place(found.span, versions, at, found.related, found.confidence, found.runs)
 
 
 def _released(package: str, version: str) -> str:
