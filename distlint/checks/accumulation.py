@@ -113,7 +113,7 @@ def _divided(context: CheckContext, found: Preparations, site: CallSite, count: 
     loss = site.site.call.args[0] if site.site.call.args else None
     if loss is None or count.number == 1:
         return
-    for division in _divisions(context.project, site, loss):
+    for division in divisions(context.project, site, loss):
         if _is_count(context.project, division, site, count):
             times = f"by {count.number} " if count.number is not None else ""
             yield context.finding(
@@ -128,7 +128,7 @@ def _divided(context: CheckContext, found: Preparations, site: CallSite, count: 
             return
 
 
-def _divisions(project: Project, site: CallSite, loss: ir.Expr) -> Iterator[ir.Operation | ir.AugAssign]:
+def divisions(project: Project, site: CallSite, loss: ir.Expr) -> Iterator[ir.Operation | ir.AugAssign]:
     """The divisions that make the loss of a backward call: in its argument, or in what was last put into the variable."""
     if type(loss) is ir.Operation and loss.operators == ("/",):
         yield loss

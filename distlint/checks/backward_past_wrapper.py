@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from distlint.checks.accumulation import divisions
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
@@ -40,9 +41,10 @@ def backward_past_wrapper(context: CheckContext) -> Iterator[Finding]:
             continue
         reason = _reason(context, project, file)
         if reason is not None:
+            why, counts = reason
             for found in direct:
-                if found.file == file or found.file not in prepared:
-                    yield _finding(context, found, call, reason)
+                if (found.file == file or found.file not in prepared) and not (counts and _is_divided(project, found)):
+                    yield _finding(context, found, call, why)
 
 
 def _in_helpers(context: CheckContext, project: Project, file: str) -> list[CallSite]:
@@ -78,6 +80,13 @@ def _finding(context: CheckContext, found: CallSite, call: CallSite, reason: Rel
     )
 
 
+def _is_divided(project: Project, found: CallSite) -> bool:
+    """Whether the program itself divides the loss, as the wrapper would do for several passes."""
+    loss = found.site.call.func
+    assert isinstance(loss, ir.Attribute)  # noqa: S101 - tested when the site was found
+    return any(True for _ in divisions(project, found, loss.base))
+
+
 def _is_direct(context: CheckContext, project: Project, found: CallSite) -> bool:
     call = found.site.call
     if type(call.func) is not ir.Attribute or call.args or any(k.name != "retain_graph" for k in call.keywords):
@@ -90,26 +99,27 @@ def _is_direct(context: CheckContext, project: Project, found: CallSite) -> bool
     return wrappers.isdisjoint(names)
 
 
-def _reason(context: CheckContext, project: Project, file: str) -> Related | None:
-    """Why the wrapper's own method is needed, with the place that says so."""
+def _reason(context: CheckContext, project: Project, file: str) -> tuple[Related, bool] | None:
+    """Why the wrapper's own method is needed, with the place that says so, and whether that is the number of passes that it divides by."""
     parameters = context.parameters
     for subject in context.subjects(parameters["subject"]):
         host = subject.names.get("host")
         if host is None or host.only != parameters["host"] or subject.run is None:
             continue
         if file in project.closure(subject.run.script_file):
-            return Related(subject.span, "an engine is configured here")
+            return Related(subject.span, "an engine is configured here"), False
     for found in project.calls_to(set(parameters["wrapper"])):
         if found.file == file:
             for name, values in parameters["arguments"].items():
                 expr, _ = find_argument(found.site.call, name, None)
-                if expr is not None and _is_one_of(project, expr, found, values):
-                    return Related(ir.unpack(expr.at, file), f"`{name}` is set here")
+                if expr is not None and _is_one_of(project, expr, found, values, parameters["counting"]):
+                    return Related(ir.unpack(expr.at, file), f"`{name}` is set here"), "more" in values
     return None
 
 
-def _is_one_of(project: Project, expr: ir.Expr, found: CallSite, values: list[object]) -> bool:
+def _is_one_of(project: Project, expr: ir.Expr, found: CallSite, values: list[object], counting: str) -> bool:
     value = project.evaluator(None).value(expr, found.file, found.site.function)
     if not value.is_known:
-        return False
+        # whoever counts passes means more than one
+        return "more" in values and any(one.file == found.file for one in project.sites(counting))
     return value.only in values or ("more" in values and isinstance(value.only, int) and value.only > 1)

@@ -11,9 +11,11 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from distlint.checks.execution import body_of
-from distlint.link.abstract import Abstract, Instance, options_of
+from distlint.link.abstract import Abstract, Frame, Instance, options_of
 from distlint.link.arguments import find_argument
+from distlint.link.calls import frame_of_call, returns_of
 from distlint.link.evaluate import Evaluator
+from distlint.link.flow import Bind, Env, Join
 from distlint.link.modules import FunctionRef
 from distlint.link.project import Project
 from distlint.link.walking import below, blocks_of, expressions_of, statements
@@ -29,6 +31,8 @@ _EVALUATING = re.compile(r"(?:^|_)(?:eval|valid|val|test|dev|infer|predict|score
 _TRAINING = re.compile(r"train|fit", re.IGNORECASE)
 MAX_CALLERS = 12
 MAX_DEPTH = 4
+MAX_LIST = 6
+"""Names and functions that are gone through to the list that they stand for."""
 
 
 Loop = ir.For | ir.While | ir.Comprehension
@@ -327,3 +331,36 @@ def _is_no_grad(expr: ir.Expr) -> bool:
     func = expr.func if type(expr) is ir.Call else expr
     name = func.name if type(func) is ir.Attribute else func.id if type(func) is ir.Name else ""
     return name in ("no_grad", "inference_mode")
+
+
+def is_list(project: Project, expr: ir.Expr, frame: Frame, state: Env, depth: int = 0) -> bool:
+    """Whether an expression is a list that the program makes itself, also in a function that returns it."""
+    if type(expr) is ir.Comprehension:
+        return expr.kind == "list"
+    if type(expr) is ir.ListDisplay:
+        return expr.kind == "list" and bool(expr.items)
+    if depth > MAX_LIST:
+        return False
+    if type(expr) is ir.Name:
+        place: Env | None = state
+        while place is not None:
+            if isinstance(place, Bind) and place.name == expr.id:
+                value = place.expr
+                if place.part or not isinstance(value, ir.Name | ir.Call | ir.ListDisplay | ir.Comprehension):
+                    return False
+                return is_list(project, value, frame, place.at, depth + 1)
+            if isinstance(place, Join) and expr.id in place.touched:
+                return False
+            place = place.prev
+        return False
+    if type(expr) is not ir.Call:
+        return False
+    evaluator = project.evaluator(None)
+    options = options_of(evaluator.ask_in(expr.func, frame, state))
+    inner = frame_of_call(evaluator, options[0], expr, frame) if len(options) == 1 else None
+    if inner is None:
+        return False
+    returns = returns_of(evaluator, inner)
+    return bool(returns) and all(
+        value is not None and is_list(project, value, inner, end, depth + 1) for value, end in returns
+    )

@@ -18,8 +18,9 @@ from distlint.checks.rank_values import Sized
 from distlint.checks.ranks import FIRST
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Instance, options_of
+from distlint.link.modules import FunctionRef
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import access_path, below, statements
+from distlint.link.walking import access_path, below, expressions_of, statements
 from distlint.model import python as ir
 from distlint.model.document import Leaf
 from distlint.model.finding import Finding, Related
@@ -72,12 +73,35 @@ def _loop_around(body: tuple[ir.Stmt, ...], at: ir.Position) -> ir.For | None:
 
 
 def _minds(context: CheckContext, body: tuple[ir.Stmt, ...], site: CallSite) -> bool:
-    """Whether the text of the function around a call says that it leaves filled up samples out."""
+    """Whether the function around a call, or one that calls it, leaves filled up samples out: by the words for it, or by a slice."""
     if not body:
+        return True
+    project, function = context.project, site.site.function
+    around = [body]
+    if function >= 0:
+        edges = project.call_graph.callers(FunctionRef(site.file, function))
+        around += [body_of(project, edge.file, edge.function) for edge in edges]
+    if any(_is_cut(one) for one in around):
         return True
     first, last = ir.unpack(body[0].at, site.file).line, ir.unpack(body[-1].at, site.file).end_line
     text = "\n".join(context.project.text_of(site.file).split("\n")[first - 1 : last])
     return any(word in text for word in context.parameters["minding"])
+
+
+def _is_cut(body: tuple[ir.Stmt, ...]) -> bool:
+    """Whether the first items of something are taken (``preds[: len(dataset)]``)."""
+    parts = (part for one in statements(body) for expr in expressions_of(one) for part in below(expr))
+    return any(
+        type(part) is ir.Subscript
+        and type(part.index) is ir.Slice
+        and part.index.upper is not None
+        and _is_open(part.index.lower)
+        for part in parts
+    )
+
+
+def _is_open(lower: ir.Expr | None) -> bool:
+    return lower is None or (type(lower) is ir.Constant and lower.value in (None, 0))
 
 
 def _loader(context: CheckContext, found: Preparations, loop: ir.For, site: CallSite) -> Handed | None:

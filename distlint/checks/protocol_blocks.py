@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from distlint.checks.execution import body_of
-from distlint.checks.protocol_keys import frame_of_call
 from distlint.checks.protocol_things import Things
 from distlint.link.abstract import Frame, Instance, Reference, options_of
-from distlint.link.calls import decorated, returns_of
+from distlint.link.calls import decorated, frame_of_call, returns_of
 from distlint.link.flow import Assume, Bind, Env, Join
 from distlint.link.modules import FunctionRef
 from distlint.link.walking import below, calls_in, effects_in, expressions_of, guards_of, statements
@@ -119,7 +118,7 @@ def _of_helper(things: Things, call: ir.Call, frame: Frame, state: Env, depth: i
     if decorated(function.decorators, "contextmanager"):
         yield from _of_generator(things, options[0], call, frame, depth)
         return
-    inner = frame_of_call(things.project, options[0], call, frame)
+    inner = frame_of_call(evaluator, options[0], call, frame)
     if inner is None:
         return
     for value, end in returns_of(evaluator, inner):
@@ -133,7 +132,7 @@ def _of_generator(things: Things, callee: Reference, call: ir.Call, frame: Frame
     """The contexts around each ``yield`` of a generator, with the tests that lead to it."""
     assert isinstance(callee.target, FunctionRef)  # noqa: S101 - tested by the caller
     function = things.project.function(callee.target)
-    inner = frame_of_call(things.project, callee, call, frame, generator=True)
+    inner = frame_of_call(things.evaluator, callee, call, frame, generator=True)
     if inner is None:
         return
     for statement in statements(function.body):

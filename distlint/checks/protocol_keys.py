@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from distlint.checks.protocol_rounds import Limits, counted
-from distlint.link.abstract import Frame, Instance, Reference, options_of
-from distlint.link.calls import bound_parameters, decorated, given_arguments, inner_frame, is_static, returns_of
+from distlint.link.abstract import Frame, Instance, options_of
+from distlint.link.calls import decorated, frame_of_call, returns_of
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.model import python as ir
 
@@ -96,7 +96,7 @@ class Keys:
         if evaluator.modules.dotted(call.func, frame.file):
             return None
         options = options_of(evaluator.ask_in(call.func, frame))
-        inner = frame_of_call(self._project, options[0], call, frame) if len(options) == 1 else None
+        inner = frame_of_call(evaluator, options[0], call, frame) if len(options) == 1 else None
         return None if inner is None else self._only_return(inner)
 
     def _computed(self, expr: ir.Attribute, frame: Frame) -> tuple[ir.Expr, Frame] | None:
@@ -164,25 +164,6 @@ class Keys:
                 break
             frame = frame.outer or self._project.evaluator(None).frame(frame.file, function.parent)
         return ("name", id(frame) if frame.function >= 0 else frame.file, name)
-
-
-def frame_of_call(
-    project: Project, callee: object, call: ir.Call, frame: Frame, *, generator: bool = False
-) -> Frame | None:
-    """The frame of a call of a function of the project whose result is what its body returns, or of a ``generator``; else ``None``."""
-    if not isinstance(callee, Reference) or not isinstance(callee.target, FunctionRef):
-        return None
-    evaluator = project.evaluator(None)
-    function = project.function(callee.target)
-    shift = 1 if callee.receiver is not None and function.owner >= 0 and not is_static(function) else 0
-    given = given_arguments(evaluator, call, frame, evaluator.state(frame, call.at))
-    bindings = bound_parameters(evaluator, function.parameters[shift:], given, ir.unpack(call.at, frame.file))
-    if not generator:
-        return inner_frame(evaluator, callee, bindings, frame.depth + 1)
-    target = callee.target
-    inner = Frame(target.file, target.index, bindings, frame.depth + 1, callee.receiver, bound=True, outer=callee.scope)
-    evaluator.keep(inner)
-    return inner
 
 
 def is_test(expr: ir.Expr) -> bool:

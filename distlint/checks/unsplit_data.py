@@ -19,6 +19,7 @@ from distlint.checks.gradient_models import models_of
 from distlint.checks.loaders import (
     Pass,
     argument_of,
+    is_list,
     is_none,
     loader_classes,
     loaders_in,
@@ -141,7 +142,9 @@ def _is_whole(context: CheckContext, loader: Instance) -> bool:
         if not known or not all(is_none(one) or _is_plain(context, one) for one in options):
             return False
     expr, options, _ = argument_of(project, loader, "dataset", signature)
-    if expr is None or not options or not all(_is_dataset(context, one) for one in options):
+    if expr is None or not options:
+        return False
+    if not all(_is_dataset(context, one) for one in options) and not is_list(project, expr, loader.frame, loader.state):
         return False
     made = derivation(project, expr, loader.frame.file, loader.frame.function)
     names = made.names() if not _is_stream(context, options) else _names_of_stream(made, loader)

@@ -230,6 +230,24 @@ def inner_frame(evaluator: Evaluator, callee: Reference, bindings: dict[str, Del
     return inner
 
 
+def frame_of_call(
+    evaluator: Evaluator, callee: Abstract, call: ir.Call, frame: Frame, *, generator: bool = False
+) -> Frame | None:
+    """The frame of a call of a function of the project whose result is what its body returns, or of a ``generator``; else ``None``."""
+    if not isinstance(callee, Reference) or not isinstance(callee.target, FunctionRef):
+        return None
+    target = callee.target
+    function = evaluator.project.function(target)
+    shift = 1 if callee.receiver is not None and function.owner >= 0 and not is_static(function) else 0
+    given = given_arguments(evaluator, call, frame, evaluator.state(frame, call.at))
+    bindings = bound_parameters(evaluator, function.parameters[shift:], given, ir.unpack(call.at, frame.file))
+    if not generator:
+        return inner_frame(evaluator, callee, bindings, frame.depth + 1)
+    inner = Frame(target.file, target.index, bindings, frame.depth + 1, callee.receiver, bound=True, outer=callee.scope)
+    evaluator.keep(inner)
+    return inner
+
+
 def returns_of(evaluator: Evaluator, inner: Frame) -> list[tuple[ir.Expr | None, Env]]:
     """The ``return`` values of a call with their states, without those that the arguments rule out."""
     flow = evaluator.project.flow(inner.file, inner.function)

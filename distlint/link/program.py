@@ -11,7 +11,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from distlint.link.abstract import Abstract, Frame, Instance, PartialValue, Reference, options_of
-from distlint.link.calls import bound_parameters, given_arguments, is_static
+from distlint.link.calls import bound_parameters, decorated, given_arguments, is_static
 from distlint.link.control_flow import EXIT, FAILURE, Point
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.starters import STARTERS, started_call
@@ -89,6 +89,7 @@ class _Builder:
         self.steps: list[Step] = []
         self.copies: dict[tuple[str, int], int] = {}
         self.calls: dict[int, int] = {}
+        self._contexts: dict[tuple[int, ir.Position], Frame] = {}
 
     def body(self, frame: Frame, fails: int, around: tuple[FunctionRef, ...]) -> tuple[int, int]:
         """Adds the steps of a function; gives the first and the last of them."""
@@ -112,6 +113,8 @@ class _Builder:
             step.next = self._decided(step, following)
             if point.kind == "call" and point.next:
                 self._enter(step, around)
+            elif point.kind in ("enter", "leave") and point.expr is not None:
+                self._pass_context(step, around)
         return first, first + EXIT
 
     def _first_round(self, point: Point, first: int, frame: Frame) -> int:
@@ -144,8 +147,7 @@ class _Builder:
             function = self.project.function(ref)
             if function.is_async or self.project.flow(ref.file, ref.index).has_yield:
                 continue
-            size = len(self.project.control_flow(ref.file, ref.index).points)
-            if ref in around or len(around) >= MAX_DEPTH or len(self.steps) + size > MAX_STEPS:
+            if not self._fits(ref, around):
                 step.opaque = True
                 continue
             self.calls[id(frame)] = step.index
@@ -162,6 +164,54 @@ class _Builder:
             step.next.extend(following)
         for _, last in entered:
             self.steps[last].next = list(following)
+
+    def _pass_context(self, step: Step, around: tuple[FunctionRef, ...]) -> None:
+        """Puts what a context of the project does behind its ``enter``, or its ``leave``.
+
+        Of a generator that yields in one place that is what stands in front of it, or behind it.
+        """
+        context, entering = step.point.expr, step.point.kind == "enter"
+        if isinstance(context, ir.Call) and self.enters(_last_name(context.func)):
+            for ref, frame in self._targets(context, context.func, step, 0)[:1]:
+                function = self.project.function(ref)
+                if not function.is_async and decorated(function.decorators, "contextmanager"):
+                    self._pass_generator(
+                        step, ref, self._contexts.setdefault((id(step.frame), context.at), frame), around
+                    )
+                    return
+        name = "__enter__" if entering else "__exit__"
+        options = (
+            options_of(self.evaluator.evaluate(context, step.frame, self.state(step)))
+            if context and self.enters(name)
+            else ()
+        )
+        for option in options[:1]:
+            if isinstance(option, Instance) and isinstance(option.callee, ClassRef) and not option.part:
+                method = self.evaluator.modules.method(option.callee, name)
+                if method is not None and self._fits(method, around):
+                    frame = Frame(method.file, method.index, {}, 0, option)
+                    self.evaluator.keep(frame)
+                    self.calls[id(frame)] = step.index
+                    first, last = self.body(frame, step.fails, (*around, method))
+                    self.steps[last].next, step.next = step.next, [(first, "")]
+
+    def _pass_generator(self, step: Step, ref: FunctionRef, frame: Frame, around: tuple[FunctionRef, ...]) -> None:
+        points = self.project.control_flow(ref.file, ref.index).points
+        pauses = [point.index for point in points if point.kind == "yield"]
+        if len(pauses) != 1 or not self._fits(ref, around):
+            return
+        self.calls.setdefault(id(frame), step.index)
+        first, last = self.body(frame, step.fails, (*around, ref))
+        pause = self.steps[first + pauses[0]]
+        if step.point.kind == "enter":
+            pause.next, step.next = step.next, [(first, "")]
+        else:
+            self.copies[(ref.file, ref.index)] -= 1  # the other half of what was entered
+            self.steps[last].next, step.next = step.next, list(pause.next)
+
+    def _fits(self, ref: FunctionRef, around: tuple[FunctionRef, ...]) -> bool:
+        size = len(self.project.control_flow(ref.file, ref.index).points)
+        return ref not in around and len(around) < MAX_DEPTH and len(self.steps) + size <= MAX_STEPS
 
     def _callees(self, call: ir.Call, step: Step) -> list[tuple[FunctionRef, Frame]]:
         """The project functions that a call comes to, each with what its parameters are."""
