@@ -1,40 +1,18 @@
-"""Messages between two processes: a replay of who sends, who receives, and who waits for whom."""
+"""Messages between two processes: nobody takes them, nobody sends them, or they are not what the other side takes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
 
 from distlint.checks.meeting_arguments import is_number
-from distlint.checks.meetings import ALONE, Suspicion
+from distlint.checks.meetings import Suspicion
+from distlint.checks.message_replay import Replay
+from distlint.checks.message_rows import OBJECTS, PASSING, SENDING, passes_messages, peer_of
+from distlint.checks.message_ways import Way, ways_of
 from distlint.model.finding import Related
 from distlint.rehearsal.performance import Performance
-from distlint.rehearsal.stage import Event, Stage
-from distlint.rehearsal.values import Group, Work
-
-MAX_TURNS = 20_000
-_SENDING = ("send", "isend")
-_PASSING = ("send", "recv", "isend", "irecv")
-
-
-class _Step(NamedTuple):
-    """What a process does next: a call, or waiting for one that is under way."""
-
-    event: Event
-    work: Work | None = None
-
-
-def peer_of(event: Event) -> Any:
-    """The other process of a message."""
-    name = "dst" if event.name in _SENDING else "src"
-    value = event.values.get(name)
-    if value is None and event.values.get(f"group_{name}") is not None:
-        group = event.group
-        number = event.values[f"group_{name}"]
-        fits = group is not None and group.ranks is not None and is_number(number) and 0 <= number < len(group.ranks)
-        return group.ranks[number] if fits and group is not None and group.ranks is not None else None
-    return value
+from distlint.rehearsal.stage import Event
 
 
 def wrong_peers(performance: Performance) -> Iterator[Suspicion]:
@@ -42,9 +20,9 @@ def wrong_peers(performance: Performance) -> Iterator[Suspicion]:
     for stage in performance.stages:
         for event in stage.events:
             peer = peer_of(event)
-            if event.name not in _PASSING or not is_number(peer) or not event.sure:
+            if event.name not in PASSING or not is_number(peer) or not event.sure:
                 continue
-            word = "to" if event.name in _SENDING else "from"
+            word = "to" if event.name in SENDING else "from"
             if peer == stage.rank and event.group is stage.everyone:
                 yield Suspicion(event.span, f"rank {stage.rank} calls `{event.name}` {word} itself", (), event.name)
             elif peer < 0 or peer >= performance.world:
@@ -64,167 +42,90 @@ def _which(rank: int, world: int) -> str:
     return "first" if rank == 0 else "last" if rank == world - 1 else f"one of {world}"
 
 
-def _steps(stage: Stage) -> list[_Step] | None:
-    """What a process does in order; ``None`` where that is not certain."""
-    waits: dict[int, list[Work]] = {}
-    for index, work, _ in stage.waits:
-        waits.setdefault(index, []).append(work)
-    steps: list[_Step] = []
-    for index in range(len(stage.events) + 1):
-        steps.extend(_Step(work.event, work) for work in waits.get(index, ()))
-        if index == len(stage.events):
-            break
-        event = stage.events[index]
-        if event.name in _PASSING:
-            tag = event.values.get("tag")
-            if not event.sure or not is_number(peer_of(event)) or not is_number(tag) or event.group is None:
-                return None
-        elif event.name in ALONE or not event.sure or event.values.get("async_op") not in (None, False):
-            continue
-        steps.append(_Step(event))
-    return steps
+def is_for_fewer(performance: Performance) -> bool:
+    """Whether a program passes messages to processes that a job of this size does not have: it says nothing about smaller ones."""
+    return not performance.told and next(wrong_peers(performance), None) is not None
 
 
-class _Replay:
-    """The processes take turns until all are through, or none can go on."""
-
-    def __init__(self, performance: Performance, rows: list[list[_Step]]) -> None:
-        self.performance = performance
-        self.rows = rows
-        self.at = [0] * len(rows)
-        self.posted: dict[tuple[int, int, int, str, Any], list[Event]] = {}
-        self.matched: dict[int, Event] = {}
-        self.pairs: list[tuple[Event, Event]] = []
-        self.announced: set[int] = set()
-        self.confused = False
-
-    def run(self) -> None:
-        for _ in range(MAX_TURNS):
-            if not any(self._advance(rank) for rank in range(len(self.rows))):
-                return
-        self.confused = True
-
-    def _advance(self, rank: int) -> bool:
-        if self.at[rank] >= len(self.rows[rank]):
-            return False
-        step = self.rows[rank][self.at[rank]]
-        event = step.event
-        if step.work is not None:
-            passed = event.name not in _PASSING or id(event) in self.matched
-        elif event.name in _PASSING:
-            self._post(rank, event)
-            passed = event.name in ("isend", "irecv") or id(event) in self.matched
-        else:
-            return self._meet(event)
-        if passed:
-            self.at[rank] += 1
-        return passed
-
-    def _key(self, rank: int, event: Event, *, own: bool) -> tuple[int, int, int, str, Any]:
-        peer, tag = peer_of(event), event.values["tag"]
-        sends = (event.name in _SENDING) is own
-        pair = (rank, peer) if event.name in _SENDING else (peer, rank)
-        return (*pair, tag, "send" if sends else "recv", _group_key(event.group))
-
-    def _post(self, rank: int, event: Event) -> None:
-        if id(event) in self.announced:
-            return
-        self.announced.add(id(event))
-        waiting = self.posted.get(self._key(rank, event, own=False), [])
-        if waiting:
-            other = waiting.pop(0)
-            self.matched[id(event)] = other
-            self.matched[id(other)] = event
-            self.pairs.append((event, other) if event.name in _SENDING else (other, event))
-        else:
-            self.posted.setdefault(self._key(rank, event, own=True), []).append(event)
-
-    def _meet(self, event: Event) -> bool:
-        """A call that all of a group make: all have to have come to one."""
-        group = event.group
-        members = range(len(self.rows)) if group is None or group.ranks is None else group.ranks
-        standing = []
-        for rank in members:
-            if rank >= len(self.rows) or self.at[rank] >= len(self.rows[rank]):
-                return False
-            step = self.rows[rank][self.at[rank]]
-            if step.work is not None or step.event.name in _PASSING:
-                return False
-            standing.append(step.event)
-        if len({one.name for one in standing}) > 1:
-            self.confused = True
-            return False
-        for rank in members:
-            self.at[rank] += 1
-        return True
-
-    def stuck(self) -> list[tuple[int, Event]]:
-        """The processes that wait for a message that never comes, each with its call."""
-        found = []
-        for rank, row in enumerate(self.rows):
-            if self.at[rank] < len(row):
-                event = row[self.at[rank]].event
-                if event.name in _PASSING:
-                    found.append((rank, event))
-        return found
-
-
-def _group_key(group: Group | None) -> Any:
-    return group.ranks if group is not None else None
-
-
-def _replayed(performance: Performance) -> _Replay | None:
-    if not performance.complete or performance.stages[0].alone:
-        return None
-    if not any(event.name in _PASSING for stage in performance.stages for event in stage.events):
-        return None
-    rows = [_steps(stage) for stage in performance.stages]
-    known = [row for row in rows if row is not None]
-    if len(known) != len(rows) or next(iter(wrong_peers(performance)), None) is not None:
-        return None
-    replay = _Replay(performance, known)
-    replay.run()
-    return None if replay.confused else replay
+def _replayed(performance: Performance) -> Iterator[tuple[Way, Replay]]:
+    """What becomes of the messages on each way that the processes may go."""
+    if not performance.complete or performance.stages[0].alone or not passes_messages(performance):
+        return
+    if next(iter(wrong_peers(performance)), None) is not None:
+        return
+    for way in ways_of(performance):
+        replay = Replay(way.rows)
+        if not replay.confused:
+            yield way, replay
 
 
 def stuck_messages(performance: Performance) -> Iterator[Suspicion]:
     """Processes wait for messages that nobody sends, or nobody takes."""
-    if not performance.told:
-        for wrong in wrong_peers(performance):
-            # peers that exist in smaller jobs only: what was found there is not contradicted
-            yield wrong._replace(weak=True)
-    replay = _replayed(performance)
-    stuck = replay.stuck() if replay is not None else []
-    if not stuck or replay is None:
-        return
+    seen = set()
+    for way, replay in _replayed(performance):
+        mixed = next(_mixed(replay), None)
+        stuck = replay.stuck()
+        found = mixed if mixed is not None else _stuck(way, stuck) if stuck else None
+        if found is not None and found.span not in seen:
+            seen.add(found.span)
+            yield found
+        if found is not None and way.part is None:
+            return  # what the usual way shows, others show again
+
+
+def _mixed(replay: Replay) -> Iterator[Suspicion]:
+    """One side passes objects, which are two messages, the other one tensor."""
+    for sent, taken in replay.pairs:
+        one, two = sent.event, taken.event
+        if (one.name in OBJECTS) is not (two.name in OBJECTS):
+            pair = (one, two) if one.name in OBJECTS else (two, one)
+            verb = "sends" if pair[0] is one else "takes"
+            yield Suspicion(
+                pair[0].span,
+                f"`{pair[0].name}` {verb} two messages, the sizes and the objects, but `{pair[1].name}` of the other side is one tensor",
+                (Related(pair[1].span, "the other side of the message"),),
+                pair[0].name,
+            )
+
+
+def _stuck(way: Way, stuck: list[tuple[int, Event]]) -> Suspicion:
     rank, event = stuck[0]
-    word = "to" if event.name in _SENDING else "from"
+    if way.part is not None and way.rank == rank and len(stuck) > 1:
+        rank, event = stuck[1]
+    word = "to" if event.name in SENDING else "from"
     peer = peer_of(event)
     other = next((one for one in stuck if one[0] == peer), None)
     tag = _tagged(event)
+    related: tuple[Related, ...] = ()
     if other is not None:
         there, counterpart = other
-        its_word = "to" if counterpart.name in _SENDING else "from"
+        its_word = "to" if counterpart.name in SENDING else "from"
         message = (
             f"rank {rank} waits in `{event.name}` {word} rank {peer}{tag} while rank {there} waits in "
             f"`{counterpart.name}` {its_word} rank {peer_of(counterpart)}{_tagged(counterpart)}: neither can go on"
         )
-        related: tuple[Related, ...] = (Related(counterpart.span, f"rank {there} stands here"),)
+        related = (Related(counterpart.span, f"rank {there} stands here"),)
     else:
-        does = "receive" if event.name in _SENDING else "send"
+        does = "receive" if event.name in SENDING else "send"
         message = f"rank {rank} waits in `{event.name}` {word} rank {peer}{tag}, which never comes to {does} it"
-        related = ()
-    yield Suspicion(event.span, message, related, event.name)
+    if way.part is not None:
+        who = f"rank {way.rank}" if way.rank >= 0 else "every rank"
+        why = f" ({way.part.source.why})" if way.part.source is not None else ""
+        message += f" on one way of a test in line {way.part.span.line}"
+        related += (Related(way.part.span, f"here {who} may go that way{why}"),)
+    return Suspicion(event.span, message, related, event.name)
 
 
 def _tagged(event: Event) -> str:
-    return f" with tag {event.values['tag']}" if event.values.get("tag") else ""
+    tag = event.values.get("tag")
+    return f" with tag {tag}" if is_number(tag) and tag else ""
 
 
 def different_messages(performance: Performance) -> Iterator[Suspicion]:
     """What is received has not the size or type of what is sent."""
-    replay = _replayed(performance)
-    for sent, taken in replay.pairs if replay is not None else ():
+    pairs = [pair for _, replay in _replayed(performance) for pair in replay.pairs]
+    seen = set()
+    for sent, taken in ((sent.event, taken.event) for sent, taken in pairs):
         one, two = sent.seen.get("tensor"), taken.seen.get("tensor")
         if not isinstance(one, dict) or not isinstance(two, dict):
             continue
@@ -235,5 +136,6 @@ def different_messages(performance: Performance) -> Iterator[Suspicion]:
             differs = f"a tensor of shape {shapes[0]} is sent, but one of shape {shapes[1]} is there to take it"
         elif one["dtype"] and two["dtype"] and one["dtype"] != two["dtype"]:
             differs = f"a tensor of {one['dtype']} is sent, but one of {two['dtype']} is there to take it"
-        if differs:
+        if differs and (sent.span, taken.span) not in seen:
+            seen.add((sent.span, taken.span))
             yield Suspicion(taken.span, differs, (Related(sent.span, "it is sent here"),), taken.name)

@@ -13,7 +13,7 @@ from distlint.rehearsal.stage import Event
 MAX_EVENTS = 2_000
 """Calls of one process that are compared with those of the others."""
 
-ALONE = frozenset({"send", "recv", "isend", "irecv", "destroy_process_group"})
+ALONE = frozenset({"send", "recv", "isend", "irecv", "send_object_list", "recv_object_list", "destroy_process_group"})
 """Calls that do not meet the same call on all processes."""
 
 

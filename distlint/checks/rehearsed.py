@@ -64,6 +64,7 @@ _BY_DEFAULT = frozenset(
 The number of processes is what an option often has to agree with: how long a list is, or who sends to whom, is no fault then.
 """
 _USUALLY = " (with the defaults of the options)"
+_OF_MESSAGES = (meeting_messages.stuck_messages, meeting_messages.different_messages)
 
 
 @check("rehearsed")
@@ -102,4 +103,6 @@ def _performances(rehearsal: Rehearsal, fault: str) -> Iterator[Performance]:
 
 def _holds_for_more(rehearsal: Rehearsal, performance: Performance, fault: _Fault, suspicion: Suspicion) -> bool:
     other = rehearsal.again(performance)
+    if other is not None and fault in _OF_MESSAGES and meeting_messages.is_for_fewer(other):
+        return True
     return other is None or any(one.span == suspicion.span for one in fault(other))

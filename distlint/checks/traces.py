@@ -53,7 +53,7 @@ class Compared(NamedTuple):
     whole: bool
 
 
-_Place = tuple[Branch | Round, dict[Hashable, int]]
+Place = tuple[Branch | Round, dict[Hashable, int]]
 """A test or loop of a trace, and the arms that lead there."""
 
 
@@ -216,13 +216,13 @@ class Comparison:
         self.whole = self.whole and ended != "cut"
         return Line(events, ended)
 
-    def _places(self, stage: Stage) -> Iterator[_Place]:
+    def _places(self, stage: Stage) -> Iterator[Place]:
         """The tests and loops of a trace, as far as we go, each with the arms that lead there."""
         count = [0]
-        yield from _places(stage.trace, {}, count, idle=self.files)
+        yield from places(stage.trace, {}, count, idle=self.files)
         self.whole = self.whole and count[0] <= MAX_NODES
 
-    def _some(self, places: Iterable[_Place]) -> Iterator[_Place]:
+    def _some(self, places: Iterable[Place]) -> Iterator[Place]:
         """As many of these as we look at."""
         for number, place in enumerate(places):
             if number == MAX_PLACES:
@@ -264,7 +264,8 @@ def _has_limit(body: list[Any]) -> bool:
     return False
 
 
-def _places(nodes: list[Any], needed: dict[Hashable, int], count: list[int], *, idle: bool) -> Iterator[_Place]:
+def places(nodes: list[Any], needed: dict[Hashable, int], count: list[int], *, idle: bool) -> Iterator[Place]:
+    """The tests and loops of a trace, each with the arms that lead there; ``count`` holds the number of nodes so far."""
     for node in nodes:
         count[0] += 1
         if count[0] > MAX_NODES:
@@ -274,18 +275,18 @@ def _places(nodes: list[Any], needed: dict[Hashable, int], count: list[int], *, 
         if isinstance(node, Branch):
             yield node, needed
             for number, arm in enumerate(node.arms):
-                yield from _places(arm, {**needed, node.key: number}, count, idle=idle)
+                yield from places(arm, {**needed, node.key: number}, count, idle=idle)
         elif isinstance(node, Round):
             yield node, needed
-            yield from _places(node.body, needed, count, idle=idle)
+            yield from places(node.body, needed, count, idle=idle)
         elif isinstance(node, Frame):
-            yield from _places(node.body, needed, count, idle=idle)
+            yield from places(node.body, needed, count, idle=idle)
         elif isinstance(node, Laps):
             for turn in node.turns:
-                yield from _places(turn, needed, count, idle=idle)
+                yield from places(turn, needed, count, idle=idle)
         elif isinstance(node, Attempt):
             for inner in (node.body, *node.handlers, node.orelse, node.final):
-                yield from _places(inner, needed, count, idle=idle)
+                yield from places(inner, needed, count, idle=idle)
 
 
 def _more_turns(one: Choice, other: Choice) -> tuple[dict[Hashable, int], dict[Hashable, int]]:

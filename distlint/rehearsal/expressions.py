@@ -39,6 +39,7 @@ from distlint.rehearsal.values import (
     combined,
     derived,
     is_known,
+    is_measured,
     merged,
     signature,
     source_of,
@@ -367,7 +368,9 @@ class Expressions(Objects):
         test = self.asked(test)
         span, chain = self.span(at, scope), self.stage.chain
         sign = signature(test)
-        return Branch(at, span, chain, sign if sign is not None else ("at", span, chain), source_of([test]), arms)
+        branch = Branch(at, span, chain, sign if sign is not None else ("at", span, chain), source_of([test]), arms)
+        branch.measured = sign is not None and is_measured(test)
+        return branch
 
     def _perhaps_value(self, expr: ir.Expr, nodes: list[Any], test: Any, scope: Scope) -> Any:
         """The value of an expression that is worked out only where a test says so."""

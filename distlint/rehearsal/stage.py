@@ -9,7 +9,7 @@ from distlint.link.modules import ClassRef, External, FunctionRef, GlobalRef, Mo
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.files import met
-from distlint.rehearsal.trace import Hole, Took
+from distlint.rehearsal.trace import Hole, Took, Waited
 from distlint.rehearsal.values import (
     UNKNOWN,
     ClassValue,
@@ -354,6 +354,7 @@ class Stage:
                 work.loose = True
             if not work.done:
                 self.waits.append((len(self.events), work, span))
+                self.mark(Waited(work))
             work.done = True
             for tensor in work.tensors:
                 if tensor.whole.pending is work:

@@ -15,6 +15,7 @@ from distlint.rehearsal.values import Source
 
 if TYPE_CHECKING:
     from distlint.rehearsal.stage import Event
+    from distlint.rehearsal.values import Work
 
 MAX_LINE = 1_500
 """Events of one way that are looked at."""
@@ -70,14 +71,24 @@ class Touch:
         self.chain = chain
 
 
+class Waited:
+    """An operation under way is waited for."""
+
+    __slots__ = ("work",)
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+
+
 class Branch:
     """A test that is not known. ``key`` is equal for tests that go the same way, ``source`` says why processes may part here.
 
-    ``fails`` are the exceptions of a place that may fail: they are raised on the second arm. ``known`` is for who follows the finished
-    tree: whether the arm that it certainly takes was worked out, and which that is.
+    ``measured`` says that numbers which the process computes by itself decide, so that either way may be taken. ``fails`` are the
+    exceptions of a place that may fail: they are raised on the second arm. ``known`` is for who follows the finished tree: whether
+    the arm that it certainly takes was worked out, and which that is.
     """
 
-    __slots__ = ("arms", "chain", "fails", "key", "known", "source", "span", "test")
+    __slots__ = ("arms", "chain", "fails", "key", "known", "measured", "source", "span", "test")
 
     def __init__(
         self, test: ir.Expr, span: Span, chain: tuple[Span, ...], key: Hashable, source: Source | None, arms: int
@@ -89,6 +100,7 @@ class Branch:
         self.source = source
         self.fails: frozenset[str] = frozenset()
         self.known: tuple[bool, int | None] = (False, None)
+        self.measured = False
         self.arms: list[list[Any]] = [[] for _ in range(arms)]
 
 
@@ -142,13 +154,13 @@ class Attempt:
 
 
 if TYPE_CHECKING:
-    Step: TypeAlias = Event | Took | Hole | Touch
+    Step: TypeAlias = Event | Took | Hole | Touch | Waited
     """What a line is made of."""
 
 
 def is_idle(node: Any) -> bool:
-    """Whether a node of a trace holds nothing but what a process does with files."""
-    if isinstance(node, Touch):
+    """Whether a node of a trace holds nothing but what a process does with files, and waiting."""
+    if isinstance(node, Touch | Waited):
         return True
     if isinstance(node, Branch):
         return not node.fails and all(all(map(is_idle, arm)) for arm in node.arms)
@@ -228,7 +240,7 @@ def follow(nodes: list[Any], choice: Choice, line: list[Step]) -> str:
         if isinstance(node, Touch):
             if choice.files:
                 line.append(node)
-        elif isinstance(node, Event | Took | Hole):
+        elif isinstance(node, Event | Took | Hole | Waited):
             line.append(node)
             if len(line) > MAX_LINE:
                 return "cut"

@@ -32,14 +32,15 @@ class Source(NamedTuple):
 class Opaque:
     """A value that is not known. Two processes have the same one if ``sign`` is the same; ``None`` where that is open.
 
-    ``source`` says why it is another on each process, where that is so.
+    ``source`` says why it is another on each process, where that is so, ``measured`` that numbers of a tensor decide what it is.
     """
 
-    __slots__ = ("sign", "source")
+    __slots__ = ("measured", "sign", "source")
 
-    def __init__(self, sign: Hashable = None, source: Source | None = None) -> None:
+    def __init__(self, sign: Hashable = None, source: Source | None = None, *, measured: bool = False) -> None:
         self.sign = sign
         self.source = source
+        self.measured = measured
 
 
 class OneOf(Opaque):
@@ -588,7 +589,12 @@ def is_known(value: Any) -> bool:
 def derived(name: str, values: Iterable[Any]) -> Opaque:
     """The unknown value that an operation makes of values."""
     values = list(values)
-    return Opaque(combined(name, values), source_of(values))
+    return Opaque(combined(name, values), source_of(values), measured=any(map(is_measured, values)))
+
+
+def is_measured(value: Any) -> bool:
+    """Whether numbers that a program computes decide what a value is, so that it may be any."""
+    return isinstance(value, Tensor) or (isinstance(value, Opaque) and value.measured)
 
 
 def alike(one: Any, other: Any) -> bool:

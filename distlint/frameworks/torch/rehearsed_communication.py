@@ -61,6 +61,8 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
     "recv": ("tensor", "src", "group", "tag", "group_src"),
     "isend": ("tensor", "dst", "group", "tag", "group_dst"),
     "irecv": ("tensor", "src", "group", "tag", "group_src"),
+    "send_object_list": ("object_list", "dst", "group", "device", "group_dst", "use_batch"),
+    "recv_object_list": ("object_list", "src", "group", "device", "group_src", "use_batch"),
     "new_group": ("ranks", "timeout", "backend", "pg_options", "use_local_synchronization", "group_desc"),
     "init_process_group": ("backend", "init_method", "timeout", "world_size", "rank", "store", "group_name"),
     "destroy_process_group": ("group",),
@@ -299,6 +301,7 @@ def _fill_objects(player: Any, event: Event, key: Any, own: Source | None) -> No
     names = {
         "all_gather_object": "object_list",
         "broadcast_object_list": "object_list",
+        "recv_object_list": "object_list",
         "gather_object": "object_gather_list",
         "scatter_object_list": "scatter_object_output_list",
     }

@@ -98,6 +98,8 @@ SPEC = FrameworkSpec(
         "recv",
         "isend",
         "irecv",
+        "send_object_list",
+        "recv_object_list",
         "batch_isend_irecv",
         "new_group",
         "init_process_group",
