@@ -111,7 +111,7 @@ def _stuck(way: Way, stuck: list[tuple[int, Event]]) -> Suspicion:
     if way.part is not None:
         who = f"rank {way.rank}" if way.rank >= 0 else "every rank"
         why = f" ({way.part.source.why})" if way.part.source is not None else ""
-        message += f" on one way of a test in line {way.part.span.line}"
+        message += f" (where the test in line {way.part.span.line} sends {who} that way)"
         related += (Related(way.part.span, f"here {who} may go that way{why}"),)
     return Suspicion(event.span, message, related, event.name)
 

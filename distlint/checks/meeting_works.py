@@ -59,6 +59,14 @@ def not_waited(performance: Performance) -> Iterator[Suspicion]:
                     (Related(fault.span, "it is read here, while the operation is under way"),),
                     event.name,
                 )
+            if fault.kind == "changed":
+                event = fault.event
+                yield Suspicion(
+                    event.span,
+                    f"the tensor of the asynchronous `{event.name}` is changed before anything waits for it",
+                    (Related(fault.span, "it is changed here, while the operation is under way"),),
+                    event.name,
+                )
         if not performance.complete:
             continue
         for work in unfinished(stage):

@@ -57,7 +57,7 @@ _FAULTS: dict[str, _Fault] = {
     "packed": meeting_shapes.not_contiguous,
 }
 _BY_DEFAULT = frozenset(
-    {"root", "outside", "group", "member", "aliased", "shape", "dtype", "local-size", "slots", "splits"}
+    {"root", "outside", "group", "member", "aliased", "shape", "dtype", "local-size", "slots", "splits", "wait"}
 )
 """Faults that count where they show with the defaults of options alone.
 

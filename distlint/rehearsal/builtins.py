@@ -143,7 +143,10 @@ def _used(player: Calls, value: Any, span: Span) -> None:
             player.stage.use(item, span)
 
 
-def _nothing(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
+def _print(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
+    for value in values:
+        if isinstance(value, Thing):
+            player.text_of(value, UNKNOWN)
     return None
 
 
@@ -177,8 +180,10 @@ def _converted(player: Calls, name: str, values: list[Any], given: Given) -> Any
             return _PLAIN[name](*values)
         except (TypeError, ValueError, OverflowError, ArithmeticError):
             return UNKNOWN
-    if name == "str" and isinstance(values[0], Thing):
-        return player.special_method(values[0], "__str__", [], derived(name, values))
+    if isinstance(values[0], Thing):
+        if name in ("str", "repr"):
+            return player.text_of(values[0], derived(name, values))
+        return player.special_method(values[0], f"__{name}__", [], derived(name, values))
     return derived(name, values)
 
 
@@ -492,7 +497,7 @@ def _dict(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: 
 
 
 _HANDLERS: dict[str, _Handler] = {
-    "print": _nothing,
+    "print": _print,
     "len": _len,
     "range": _range,
     "slice": _slice,

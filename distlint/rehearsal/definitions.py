@@ -296,6 +296,12 @@ class Definitions(Generators):
         anywhere = self.module_scope(self.stage.entry)
         return self.call_function(FunctionValue(method, None, thing), Given(values, {}), None, anywhere)
 
+    def text_of(self, thing: Thing, default: Any) -> Any:
+        """What an object is as a text, by the methods of its class that make one."""
+        modules = self.stage.project.modules
+        name = next((one for one in ("__str__", "__repr__") if modules.method(thing.cls, one) is not None), "")
+        return self.special_method(thing, name, [], default) if name else default
+
 
 def _acts(module: ir.Module) -> bool:
     """Whether importing a module does more than to define something."""

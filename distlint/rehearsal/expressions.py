@@ -64,6 +64,10 @@ class Expressions(Objects):
         method = getattr(self, f"_of_{kind.__name__}", None)
         return method(expr, scope) if method is not None else UNKNOWN
 
+    def text_of(self, thing: Thing, default: Any) -> Any:
+        """What an object is as a text."""
+        raise NotImplementedError
+
     # Names -------------------------------------------------------------------------------------------------------
 
     def name(self, name: str, scope: Scope) -> Any:
@@ -149,6 +153,7 @@ class Expressions(Objects):
         values = [self.value(part, scope) for part in expr.parts]
         for part, value in zip(expr.parts, values, strict=True):
             self.stage.use(value, self.span(part, scope))
+        values = [self.text_of(value, value) if isinstance(value, Thing) else value for value in values]
         if all(isinstance(value, str | int) for value in values):
             return "".join(map(str, values))[:MAX_TEXT]
         return text_path(self.stage, derived("text", values), values)

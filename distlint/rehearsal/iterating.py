@@ -34,9 +34,6 @@ from distlint.rehearsal.values import (
 MAX_FOLLOWED = 128
 """Turns of a comprehension, and items of an iterator, that are followed one by one."""
 
-MAX_WATCHED = 9
-"""Items of a generator of the project that are asked for where processes meet on the way."""
-
 
 class Iterating:
     """Says what iteration gives."""
@@ -149,7 +146,7 @@ class Iterating:
                 return None
             found.append(item)
             met = value.watched and len(self.stage.events) > before
-            if value.is_cut() or len(found) > (MAX_WATCHED if met else MAX_FOLLOWED):
+            if value.is_cut() or len(found) > (self.stage.turns + 1 if met else MAX_FOLLOWED):
                 value.partly, value.run, value.sample = True, None, any_turn(found[-1])
                 return None
 

@@ -31,6 +31,17 @@ MAX_TOTAL = 900_000
 MAX_USUAL = 300_000
 """Steps for the programs of the project as they are started without options."""
 
+MAX_EXACT = 64
+"""Turns of a loop that are all followed where that costs little."""
+
+MAX_CHEAP = 4_000
+"""Steps of a process of which not all turns of loops were followed, so that they may be."""
+
+MAX_EXACT_STEPS = 24_000
+
+MAX_EVENTS = 500
+"""Operations of a process of which all turns of loops were followed, so that they can be compared."""
+
 MAX_ALONE = 200
 """Functions that are looked at by themselves."""
 
@@ -168,8 +179,23 @@ class Rehearsal:
         found = self._all(file, function, visited, world, shared, told=told, usual=usual)
         differing = shared.found()
         if differing and found is not None:
-            found = self._all(file, function, visited, world, Shared(differing), told=told, usual=usual)
-        return found
+            shared = Shared(differing)
+            found = self._all(file, function, visited, world, shared, told=told, usual=usual)
+        return found if found is None else self._exactly(found, visited, Shared(differing), usual=usual) or found
+
+    def _exactly(
+        self, found: Performance, visited: set[FunctionRef], shared: Shared, *, usual: bool
+    ) -> Performance | None:
+        """The same turn by turn, where loops are short enough for that and a turn costs little; ``None`` where not."""
+        longest = max(stage.longest for stage in found.stages)
+        costs = max(stage.steps for stage in found.stages)
+        if not found.complete or not 0 < longest <= MAX_EXACT or costs > MAX_CHEAP:
+            return None
+        made = self._all(
+            found.file, found.function, visited, found.world, shared, told=found.told, usual=usual, turns=longest
+        )
+        fits = made is not None and made.complete and all(len(one.events) <= MAX_EVENTS for one in made.stages)
+        return made if fits else None
 
     def _all(
         self,
@@ -181,6 +207,7 @@ class Rehearsal:
         *,
         told: bool,
         usual: bool,
+        turns: int = 0,
     ) -> Performance | None:
         ranks = range(world) if world <= MAX_WORLD else (0, 1, world - 1)
         stages: list[Stage] = []
@@ -194,6 +221,8 @@ class Rehearsal:
             stage.alone = function >= 0
             stage.shared = shared
             stage.usual = usual
+            if turns:
+                stage.turns, stage.most = turns, MAX_EXACT_STEPS
             player = Player(stage, self.models)
             complete = _run(player, file, function) and complete
             met(stage)
@@ -207,13 +236,15 @@ class Rehearsal:
 def _calls_itself(module: ir.Module) -> bool:
     """Whether the top level of a module calls a function of the module and has no use for what that gives: ``main()``."""
     own = {one.name for one in module.functions if one.owner < 0 and one.parent < 0}
-    return any(
-        type(one) is ir.Evaluate
-        and type(one.value) is ir.Call
-        and type(one.value.func) is ir.Name
-        and one.value.func.id in own
-        for one in module.body
-    )
+    return any(type(one) is ir.Evaluate and _calls_any(one.value, own) for one in module.body)
+
+
+def _calls_any(expr: ir.Expr, names: set[str]) -> bool:
+    """Whether an expression is a call of one of some functions, or of something with what one of them gives (``sys.exit(main())``)."""
+    if type(expr) is not ir.Call:
+        return False
+    named = type(expr.func) is ir.Name and expr.func.id in names
+    return named or any(_calls_any(one, names) for one in expr.args)
 
 
 def _run(player: Player, file: str, function: int) -> bool:

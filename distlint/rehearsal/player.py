@@ -54,7 +54,7 @@ class Player(Ways):
         before = self.value(statement.target, scope)
         other = self.value(statement.value, scope)
         if isinstance(before, Tensor):
-            self.stage.use(before, self.span(statement.target, scope))
+            self.stage.overwrite(before, self.span(statement.target, scope))
             self.stage.use(other, self.span(statement.value, scope))
             self.changed(before, statement.operator, [other])
             return
@@ -169,6 +169,7 @@ class Player(Ways):
                 base.gets(index, value)
                 base.items.clear()
         elif isinstance(base, Tensor):
+            self.stage.overwrite(base, self.span(target, scope))
             self.changed(base, "item", [index, value])
         elif isinstance(base, Made) and base.name == "os.environ" and isinstance(index, str):
             self.stage.environment[index] = UNKNOWN if self.stage.unsure else value

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 MAX_STEPS = 60_000
 """Expressions that one process of a rehearsal works out."""
 
+MAX_TURNS = 8
+
 MAX_CALLS = 16
 """Calls inside each other that are followed."""
 
@@ -51,6 +53,9 @@ WORLD_NAMES = frozenset({"world_size", "nprocs", "num_processes"})
 
 GRADIENTS_UNDER_WAY = "gradients under way"
 """What ``Stage.kept`` holds of operations on gradients that nobody waited for yet."""
+
+LENT = "lent"
+"""What ``Stage.kept`` holds of messages under way that nobody waited for yet."""
 
 
 class Enough(Exception):  # noqa: N818 - not an error
@@ -213,6 +218,7 @@ class Stage:
         self.seed: Any = None
         self.random = 0
         self.steps = 0
+        self.most = MAX_STEPS
         self.depth = 0
         self.unsure = 0
         self.repeating = 0
@@ -237,6 +243,10 @@ class Stage:
         self.salted: list[Span] = []
         """The sets of strings in whose order the loops around go through things."""
         self.quiet = 0
+        self.turns = MAX_TURNS
+        """Turns of a loop that are followed one by one; of a longer one the first two."""
+        self.longest = 0
+        """Turns of the longest loop, of those with a known number of turns, in which processes meet and of which not all were followed."""
         self.reasons: list[Any] = []
         self.attempts: list[frozenset[str]] = []
         """The exceptions that the ``try`` statements around take, the innermost last."""
@@ -254,7 +264,7 @@ class Stage:
     def step(self) -> None:
         """Counts one step. Raises ``Enough`` where there were too many."""
         self.steps += 1
-        if self.steps > MAX_STEPS:
+        if self.steps > self.most:
             raise Enough
 
     def source(self, kind: str) -> Any:
@@ -347,10 +357,15 @@ class Stage:
         sign = signature(value)
         return sign is not None and self.shared.note(self.rank, (file, call.at, self.chain), sign)
 
+    @property
+    def way(self) -> tuple[Any, ...]:
+        """The tests that are not known and behind which the process is now: where it is equal, so is whether it comes there."""
+        return (self.unsure, *map(id, self.reasons))
+
     def wait(self, work: Any, span: Span) -> None:
         """An operation under way is waited for."""
         if isinstance(work, Work):
-            if self.unsure:
+            if self.unsure and self.way != work.way:
                 work.loose = True
             if not work.done:
                 self.waits.append((len(self.events), work, span))
@@ -359,6 +374,9 @@ class Stage:
             for tensor in work.tensors:
                 if tensor.whole.pending is work:
                     tensor.whole.pending = None
+            for tensor in work.lent:
+                if tensor.whole.lent is work:
+                    tensor.whole.lent = None
 
     def drawn(self, span: Span, *values: Any) -> tuple[Any, Source | None]:
         """The signature of something random that is drawn now, and why it differs between processes if it does."""
@@ -392,7 +410,7 @@ class Stage:
     def use_gradients(self, span: Span) -> None:
         """All gradients are read: those that an operation is still working on are read too early."""
         for work in self.kept.pop(GRADIENTS_UNDER_WAY, ()):
-            if not (work.done or work.loose or self.unsure):
+            if not (work.done or work.loose) and self.way == work.way:
                 self.faults.append(Fault("early", span, work.event, {}))
                 work.loose = True
 
@@ -400,9 +418,24 @@ class Stage:
         """A value is read: told apart from being handed on."""
         if not isinstance(value, Tensor):
             return
-        whole = value.whole
-        work = whole.pending
-        if work is not None and not work.done and not work.loose and not self.unsure:
+        work = value.whole.pending
+        if work is not None and not work.done and not work.loose and self.way == work.way:
             self.faults.append(Fault("early", span, work.event, {}))
-            whole.pending = None
+            value.whole.pending = None
             work.loose = True
+
+    def overwrite(self, value: Any, span: Span) -> None:
+        """A value is changed where it lies."""
+        if not isinstance(value, Tensor):
+            return
+        work = value.whole.pending or value.whole.lent
+        if work is not None and not work.done and not work.loose and self.way == work.way:
+            self.faults.append(Fault("changed", span, work.event, {}))
+            value.whole.pending = value.whole.lent = None
+            work.loose = True
+
+    def arrived(self) -> None:
+        """What comes back from another process shows that it took what it was sent before."""
+        for work in self.kept.pop(LENT, ()):
+            for tensor in work.lent:
+                tensor.whole.lent = None

@@ -79,7 +79,7 @@ class Perhaps(Opaque):
 class Tensor:
     """A tensor: its shape (``None``: not known; a size may be ``Opaque``), its type (``""``: not known), what tells its content.
 
-    ``whole`` is the tensor whose memory it shares, ``pending`` the operation under way that will fill or still reads it,
+    ``whole`` is the tensor whose memory it shares, ``pending`` the operation under way that will fill it, ``lent`` one that only reads it,
     ``nowhere`` says that no variable can reach it (a temporary copy), ``partial`` the operation that left a meaningful
     result on another process only, ``packed`` whether its memory is contiguous, ``through`` the wrapped models that it came out of,
     ``sharded`` whether each process holds a part of it,
@@ -92,6 +92,7 @@ class Tensor:
         "copied",
         "dtype",
         "gradient",
+        "lent",
         "packed",
         "partial",
         "pending",
@@ -120,6 +121,7 @@ class Tensor:
         self.source = source
         self.whole: Tensor = self
         self.pending: Work | None = None
+        self.lent: Work | None = None
         self.partial: Any = None
         self.summed: Any = None
         self.through: tuple[Any, ...] = ()
@@ -461,13 +463,18 @@ class Outside(int):
 
 
 class Work:
-    """An operation under way. ``loose`` where it may have been waited for out of our sight."""
+    """An operation under way. ``loose`` where it may have been waited for out of our sight.
 
-    __slots__ = ("done", "event", "loose", "tensors")
+    ``way`` are the tests that were not known and behind which it was begun (``Stage.way``), ``lent`` the tensors that it only reads.
+    """
 
-    def __init__(self, event: Any, tensors: list[Tensor]) -> None:
+    __slots__ = ("done", "event", "lent", "loose", "tensors", "way")
+
+    def __init__(self, event: Any, tensors: list[Tensor], lent: list[Tensor], way: tuple[Any, ...]) -> None:
         self.event = event
         self.tensors = tensors
+        self.lent = lent
+        self.way = way
         self.done = False
         self.loose = False
 

@@ -13,7 +13,7 @@ from distlint.rehearsal.calls import Calls
 from distlint.rehearsal.failing import caught_by
 from distlint.rehearsal.iterating import any_turn
 from distlint.rehearsal.stage import Enough, Left, Scope
-from distlint.rehearsal.trace import Attempt, Branch, End, Laps, Round
+from distlint.rehearsal.trace import Attempt, Branch, End, Laps, Round, is_idle
 from distlint.rehearsal.values import (
     UNKNOWN,
     Generated,
@@ -28,9 +28,6 @@ from distlint.rehearsal.values import (
     signature,
     source_of,
 )
-
-MAX_TURNS = 8
-"""Turns of a loop that are followed one by one; of a longer one the first two."""
 
 MAX_ARMS = 12
 
@@ -264,7 +261,7 @@ class Ways(Calls):
 
     def _through(self, statement: ir.For, iterable: Any, scope: Scope) -> str:
         items = self.items_of(iterable)
-        if items is not None and len(items) <= MAX_TURNS:
+        if items is not None and len(items) <= self.stage.turns:
             return self._turns(statement, items, scope)
         count = len(items) if items is not None else self.length(iterable)
         count = iterable.count if isinstance(iterable, Ranged) else count
@@ -376,6 +373,8 @@ class Ways(Calls):
             del stage.events[events:], stage.waits[waits:], stage.faults[faults:]
         if stage.grown == grown and stage.trace[-1:] == [node] and not (node.body and isinstance(node.body[-1], End)):
             stage.trace.pop()
+        elif isinstance(count, int) and not is_idle(node):
+            stage.longest = max(stage.longest, count)
         return ended
 
     def _some_item(self, iterable: Any, place: Hashable) -> Any:
@@ -419,7 +418,7 @@ class Ways(Calls):
         grown = stage.grown
         stage.trace.append(laps)
         value: Any = True
-        for _ in range(MAX_TURNS):
+        for _ in range(self.stage.turns):
             value = self.value(statement.test, scope)
             decided = self.truth(value)
             if decided is False:

@@ -11,7 +11,7 @@ from distlint.frameworks.torch import rehearsed_lives as lives
 from distlint.frameworks.torch.rehearsed_modules import Gradient, evened
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal.stage import GRADIENTS_UNDER_WAY, Event
+from distlint.rehearsal.stage import GRADIENTS_UNDER_WAY, LENT, Event
 from distlint.rehearsal.values import (
     UNKNOWN,
     Given,
@@ -101,6 +101,20 @@ _FILLING = {
     "recv": ("tensor",),
     "irecv": ("tensor",),
 }
+_READING = {
+    "all_gather": ("tensor",),
+    "all_gather_into_tensor": ("input_tensor",),
+    "gather": ("tensor",),
+    "reduce": ("tensor",),
+    "scatter": ("scatter_list",),
+    "reduce_scatter": ("input_list",),
+    "reduce_scatter_tensor": ("input",),
+    "all_to_all_single": ("input",),
+    "all_to_all": ("input_tensor_list",),
+}
+"""What an operation under way reads, besides what it fills."""
+
+_SENDS = ("send", "send_object_list")
 _OWN = {
     "scatter": "`scatter` gives each rank its own part",
     "scatter_object_list": "`scatter_object_list` gives each rank its own part",
@@ -267,6 +281,8 @@ def _result(player: Any, event: Event, span: Span) -> Any:
         return _under_way(event, _tensors(event.values["tensor"]), stage)
     async_op = event.values.get("async_op")
     if async_op is False or async_op is None:
+        if operation not in _SENDS:
+            stage.arrived()
         return Nothing(event)
     if async_op is True:
         return _under_way(event, tensors, stage)
@@ -274,11 +290,17 @@ def _result(player: Any, event: Event, span: Span) -> Any:
 
 
 def _under_way(event: Event, tensors: list[Tensor], stage: Any) -> Work:
-    work = Work(event, tensors)
+    if event.name == "isend" or (event.name == "broadcast" and event.values.get("src") == stage.rank):
+        tensors, lent = [], tensors  # its own values do not change
+    else:
+        lent = [tensor for name in _READING.get(event.name, ()) for tensor in _tensors(event.values.get(name))]
+    work = Work(event, tensors, lent, stage.way)
     event.seen["work"] = work
-    if stage.unsure:
-        work.loose = True
-    if event.name != "isend":
+    for tensor in lent:
+        tensor.whole.lent = work
+    if event.name == "isend":
+        stage.kept.setdefault(LENT, []).append(work)
+    else:
         for tensor in tensors:
             tensor.whole.pending = work
             if isinstance(tensor, Gradient):

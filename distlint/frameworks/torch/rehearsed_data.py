@@ -35,8 +35,6 @@ PREFIX = "torch.utils.data."
 _DISTRIBUTED = ("DistributedSampler", "distributed.DistributedSampler")
 _SAMPLERS = ("RandomSampler", "SequentialSampler", "SubsetRandomSampler", "WeightedRandomSampler", "BatchSampler")
 _SAMPLED = {"SubsetRandomSampler": "indices"}
-MAX_BATCHES = 8
-"""A loader with at most so many batches is followed batch by batch."""
 
 
 class Rows(Made):
@@ -64,7 +62,7 @@ class Rows(Made):
 
     def items(self, player: Any) -> list[Any] | None:
         """All rows, where there are few."""
-        if not isinstance(self.size, int) or self.size > MAX_BATCHES:
+        if not isinstance(self.size, int) or self.size > player.stage.turns:
             return None
         return [self.part(player, index, None) for index in range(self.size)]
 
@@ -153,8 +151,10 @@ class Loader(Made):
 
     def items(self, player: Any) -> list[Any] | None:
         """All batches, where there are few."""
+        if isinstance(self.sampler, Thing):
+            player.items_of(self.sampler)  # what it does when it is asked for the rows of this pass
         length = self.length(player)
-        if not isinstance(length, int) or length > MAX_BATCHES:
+        if not isinstance(length, int) or length > player.stage.turns:
             return None
         return [self.item(player) for _ in range(length)]
 

@@ -206,8 +206,12 @@ def tensor_method(player: Any, base: Tensor, name: str, given: Given, span: Span
         or name in _CASTS
     ):
         return _converted(base, name, given, span)
+    changes = name.endswith("_") and not name.endswith("__")
     if name not in ("set_", "resize_", "share_memory_"):
-        player.stage.use(base, span)
+        if changes:
+            player.stage.overwrite(base, span)
+        else:
+            player.stage.use(base, span)
         for value in values:
             player.stage.use(value, span)
     if name in ("item", "tolist", "numpy"):
@@ -216,7 +220,7 @@ def tensor_method(player: Any, base: Tensor, name: str, given: Given, span: Span
         return Opaque(combined("item", [base]), _counted(base), measured=True)
     if name.startswith("new_"):
         return _new(player, base, name, given, span)
-    if name.endswith("_") and not name.endswith("__"):
+    if changes:
         player.changed(base, name, list(given.values()))
         if name == "requires_grad_":
             base.gradient = True
