@@ -231,7 +231,7 @@ class Comparison:
             yield place
 
 
-def _takes_turns(node: Branch, row: list[_Place]) -> bool:
+def _takes_turns(node: Branch, row: list[Place]) -> bool:
     """Whether a test leaves out items of a loop that are another process's, and no other test leaves out some of the rest.
 
     Such a test asks each process something else, and all of them keep as many items, as far as we know.
