@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -26,6 +27,8 @@ _READING = frozenset({"items", "keys", "values", "get", "pop", "copy"})
 _LOOKING = frozenset(
     {"print", "len", "list", "sorted", "set", "isinstance", "load_state_dict", "save", "save_file", "deepcopy", "copy"}
 )
+
+_RESUMED = re.compile(r"\{\w*(?:resume|restore|restart|continue_from|snapshot)\w*\}", re.IGNORECASE)
 
 Keys = tuple[str, ...]
 
@@ -79,7 +82,7 @@ class ModelStates:
         if type(expr) is ir.Call:
             return self._called(expr, frame, at, keys, depth)
         if type(expr) is ir.Name:
-            if self._is_changed(expr.id, frame):
+            if self._is_changed(expr.id, frame, keys):
                 return None
             found = list(self._things.definitions(expr.id, frame, at))
             if found:
@@ -184,8 +187,8 @@ class ModelStates:
         ]
         return self._all(found) if found else None
 
-    def _is_changed(self, name: str, frame: Frame) -> bool:
-        """Whether a function may change the names in a state that it holds."""
+    def _is_changed(self, name: str, frame: Frame, keys: Keys = ()) -> bool:
+        """Whether a function may change the names in a state that it holds, or in the one under some keys of what it holds."""
         project = self._things.project
         module = project.module(frame.file)
         body = module.body if frame.function < 0 else module.functions[frame.function].body
@@ -203,7 +206,7 @@ class ModelStates:
             if type(call.func) is ir.Attribute and _is_name(call.func.base, name):
                 if last not in _READING or (last == "pop" and not _is_text(call)):
                     return True
-            elif any(_is_name(one, name) for one in call.args) and last not in _LOOKING:
+            elif any(_is_name(one, name) or _is_item(one, name, keys) for one in call.args) and last not in _LOOKING:
                 if not self._is_seen(call, frame):
                     return True
         return False
@@ -230,7 +233,7 @@ class ModelStates:
 
     def _path(self, expr: ir.Expr, frame: Frame, at: Env, depth: int) -> str:
         found = self._evaluator.ask_in(expr, frame, at)
-        if isinstance(found, Leaf) and found.value.is_known:
+        if isinstance(found, Leaf) and found.value.is_known and found.value.only not in ("", None):
             return str(found.value.only)
         if depth > MAX_DEPTH:
             return ""
@@ -282,8 +285,11 @@ class ModelStates:
 
 
 def is_same_path(one: str, other: str) -> bool:
-    """Whether two paths may be meant to be one file: parts in braces stand for anything where the rest of the name agrees."""
-    if one == other:
+    """Whether two paths may be meant to be one file: parts in braces stand for anything where the rest of the name agrees.
+
+    What a run goes on from is what it has saved itself.
+    """
+    if one == other or _RESUMED.fullmatch(other):
         return True
     first, second = one.split("/"), other.split("/")
     return len(first) == len(second) and first[:-1] == second[:-1] and _covers(first[-1], second[-1])
@@ -292,7 +298,6 @@ def is_same_path(one: str, other: str) -> bool:
 def _covers(one: str, other: str) -> bool:
     """Whether one of two file names, with open parts, may be the other."""
     import fnmatch
-    import re
 
     for pattern, name in ((one, other), (other, one)):
         fixed = re.sub(r"\{\w*\}", "", pattern)
@@ -306,6 +311,13 @@ def _covers(one: str, other: str) -> bool:
 def _escaped(text: str) -> str:
     """A text that stands for itself in a pattern of file names."""
     return "".join(f"[{one}]" if one in "*?[" else one for one in text)
+
+
+def _is_item(expr: ir.Expr, name: str, keys: Keys) -> bool:
+    """Whether an expression is what stands under the first of some keys of a variable."""
+    if type(expr) is not ir.Subscript or not keys or not _is_name(expr.base, name):
+        return False
+    return type(expr.index) is not ir.Constant or expr.index.value == keys[0]
 
 
 def _items(expr: ir.DictDisplay) -> Iterator[tuple[str, ir.Expr]]:

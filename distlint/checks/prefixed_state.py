@@ -1,8 +1,10 @@
 """A state that was taken of a wrapped model and is loaded into one without a wrapper, or the other way round: no name in it fits.
 
 Parameters: ``wrapped`` (what made a wrapped object, as the rule names it: ``pkg.Class``, ``pkg.Class().prepare``), ``bare`` (what gives
-the model or its state without the wrapper), ``models`` with ``layers`` (classes of networks), ``save`` and ``load`` (functions: the
-position of the path), ``strict`` (whether loads are looked at that ask for all names, or those that do not).
+the model or its state without the wrapper), ``outer`` (wrappers around the wrapped, whose attribute ``.module`` it is), ``inner`` (the
+wrapped's own attribute that is the model), ``into-wrapped`` and ``into-bare`` (the message of either direction), ``models`` with
+``layers`` (classes of networks), ``save`` and ``load`` (functions: the position of the path), ``strict`` (whether loads are looked at
+that ask for all names, or those that do not).
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ class _Saved(NamedTuple):
 def prefixed_state(context: CheckContext) -> Iterator[Finding]:
     """A finding for each load of a state whose names have a prefix that the model's lack, or lack one that these have."""
     project: Project = context.project
-    things = Things(project, (), (), ())
+    things = Things(project, (), (), context.parameters.get("outer", ()))
     states = ModelStates(things, lambda one: _kind_of(context, things, one), context.parameters["load"])
     saved: list[_Saved] | None = None
     for site in project.sites("load_state_dict"):
@@ -82,11 +84,7 @@ def _is_called_between(project: Project, site: CallSite, model: ir.Expr) -> bool
 
 
 def _finding(context: CheckContext, site: CallSite, state: Taken, *, into: bool) -> Finding:
-    message = (
-        "the state of a model without its wrapper is loaded into the wrapped one: its names lack the prefix `module.`"
-        if into
-        else "the state of a wrapped model is loaded into one without the wrapper: all names in it begin with `module.`"
-    )
+    message = context.parameters["into-wrapped" if into else "into-bare"]
     if not context.parameters["strict"]:
         message += ", so with `strict=False` nothing is loaded"
     return context.finding(message, site.span, related=[Related(state.span, "the state is taken here")])
@@ -107,7 +105,7 @@ def _kind_of(context: CheckContext, things: Things, instance: Instance) -> bool 
         return False
     for maker in context.parameters["wrapped"]:
         if name.startswith(f"{maker}()") and not isinstance(one.callee, ClassRef):
-            if name.endswith(".module"):
+            if name.endswith("." + context.parameters.get("inner", "module")):
                 return False
             return True if _is_model_given(context, things, one) else None
     if is_module(context.project, one, context.parameters["models"], context.parameters["layers"]):
