@@ -10,7 +10,8 @@ from distlint.checks.meetings import Met, Suspicion, listed, meetings, others
 from distlint.model.finding import Related
 from distlint.rehearsal.performance import Performance
 from distlint.rehearsal.stage import Event
-from distlint.rehearsal.values import Items, Opaque, signature, source_of
+from distlint.rehearsal.sums import added
+from distlint.rehearsal.values import Items, Opaque, alike, signature, source_of
 
 _BROUGHT = {
     "all_reduce": "tensor",
@@ -55,16 +56,36 @@ def different_sizes(performance: Performance) -> Iterator[Suspicion]:
     for met in meetings(performance):
         looks = _looks(met)
         shapes = [(rank, look["shape"]) for rank, look in looks]
-        if not shapes or any(shape is None or not all(isinstance(size, int) for size in shape) for _, shape in shapes):
+        if not shapes or any(shape is None for _, shape in shapes):
             continue
-        if len({math.prod(shape) for _, shape in shapes}) > 1:
+        known = all(isinstance(size, int) for _, shape in shapes for size in shape)
+        if (
+            len({math.prod(shape) for _, shape in shapes}) > 1
+            if known
+            else _one_differs([shape for _, shape in shapes])
+        ):
             event = met[0].event
+            told = f": {listed(shapes)}" if known else ""
             yield Suspicion(
                 event.span,
-                f"the tensors of `{event.name}` differ in shape between ranks: {listed(shapes)}",
+                f"the tensors of `{event.name}` differ in shape between ranks{told}",
                 (*_made(looks), *others(met, "and here on another rank")),
                 event.name,
             )
+
+
+def _one_differs(shapes: list[Any]) -> bool:
+    """Whether shapes that are not all known are alike but for one dimension, in which they certainly differ."""
+    if len({len(shape) for shape in shapes}) > 1:
+        return False
+    apart = 0
+    for sizes in zip(*shapes, strict=True):
+        pairs = [(sizes[0], other) for other in sizes[1:] if not alike(sizes[0], other)]
+        gaps = [added(one, other, minus=True) for one, other in pairs]
+        if not all(isinstance(gap, int) for gap in gaps):
+            return False
+        apart += bool(pairs)
+    return apart == 1
 
 
 def different_types(performance: Performance) -> Iterator[Suspicion]:
@@ -175,6 +196,8 @@ def _unlike(one: dict[str, Any], other: dict[str, Any]) -> tuple[str, str] | Non
 def wrong_splits(performance: Performance) -> Iterator[Suspicion]:
     """The parts of ``all_to_all_single`` do not fit their tensor, or what the other rank takes."""
     for met in meetings(performance):
+        if met[0].event.name == "all_to_all":
+            yield from _own_rows(met)
         if met[0].event.name != "all_to_all_single":
             continue
         yield from _own_splits(met)
@@ -224,6 +247,26 @@ def _own_splits(met: tuple[Met, ...]) -> Iterator[Suspicion]:
             event.name,
         )
         return
+
+
+def _own_rows(met: tuple[Met, ...]) -> Iterator[Suspicion]:
+    """The places of ``all_to_all`` are as large as what the process itself sends, though each sends other amounts."""
+    for rank, event in met:
+        takes, sends = (event.seen.get(one) for one in ("output_tensor_list", "input_tensor_list"))
+        if not isinstance(takes, dict) or not isinstance(sends, dict):
+            continue
+        for place, (one, other) in enumerate(zip(takes["items"] or (), sends["items"] or (), strict=False)):
+            if place == rank or not one["shape"] or not other["shape"]:
+                continue
+            size = one["shape"][0]
+            if isinstance(size, Opaque) and size.source is not None and alike(size, other["shape"][0]):
+                yield Suspicion(
+                    event.span,
+                    f"the places for what is taken are as long as what is sent, but each rank sends its own ({size.source.why})",
+                    (Related(size.source.span, "the ranks part here"),) if size.source.span is not None else (),
+                    event.name,
+                )
+                return
 
 
 def _rows(event: Event, world: int) -> tuple[list[int] | None, list[int] | None]:

@@ -7,6 +7,7 @@ from typing import Any
 from distlint.rehearsal.iterating import Iterating
 from distlint.rehearsal.values import (
     UNKNOWN,
+    Array,
     ClassValue,
     FunctionValue,
     Items,
@@ -52,7 +53,7 @@ def type_of(player: Iterating, value: Any) -> Any:
     if kind is not None:
         return Library(f"builtins.{kind.__name__}")
     if isinstance(value, Tensor):
-        return Library("torch.Tensor")
+        return Library("numpy.ndarray" if isinstance(value, Array) else "torch.Tensor")
     if isinstance(value, Made) and value.name.endswith("()") and value.name.count("()") == 1:
         return Library(value.name[:-2])
     return UNKNOWN
@@ -96,6 +97,8 @@ def _is_one(player: Iterating, value: Any, cls: Any) -> bool | None:
         if last in _ABSTRACT:
             return kind in _ABSTRACT[last]
         return False
+    if isinstance(value, Array):
+        return last == "ndarray" if last in ("ndarray", "Tensor", "Parameter") or kind is not None else None
     if isinstance(value, Tensor):
         if last in ("Tensor", "Parameter") or not cls.name.startswith(("torch.", "builtins.")):
             return True if cls.name.startswith(("torch.", "builtins.")) else None

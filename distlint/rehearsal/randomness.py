@@ -96,6 +96,19 @@ def drawn_value(player: Any, name: str, given: Given, sign: Any, source: Source 
         first.size, first.whole = size, content
         player.note(first)
         return None
+    last = name.rpartition(".")[2]
+    if last in ("permutation", "sample") and given.positional:
+        size = (
+            given.get("k", 1, UNKNOWN)
+            if last == "sample"
+            else first
+            if isinstance(first, int)
+            else player.length(first)
+        )
+        made = Items(None, size)
+        made.whole = derived(name, [Opaque(sign, source), *given.values()])
+        made.sample = player.item_of(first) if isinstance(first, Items) else derived("item", [made.whole])
+        return made
     return derived(name, [Opaque(sign, source), *given.values()])
 
 

@@ -149,6 +149,12 @@ class Tensor:
         self._numbers = (self.whole.sign, numbers)
 
 
+class Array(Tensor):
+    """An array of numpy: it is known as far as a tensor is."""
+
+    __slots__ = ()
+
+
 class Items:
     """A list or set. ``items`` is ``None`` where they are not known; ``size`` its length then (``Opaque``: not known).
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_arrays as arrays
 from distlint.frameworks.torch import rehearsed_checkpoints as checkpoints
 from distlint.frameworks.torch import rehearsed_communication as communication
 from distlint.frameworks.torch import rehearsed_data as data
@@ -23,7 +24,7 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.models import Models
 from distlint.rehearsal.randomness import Generator, seeded
-from distlint.rehearsal.values import UNKNOWN, Given, Group, Items, Library, Made, Nothing, Tensor, Work, derived
+from distlint.rehearsal.values import UNKNOWN, Array, Given, Group, Items, Library, Made, Nothing, Tensor, Work, derived
 
 _SPAWN = ("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn", "torch.multiprocessing.start_processes")
 _PROCESS = ("torch.multiprocessing.Process", "multiprocessing.Process")
@@ -69,6 +70,8 @@ class Torch(Models):
             return communication.perform(player, operation, given, call, scope)
         if name.startswith(lightning.PACKAGES):
             return lightning.made(player, name, given, call, scope)
+        if name.startswith(arrays.PREFIX):
+            return arrays.made(player, name[len(arrays.PREFIX) :], given, ir.unpack(call.at, scope.file))
         if not name.startswith(("torch.", "multiprocessing.", "deepspeed.comm.")):
             return NotImplemented
         span = ir.unpack(call.at, scope.file)
@@ -186,6 +189,11 @@ class Torch(Models):
         span = ir.unpack(call.at, scope.file)
         if isinstance(receiver, Work):
             return communication.work_method(player, receiver, name, span)
+        if isinstance(receiver, Array):
+            found = arrays.method(player, receiver, name, given)
+            if found is not NotImplemented:
+                return found
+            return derived(name, [receiver, *given.values()])
         if isinstance(receiver, Group):
             return communication.group_method(player, receiver, name, call, scope)
         if isinstance(receiver, Tensor):

@@ -156,11 +156,15 @@ class Loader(Made):
         length = self.length(player)
         if not isinstance(length, int) or length > player.stage.turns:
             return None
-        return [self.item(player) for _ in range(length)]
+        rows, batch = self.rows(player), self.batch
+        told = isinstance(rows, int) and isinstance(batch, int) and self.drops is not True
+        sizes = [min(batch, rows - turn * batch) if told else NotImplemented for turn in range(length)]
+        return [self.item(player, size) for size in sizes]
 
-    def item(self, player: Any) -> Any:
+    def item(self, player: Any, size: Any = NotImplemented) -> Any:
         """One batch: it is another in every turn, and another for each process where the rows are shared out."""
         self.turn += 1
+        size = self._size(player) if size is NotImplemented else size
         if self._row is NotImplemented:
             self._row = row_of(player, self.dataset, UNKNOWN)
         row = self._row
@@ -170,7 +174,7 @@ class Loader(Made):
         custom = self.arguments is not None and self.arguments.get("collate_fn", 6, None) is not None
         if custom:
             return Opaque(sign, source)
-        return together_as_batch(row, self._size(player), sign, source, self.span)
+        return together_as_batch(row, size, sign, source, self.span)
 
     def _reason(self, player: Any) -> Source | None:
         """Why the batches of each process are others."""

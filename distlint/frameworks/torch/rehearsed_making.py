@@ -47,6 +47,8 @@ def created(player: Any, name: str, given: Given, span: Span) -> Any:
         shape = sizes_of([given.get("size", 0)])
         fill = given.get("fill_value", 1, UNKNOWN)
         return _content(player, name, shape, _of_number(fill) if dtype is None else dtype, given, span)
+    if name == "from_numpy":
+        return _from_data(given.get("ndarray", 0, UNKNOWN), None, span)
     if name in ("tensor", "as_tensor", "asarray"):
         return _from_data(given.get("data", 0, UNKNOWN), dtype, span)
     if name == "arange":

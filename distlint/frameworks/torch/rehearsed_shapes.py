@@ -8,6 +8,7 @@ from typing import Any
 from distlint.model.span import Span
 from distlint.rehearsal.values import (
     UNKNOWN,
+    Array,
     Given,
     Items,
     Library,
@@ -90,7 +91,8 @@ def sizes_of(values: list[Any]) -> tuple[Any, ...] | None:
 
 def view(tensor: Tensor, shape: Any, *, packed: bool | None = True) -> Tensor:
     """A tensor that shares the memory of another."""
-    made = Tensor(shape, tensor.dtype, tensor.at, combined("view", [tensor]), tensor.source)
+    kind = Array if isinstance(tensor, Array) else Tensor
+    made = kind(shape, tensor.dtype, tensor.at, combined("view", [tensor]), tensor.source)
     made.whole = tensor.whole
     made.packed = packed if tensor.packed else tensor.packed if packed else packed
     made.gradient = tensor.gradient
@@ -102,7 +104,8 @@ def view(tensor: Tensor, shape: Any, *, packed: bool | None = True) -> Tensor:
 
 def fresh(name: str, shape: Any, dtype: str, inputs: list[Any], span: Span | None) -> Tensor:
     """A new tensor computed from others."""
-    made = Tensor(shape, dtype, span, combined(name, inputs), source_of(inputs))
+    kind = Array if inputs and isinstance(inputs[0], Array) else Tensor
+    made = kind(shape, dtype, span, combined(name, inputs), source_of(inputs))
     gradients = [one.gradient for one in inputs if isinstance(one, Tensor)]
     made.gradient = True if True in gradients else None if None in gradients else False
     made.copied = True
@@ -126,6 +129,8 @@ def elementwise(player: Any, symbol: str, values: list[Any]) -> Any:
     else:
         dtype = _joined_dtype(symbol, values)
     at = next((value.at for value in values if isinstance(value, Tensor)), None)
+    if dtype == "float32" and any(isinstance(value, Array) for value in values):
+        dtype = ""  # numpy's floats are longer, as a rule
     if symbol == "@":
         from distlint.frameworks.torch.rehearsed_computing import product_shape
 

@@ -29,6 +29,7 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.values import (
     UNKNOWN,
+    Array,
     Given,
     Items,
     Library,
@@ -168,6 +169,8 @@ def tensor_attribute(player: Any, base: Tensor, name: str, expr: ir.Expr, scope:
     """``tensor.name``."""
     if name == "shape":
         return base.shape if base.shape is not None else Opaque(combined("shape", [base]))
+    if isinstance(base, Array):
+        return product(base.shape) if name == "size" and base.shape is not None else MethodOf(base, name)
     if name == "dtype":
         return Library(f"torch.{base.dtype}") if base.dtype else UNKNOWN
     if name == "data":

@@ -1,0 +1,115 @@
+"""Arrays of numpy in the rehearsal of a program: they become tensors, and say which rows each process takes.
+
+Sources: numpy 2.3, ``numpy/_core/fromnumeric.py``, ``numpy/lib/_shape_base_impl.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from distlint.frameworks.torch import rehearsed_parts as parts
+from distlint.frameworks.torch.rehearsed_making import created
+from distlint.frameworks.torch.rehearsed_shapes import dtype_of, fresh, reshaped
+from distlint.model.span import Span
+from distlint.rehearsal.values import UNKNOWN, Array, Given, Items, Library, Tensor, derived
+
+PREFIX = "numpy."
+_MADE = (
+    "zeros",
+    "ones",
+    "empty",
+    "full",
+    "arange",
+    "linspace",
+    "eye",
+    "zeros_like",
+    "ones_like",
+    "empty_like",
+    "full_like",
+)
+_SAME = ("abs", "exp", "log", "sqrt", "sin", "cos", "clip", "square", "round", "negative", "flip", "copy", "astype")
+_REDUCED = ("sum", "mean", "max", "min", "prod", "std", "var", "argmax", "argmin", "any", "all")
+
+
+def made(player: Any, name: str, given: Given, span: Span) -> Any:
+    """What a function of numpy gives; ``NotImplemented`` for those that are not known."""
+    if name in _MADE:
+        return _as_array(created(player, name, _with_sizes(name, given), span), given)
+    if name in ("array", "asarray", "ascontiguousarray"):
+        first = given.get("object", 0, given.get("a", 0, UNKNOWN))
+        if isinstance(first, Tensor | Items) or type(first) is tuple or isinstance(first, int | float):
+            return _as_array(created(player, "tensor", Given([first], {}), span), given)
+        return NotImplemented
+    if name in ("array_split", "split"):
+        return _split(player, name, given, span)
+    if name in ("concatenate", "stack", "vstack", "hstack"):
+        items = player.items_of(given.get("arrays", 0, UNKNOWN))
+        if not items or not all(isinstance(one, Array) for one in items):
+            return NotImplemented
+        where = given.get("axis", 1, 0)
+        return parts.joined(player, name, Given([Items(items)], {"dim": where}), span)
+    first = given.positional[0] if given.positional else None
+    rest = Given(given.positional[1:], given.keywords, is_open=given.open)
+    return method(player, first, name, rest) if isinstance(first, Array) else NotImplemented
+
+
+def method(player: Any, base: Array, name: str, given: Given) -> Any:
+    """A method of an array; ``NotImplemented`` for those that are not known."""
+    everything = [base, *given.values()]
+    if name in _SAME:
+        dtype = (
+            dtype_of(given.get("dtype", 0))
+            if name == "astype"
+            else base.dtype
+            if name in ("copy", "flip", "clip")
+            else ""
+        )
+        return fresh(name, base.shape, dtype or "", everything, base.at)
+    if name in ("reshape", "ravel", "flatten"):
+        return reshaped(name, base, given.positional, given, 0)
+    if name in _REDUCED:
+        where = given.get("axis", 0, None)
+        shape = () if where is None and "keepdims" not in given.keywords else None
+        return fresh(name, shape, "", everything, base.at)
+    return NotImplemented
+
+
+def _with_sizes(name: str, given: Given) -> Given:
+    """The same in the words of torch."""
+    keywords = {word: value for word, value in given.keywords.items() if word not in ("shape", "dtype", "num", "order")}
+    if "shape" in given.keywords:
+        keywords["size"] = given.keywords["shape"]
+    if "num" in given.keywords:
+        keywords["steps"] = given.keywords["num"]
+    few = given.positional[: 2 if name.startswith("full") else 3 if name in ("arange", "linspace") else 1]
+    return Given(list(few), keywords, is_open=given.open)
+
+
+def _as_array(found: Any, given: Given) -> Any:
+    if not isinstance(found, Tensor):
+        return found
+    array = Array(found.shape, found.dtype, found.at, found.sign, found.source)
+    array.copied = False
+    asked = given.keywords.get("dtype")
+    kind = dtype_of(asked)
+    if isinstance(asked, Library) and asked.name.startswith(("numpy.", "builtins.")):
+        kind = dtype_of(Library(f"torch.{asked.name.rpartition('.')[2]}"))
+        kind = {"float": "float64", "int": "int64"}.get(asked.name.rpartition(".")[2], kind)
+    array.dtype = ("float64" if found.dtype == "float32" else found.dtype) if kind is None else kind
+    array.gradient = False
+    if found.numbers is not None:
+        array.holds(found.numbers)
+    return array
+
+
+def _split(player: Any, name: str, given: Given, span: Span) -> Any:
+    """``array_split``: parts of which the first ones are one longer; of a list its items in arrays."""
+    base, count = given.get("ary", 0, UNKNOWN), given.get("indices_or_sections", 1, UNKNOWN)
+    if isinstance(base, Items | range) or type(base) is tuple:
+        size = player.length(base)
+        base = Array((size,), "", span, derived("array", [base]).sign, derived("array", [base]).source)
+    if not isinstance(base, Array):
+        return NotImplemented
+    where = given.get("axis", 2, 0)
+    found = parts.cut(player, "tensor_split", base, [count, where], Given([], {}))
+    return Items(list(found)) if type(found) is tuple else found
