@@ -5,7 +5,8 @@ a form that parts the data), ``shows`` (names of
 functions and methods that show or keep a figure), ``schedulers`` (that follow one). The rule's ``fault`` is ``whole``
 (what one rank counted is divided by the length of all the data), ``shown`` (rank 0 shows what it worked out alone),
 ``followed`` (a schedule follows it), ``decides`` (it decides what is saved), ``half`` (only one part of a quotient is brought
-together) or ``repeated`` (all ranks counted all of the data, and their sum is divided by its length once).
+together), ``padded`` (a sampler gives samples again, and they are counted) or ``repeated``
+(all ranks counted all of the data, and their sum is divided by its length once).
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ from distlint.checks.spread_names import (
 )
 from distlint.checks.tally_halves import half_reduced, repeated, whole_data
 from distlint.checks.tally_meters import fed_meters
+from distlint.checks.tally_padded import counted_twice
 from distlint.checks.tally_parts import Tally, length_of_all, quotients, related_of
 from distlint.checks.tally_twice import divided_twice
 from distlint.link.abstract import Instance, options_of
@@ -96,6 +98,8 @@ def tallies(context: CheckContext) -> Iterator[Finding]:
             found.append((None, None, own_items(project, place.iterable, place.file, place.function)))
         added = frozenset(_added(place.body)) | _of_batches(context, place) if found else frozenset()
         added |= frozenset(fed_meters(project, place)) if found else added
+        if found and context.parameters["fault"] == "padded":
+            added |= frozenset(fed_meters(project, place, joined=True))
         for one, other, part in found:
             if part is not None and added:
                 tally = Tally(place, one, other, added, part)
@@ -309,5 +313,6 @@ _FAULTS: dict[str, Callable[[CheckContext, Tally], Iterator[Finding]]] = {
     "half": half_reduced,
     "repeated": repeated,
     "decides": own_decisions,
+    "padded": counted_twice,
     "followed": _followed,
 }

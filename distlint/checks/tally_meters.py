@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 _FEEDING = frozenset({"update", "add", "step", "record", "accumulate", "push", "__call__"})
 
 
-def fed_meters(project: Project, place: Pass) -> Iterator[str]:
-    """The variables that hold such objects, where nothing that is asked of them brings anything together over the ranks."""
+def fed_meters(project: Project, place: Pass, *, joined: bool = False) -> Iterator[str]:
+    """The variables that hold such objects, where nothing that is asked of them brings anything together over the ranks.
+
+    With ``joined`` those of which something that is asked does.
+    """
     evaluator = project.evaluator(None)
     asked: dict[str, bool] = {}
     for statement in statements(place.body):
@@ -37,7 +40,7 @@ def fed_meters(project: Project, place: Pass) -> Iterator[str]:
             continue
         used = {func.name if type(func) is ir.Attribute else "__call__"} | set(_used(project, place, named.id))
         classes = {one.callee for one in made if isinstance(one.callee, ClassRef)}
-        if all(_adds_up(project, one) and not _joins(project, one, used) for one in classes):
+        if all(_adds_up(project, one) and _joins(project, one, used) is joined for one in classes):
             yield named.id
 
 

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 GRADIENTS_KEPT = "gradients kept"
 """Under this name a process counts the contexts that it is in in which backward passes meet nobody."""
 
+PADDED = "padded shares"
+"""Under this name a process keeps where data were parted so that some of it is given twice, and how much there is of it."""
+
 _ROLES = ("collective", "first", "local-first")
 
 

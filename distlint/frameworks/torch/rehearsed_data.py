@@ -11,6 +11,7 @@ from typing import Any
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.failing import SHARE
+from distlint.rehearsal.libraries import PADDED
 from distlint.rehearsal.randomness import Generator, drawn
 from distlint.rehearsal.values import (
     UNKNOWN,
@@ -298,6 +299,8 @@ def _shares(player: Any, given: Given, call: ir.Call, span: Span, scope: Any) ->
         size: Any = rows // count if drops else -(-rows // count)
         if drops and rows % count:
             size = math.ceil((rows - count) / count)
+        if not drops and rows % count and count == stage.world:
+            stage.kept.setdefault(PADDED, {})[span] = rows
     else:
         size = derived("share", [rows, count, drops])
     found = Sampler("DistributedSampler", call, given, size)

@@ -1,0 +1,81 @@
+"""Figures over all ranks in which samples are counted twice that a sampler gave again to make the parts of one size."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from distlint.checks.loaders import trains
+from distlint.checks.spread_names import calls_of, is_joined, joins, regions
+from distlint.checks.tally_meters import fed_meters
+from distlint.checks.tally_parts import Tally
+from distlint.model import python as ir
+from distlint.model.finding import Finding, Related
+from distlint.model.span import Span
+from distlint.rehearsal.libraries import PADDED
+from distlint.rehearsal.performance import Performance, Rehearsal
+
+if TYPE_CHECKING:
+    from distlint.checks.registry import CheckContext
+    from distlint.link.project import Project
+
+_MINDING = re.compile(r"\bpad|dedup|unique|duplicat|remainder|divisible|[\[(]\s*:\s*len\(", re.IGNORECASE)
+"""Words by which a program deals with such samples, or knows of them."""
+
+
+class _Padded(dict[Span, int]):
+    """How many samples are parted at a place, where they do not come out even."""
+
+
+def counted_twice(context: CheckContext, tally: Tally) -> Iterator[Finding]:
+    """A finding for each sampler that repeats samples that are then counted."""
+    project: Project = context.project
+    if tally.sampler is None or trains(project, tally.place.file, tally.place.body):
+        return
+    rows = _padded(project).get(tally.sampler.span())
+    if rows is None or _MINDING.search(project.text_of(tally.sampler.frame.file) + project.text_of(tally.place.file)):
+        return
+    meter = next(fed_meters(project, tally.place, joined=True), None)
+    if meter is not None:
+        yield _finding(context, tally, rows, None)
+        return
+    for region in regions(project, tally.place.file, tally.place.function, tally.names):
+        if not is_joined(project, region):
+            continue
+        call = next((one for one in calls_of(region.body(project)) if joins(one, region.names)), None)
+        where = None if call is None else ir.unpack(call.at, region.file)
+        yield _finding(context, tally, rows, where)
+        return
+
+
+def _finding(context: CheckContext, tally: Tally, rows: int, call: Span | None) -> Finding:
+    related = [Related(ir.unpack(tally.place.iterable.at, tally.place.file), "each rank goes through its part here")]
+    if call is not None:
+        related.append(Related(call, "this brings together what all ranks have counted"))
+    return context.finding(
+        f"{rows} samples do not come out even, so this gives some of them to two ranks, and they are counted twice",
+        tally.part,
+        related=related,
+    )
+
+
+def _padded(project: Project) -> _Padded:
+    """The places at which the samples are known not to come out even, for two processes and for more."""
+    found = project.kept.get(_Padded)
+    if found is None:
+        found = project.kept[_Padded] = _Padded()
+        rehearsal = Rehearsal.of(project)
+        for performance in rehearsal.performances():
+            places = _of(performance)
+            other = None if performance.told or not places else rehearsal.again(performance)
+            found.update({span: rows for span, rows in places.items() if other is None or span in _of(other)})
+    assert isinstance(found, _Padded)  # noqa: S101 - stored just above
+    return found
+
+
+def _of(performance: Performance) -> dict[Span, int]:
+    places: dict[Span, int] = {}
+    for stage in performance.stages[:1]:
+        places.update(stage.kept.get(PADDED, {}))
+    return places
