@@ -56,13 +56,8 @@ _FAULTS: dict[str, _Fault] = {
     "after-end": meeting_uses.after_end,
     "packed": meeting_shapes.not_contiguous,
 }
-_BY_DEFAULT = frozenset(
-    {"root", "outside", "group", "member", "aliased", "shape", "dtype", "local-size", "slots", "splits", "wait"}
-)
-"""Faults that count where they show with the defaults of options alone.
-
-The number of processes is what an option often has to agree with: how long a list is, or who sends to whom, is no fault then.
-"""
+_SIZED = frozenset({"list-length", "peer"})
+"""Faults that do not count where they show with the defaults of options alone: these often have to agree with the number of processes."""
 _USUALLY = " (with the defaults of the options)"
 _OF_MESSAGES = (meeting_messages.stuck_messages, meeting_messages.different_messages)
 
@@ -74,7 +69,9 @@ def rehearsed(context: CheckContext) -> Iterator[Finding]:
     rehearsal = Rehearsal.of(context.project)
     seen = set()
     processes = context.parameters.get("processes")
-    for first in _performances(rehearsal, context.parameters["fault"]):
+    for first in rehearsal.every_performance():
+        if first.usual and context.parameters["fault"] in _SIZED:
+            continue
         performance = first if processes is None else rehearsal.with_processes(first, processes)
         for suspicion in fault(performance):
             if suspicion.span in seen or suspicion.weak:
@@ -89,16 +86,6 @@ def rehearsed(context: CheckContext) -> Iterator[Finding]:
                 confidence=Confidence.LIKELY,
                 symbol=suspicion.symbol,
             )
-
-
-def _performances(rehearsal: Rehearsal, fault: str) -> Iterator[Performance]:
-    """The programs, and after them those that have options, started without any."""
-    yield from rehearsal.performances()
-    if fault in _BY_DEFAULT:
-        for first in rehearsal.performances():
-            found = rehearsal.by_default(first)
-            if found is not None:
-                yield found
 
 
 def _holds_for_more(rehearsal: Rehearsal, performance: Performance, fault: _Fault, suspicion: Suspicion) -> bool:

@@ -45,7 +45,8 @@ class TraceFaults(tuple[TraceFault, ...]):
 
 def _faults(project: Project) -> Iterator[TraceFault]:
     rehearsal = Rehearsal.of(project)
-    for performance in rehearsal.performances():
+    seen: set[tuple[str, Span]] = set()
+    for performance in rehearsal.every_performance():
         if performance.function >= 0 or performance.world < 2:
             continue
         found = [_fault(performance, clash) for clash in compared(project, performance).clashes]
@@ -54,7 +55,9 @@ def _faults(project: Project) -> Iterator[TraceFault]:
             if other is not None:
                 places = {_fault(other, clash).span for clash in compared(project, other).clashes}
                 found = [fault for fault in found if fault.span in places]
-        yield from found
+        new = [fault for fault in found if (fault.kind, fault.span) not in seen]
+        seen.update((fault.kind, fault.span) for fault in new)
+        yield from new
 
 
 def _fault(performance: Performance, clash: Clash) -> TraceFault:

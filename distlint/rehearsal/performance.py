@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.link.modules import FunctionRef
@@ -112,6 +113,17 @@ class Rehearsal:
             found = self._performed(*key, set(), usual=True) if asks else None
             self._by_default[key] = found
         return self._by_default[key]
+
+    def every_performance(self) -> Iterator[Performance]:
+        """The programs, and after them those that ask for options, started without any.
+
+        What is wrong with the defaults is wrong; what is right with them may still be wrong without.
+        """
+        yield from self.performances()
+        for first in self.performances():
+            found = self.by_default(first)
+            if found is not None:
+                yield found
 
     def _of_size(self, first: Performance, processes: int) -> Performance | None:
         key = (first.file, first.function, processes, first.usual)
