@@ -56,7 +56,14 @@ class Parts:
                 best = max(best, self._is_part(role, module, inside, at))
         return best
 
-    def _is_part(self, role: str, expr: ir.Expr, frame: Frame, state: Env | None) -> int:
+    def _is_part(self, role: str, expr: ir.Expr, frame: Frame, state: Env | None, depth: int = 0) -> int:
+        if type(expr) is ir.Name and depth < MAX_DEPTH:
+            at = state if state is not None else self._things.evaluator.state(frame, expr.at)
+            found = [
+                self._is_part(role, value, inside, where, depth + 1)
+                for value, where, inside in self._things.definitions(expr.id, frame, at)
+            ]
+            return NO if not found else max(found) if len(set(found)) == 1 else min(max(found), MAYBE)
         while isinstance(expr, ir.Attribute | ir.Subscript):
             if isinstance(expr, ir.Attribute) and expr.name == "module":
                 return NO
