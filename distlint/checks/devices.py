@@ -70,15 +70,18 @@ def _on_several_nodes(project: Project, file: str) -> bool:
 
 
 def _is_tried_without_devices(context: CheckContext, file: str) -> bool:
-    """Whether the groups of a program are all for processes without devices: such a job hardly runs on several nodes."""
+    """Whether the groups of a program are all for processes without devices, or may be: such a job hardly runs on several nodes."""
     project: Project = context.project
     files = family(project, file)
-    values = []
+    plain = []
     for site in project.calls_to(set(context.parameters["groups"])):
         given, _ = find_argument(site.site.call, "backend", 0)
         if site.file in files and given is not None:
-            values.append(project.evaluator(None).value(given, site.file, site.site.function).only)
-    return bool(values) and all(value == context.parameters["plain"] for value in values)
+            value = project.evaluator(None).value(given, site.file, site.site.function).only
+            told = followed(given, project.flow(site.file, site.site.function).before(site.site.call.at))
+            words = {part.value for part in below(told) if type(part) is ir.Constant}
+            plain.append(context.parameters["plain"] in (words if value is None else {value}))
+    return bool(plain) and all(plain)
 
 
 def _modulo(context: CheckContext, index: ir.Expr, file: str) -> FixPlan | None:

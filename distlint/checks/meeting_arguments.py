@@ -9,7 +9,7 @@ from distlint.checks.meetings import Met, Suspicion, listed, meetings, others
 from distlint.model.finding import Related
 from distlint.rehearsal.performance import Performance
 from distlint.rehearsal.stage import Event
-from distlint.rehearsal.values import Group, Items, Library, Made, Table, Tensor
+from distlint.rehearsal.values import Group, Items, Library, Made, Opaque, Table, Tensor, source_of
 
 _ROOTS = ("src", "dst", "group_src", "group_dst")
 _BITS = ("BAND", "BOR", "BXOR")
@@ -44,6 +44,7 @@ def different_roots(performance: Performance) -> Iterator[Suspicion]:
     """The processes of a group name different roots for one call."""
     for met in meetings(performance):
         roots = [(one.rank, root_of(one.event)) for one in met]
+        yield from _own_roots(met, [value for _, (_, value) in roots])
         if len({name for _, (name, _) in roots}) != 1 or not all(is_number(value) for _, (_, value) in roots):
             continue
         values = [(rank, value) for rank, (_, value) in roots]
@@ -56,6 +57,20 @@ def different_roots(performance: Performance) -> Iterator[Suspicion]:
             (*_argument(event, name), *others(met, "and here on another rank")),
             event.name,
         )
+
+
+def _own_roots(met: tuple[Met, ...], roots: list[Any]) -> Iterator[Suspicion]:
+    """Each process works out a root from what it alone has."""
+    source = source_of(roots)
+    if source is None or not all(isinstance(root, Opaque) and root.source is not None for root in roots):
+        return
+    name, event = root_of(met[0].event)[0], met[0].event
+    yield Suspicion(
+        event.span,
+        f"each rank works out the root of `{event.name}` by itself ({source.why}), so that `{name}` differs between them",
+        (*_argument(event, name), *(() if source.span is None else (Related(source.span, "the ranks part here"),))),
+        event.name,
+    )
 
 
 def _argument(event: Event, name: str) -> Iterator[Related]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from distlint.link.modules import FunctionRef, GlobalRef, Target
 from distlint.model import python as ir
-from distlint.rehearsal.failing import FINDING, SHARE, may_fail
+from distlint.rehearsal.failing import DIVIDING, FINDING, SHARE, may_fail
 from distlint.rehearsal.iterating import distinct, is_key
 from distlint.rehearsal.objects import Objects
 from distlint.rehearsal.operations import MAX_TEXT
@@ -408,6 +408,8 @@ class Expressions(Objects):
         for operand, value in zip(expr.operands, values, strict=True):
             if first not in ("is", "is not"):
                 self.stage.use(value, self.span(operand, scope))
+        if first in ("/", "//", "%") and not isinstance(values[1], Tensor):
+            may_fail(self.stage, DIVIDING, values[1:], expr, scope)
         return self.operate(first, values[0], values[1], expr.at, scope)
 
     def _logic(self, symbol: str, expr: ir.Operation, scope: Scope) -> Any:

@@ -25,6 +25,8 @@ COMPUTING = _ANY | {"RuntimeError", "OutOfMemoryError"}
 """Exceptions of a model that is called."""
 FINDING = frozenset({"KeyError", "IndexError", "LookupError"})
 """Exceptions of a key or index; what handles any exception is not written because of those."""
+DIVIDING = frozenset({"ZeroDivisionError", "ArithmeticError"})
+"""Exceptions of a division; what handles any exception is not written because of those."""
 MISSING = frozenset({"FileNotFoundError", "OSError", "IOError"})
 """Exceptions of what reads a file that is not there."""
 ENDING = frozenset({"", "StopIteration", "BaseException", "Exception"})

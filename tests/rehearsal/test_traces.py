@@ -50,6 +50,15 @@ def found(make_project: MakeProject, body: str) -> list[Clash]:
 
 
 PARTED = {
+    "a division by what a rank has counted": """
+    kept = (own > 0.5).sum().item()
+    try:
+        share = 1 / kept
+        dist.all_reduce(total)
+    except ZeroDivisionError:
+        share = 0.0
+    dist.barrier()
+""",
     "a turn for each key met in own data": """
     counts = {}
     for label in own.long().tolist():

@@ -102,10 +102,14 @@ def is_lightning(player: Any, thing: Any) -> bool:
 
 
 def logged(player: Any, given: Given, call: ir.Call, scope: Any) -> None:
-    """``self.log(..., sync_dist=True)``: at once where it is asked for step by step, as it is in training."""
-    on_step = given.get("on_step", None, None)
+    """``self.log(..., sync_dist=True)``: at once where it is asked for step by step, as it is in training.
+
+    What is logged at the end of an epoch is brought together there, of each name that a process has logged
+    (lightning 2.6: ``trainer/connectors/logger_connector/result.py``); what a step logs for that may come in any other one.
+    """
+    on_step, hook = given.get("on_step", None, None), player.stage.kept.get(_HOOK, "")
     if on_step is None:
-        on_step = player.stage.kept.get(_HOOK) == "training_step"
+        on_step = hook == "training_step" or not hook.endswith("_step")
     if on_step is True and given.get("sync_dist", None, False) is True:
         note(player, "log with sync_dist", call, scope)
 

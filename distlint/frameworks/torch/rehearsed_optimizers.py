@@ -17,7 +17,12 @@ SCALERS = ("torch.cuda.amp.GradScaler", "torch.amp.GradScaler", "torch.amp.grad_
 class Optimizer(Made):
     """An optimizer. Its settings are the same everywhere unless a scheduler follows what differs (``source``)."""
 
-    __slots__ = ()
+    __slots__ = ("hooks",)
+
+    def __init__(self, name: str, call: ir.Call, given: Given) -> None:
+        super().__init__(name, call, given)
+        self.hooks: list[Any] = []
+        """What it calls in front of each step."""
 
     def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
         """Its groups of parameters, of which there may be several."""
@@ -29,7 +34,12 @@ class Optimizer(Made):
 
     def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         """A step takes the loss that a closure gives; the rest gives nothing."""
+        if name == "register_step_pre_hook":
+            self.hooks.append(given.get("hook", 0, UNKNOWN))
+            return UNKNOWN
         if name == "step":
+            for hook in self.hooks:
+                player.apply(hook, Given([self, (), Table()], {}), call, scope)
             player.stage.use_gradients(ir.unpack(call.at, scope.file))
             closure = given.get("closure", 0, None)
             return player.apply(closure, Given([], {}), call, scope) if closure is not None else None
