@@ -85,6 +85,8 @@ def _of_loop(project: Project, place: Pass) -> Iterator[Pass]:
     if position is None or not callers:
         yield place
         return
+    if lexical_loop(definition.body, place.at) is not None:
+        yield place  # a generator that goes through it again and again, whoever takes its items
     for caller in callers:
         offset = 1 if definition.owner >= 0 and type(caller.site.call.func) is ir.Attribute else 0
         given, _ = find_argument(caller.site.call, name, position - offset + caller.shift)
@@ -114,6 +116,8 @@ def _inside(file: str, function: int, expr: ir.Expr, in_for: bool) -> Iterator[P
         if type(part) is ir.Comprehension:
             for _, iterable, _ in part.generators:
                 yield Pass(file, function, iterable, part.at)
+        elif type(part) is ir.Wrapped and part.kind == "yield from" and part.value is not None:
+            yield Pass(file, function, part.value, part.at)
         elif type(part) is ir.Call and type(part.func) is ir.Name and part.func.id in ("iter", "list") and part.args:
             if not in_for:
                 yield Pass(file, function, part.args[0], part.at)

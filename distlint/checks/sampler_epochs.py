@@ -28,9 +28,9 @@ from distlint.checks.loaders import (
 from distlint.checks.programs import family
 from distlint.checks.ranks import FIRST
 from distlint.checks.registry import CheckContext, check
-from distlint.link.abstract import Instance, options_of
+from distlint.link.abstract import Abstract, Instance, options_of
 from distlint.link.arguments import find_argument
-from distlint.link.modules import External
+from distlint.link.modules import ClassRef, External
 from distlint.link.project import CallSite, Project
 from distlint.link.walking import below, statements
 from distlint.model import python as ir
@@ -129,9 +129,29 @@ def _is_once(project: Project, around: Around) -> bool:
 def _sampler_of(context: CheckContext, loader: Instance) -> Instance | None:
     """The only sampler object of a loader; ``None`` where it may be another."""
     _, options, _ = argument_of(context.project, loader, "sampler", context.parameters["signature"])
+    if all(is_none(one) for one in options):
+        options = _behind_batches(context, loader)
     samplers = [one for one in options if isinstance(one, Instance) and _is_class(context, one)]
     rest = [one for one in options if not (isinstance(one, Instance) or is_none(one))]
     return samplers[0] if len(samplers) == 1 and not rest else None
+
+
+def _behind_batches(context: CheckContext, loader: Instance) -> tuple[Abstract, ...]:
+    """The samplers that the batch sampler of a loader gets its indices from: the library's, or one of the project that is given one."""
+    project: Project = context.project
+    _, options, _ = argument_of(project, loader, "batch_sampler", context.parameters["signature"])
+    made = [one for one in options if isinstance(one, Instance) and not one.part]
+    if len(made) != 1 or len(options) != 1:
+        return ()
+    batches = made[0]
+    if isinstance(batches.callee, External):
+        if batches.callee.name not in context.parameters["batchers"]:
+            return ()
+        return argument_of(project, batches, "sampler", ("sampler", "batch_size", "drop_last"))[1]
+    evaluator = project.evaluator(None)
+    given = (*batches.call.args, *(word.value for word in batches.call.keywords))
+    found = [one for part in given for one in options_of(evaluator.ask_in(part, batches.frame, batches.state))]
+    return tuple(one for one in found if isinstance(one, Instance) and _is_class(context, one))
 
 
 def _is_class(context: CheckContext, one: Instance) -> bool:
@@ -194,6 +214,10 @@ def _relation(context: CheckContext, option: object, wanted: _Identity) -> str:
     place = (option.frame.file, option.call.at)
     name = evaluator.instance_name(Instance(option.callee, option.call, option.frame, option.state))
     is_loader = name.removesuffix("()") in context.parameters["loaders"]
+    if option.part == (".batch_sampler",) and is_loader:
+        whole = Instance(option.callee, option.call, option.frame, option.state)
+        _, batches, _ = argument_of(context.project, whole, "batch_sampler", context.parameters["signature"])
+        return _relation(context, batches[0], wanted) if len(batches) == 1 and not is_none(batches[0]) else "other"
     if option.part in ((".sampler",), (".batch_sampler", ".sampler")) and is_loader:
         whole = Instance(option.callee, option.call, option.frame, option.state)
         sampler = _sampler_of(context, whole)
@@ -204,6 +228,12 @@ def _relation(context: CheckContext, option: object, wanted: _Identity) -> str:
         return "own"
     if isinstance(option.callee, External) and (name.removesuffix("()") in context.parameters["samplers"]):
         return "other" if not option.part else "maybe"
+    if isinstance(option.callee, External) and name.removesuffix("()") in context.parameters["batchers"]:
+        return "other" if not option.part else "maybe"
+    if isinstance(option.callee, ClassRef) and not option.part:
+        # an object of the project's own that has no such method; one that has it may tell the sampler
+        has = context.project.modules.method(option.callee, context.parameters["setter"]) is not None
+        return "maybe" if has else "other"
     inner = option.part in ((".dataset",), (".batch_sampler",))
     return "other" if is_loader and (not option.part or inner) else "maybe"
 
