@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test check format docs bench oracle prove clean
+.PHONY: help demo test check format docs bench strain oracle prove clean
 
 help:
 	@echo "make demo               look at distlint at work on fixtures/showcase"
@@ -13,6 +13,7 @@ help:
 	@echo "make format             bring the code into shape"
 	@echo "make docs               write the generated pages anew"
 	@echo "make bench CORPUS=dir   measure CPU time and memory beside ruff"
+	@echo "make strain             measure CPU time on programs that strain the analyses; CORPUS=dir for what these add there"
 	@echo "make oracle             compare verdicts with those of real DeepSpeed and Megatron-LM releases"
 	@echo "make prove              run the cases of rules for real; RULES=PT501,PT7 for some, CHANGED=1 for what is not in the record"
 	@echo "make clean              remove what the other targets made"
@@ -49,6 +50,9 @@ docs: $(READY)
 bench: $(READY)
 	@test -n "$(CORPUS)" || { echo "make bench: say which folder to measure on: make bench CORPUS=dir" >&2; exit 2; }
 	$(BIN)/python tools/bench.py "$(CORPUS)"
+
+strain: $(READY)
+	$(BIN)/python tools/strain.py $(if $(CORPUS),--share "$(CORPUS)")
 
 # The real DeepSpeed on CPU: its kernels are compiled at first use, the ranks are torch's fake process group.
 ORACLE := .oracle

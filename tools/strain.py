@@ -201,7 +201,7 @@ CASES = {
     "branches": Case(10_000, branches),
     "recursion": Case(200, recursion),
     "long-body": Case(5_000, long_body),
-    "loops": Case(9, loops),
+    "loops": Case(18, loops),
     "classes": Case(3_000, classes),
     "chain": Case(2_000, chain),
     "training": Case(200, training),

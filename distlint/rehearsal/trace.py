@@ -230,33 +230,29 @@ class Choice:
 
 def follow(nodes: list[Any], choice: Choice, line: list[Step]) -> str:
     """Adds what happens on one way to ``line``; returns how the way ends (``""``: it goes on behind the last node)."""
-    from distlint.rehearsal.stage import Event
-
     choice.passed += len(nodes)
     if choice.passed > MAX_PASSED:
         return "cut"
     for node in nodes:
         ended = ""
-        if isinstance(node, Touch):
-            if choice.files:
-                line.append(node)
-        elif isinstance(node, Event | Took | Hole | Waited):
-            line.append(node)
-            if len(line) > MAX_LINE:
-                return "cut"
-        elif isinstance(node, End):
-            return node.kind
-        elif isinstance(node, Branch):
+        kind = type(node)
+        if kind is Branch:
             ended = follow(choice.arm(node, len(line)), choice, line)
-        elif isinstance(node, Frame):
+        elif kind is Frame:
             ended = follow(node.body, choice, line)
             ended = "" if ended == "return" else ended
-        elif isinstance(node, Laps):
-            ended = _turns(node.turns, choice, line)
-        elif isinstance(node, Round):
+        elif kind is Round:
             ended = _turns([node.body] * choice.number(node), choice, line)
-        elif isinstance(node, Attempt):
+        elif kind is Laps:
+            ended = _turns(node.turns, choice, line)
+        elif kind is Attempt:
             ended = _attempt(node, choice, line)
+        elif kind is End:
+            ended = node.kind
+        elif kind is not Touch or choice.files:
+            line.append(node)
+            if kind is not Touch and len(line) > MAX_LINE:
+                return "cut"
         if ended:
             return ended
     return ""
