@@ -47,7 +47,7 @@ from distlint.checks.spread_names import (
     regions,
 )
 from distlint.checks.tally_halves import half_reduced, repeated, whole_data
-from distlint.checks.tally_meters import fed_meters
+from distlint.checks.tally_meters import fed_meters, may_feed
 from distlint.checks.tally_padded import counted_twice
 from distlint.checks.tally_parts import Tally, length_of_all, quotients, related_of
 from distlint.checks.tally_twice import divided_twice
@@ -83,7 +83,8 @@ def tallies(context: CheckContext) -> Iterator[Finding]:
     files = frozenset().union(*(family(project, one.file) for one in parting))
     names = loader_classes(project, context.parameters["loaders"])
     for place in passes(project, files):
-        if not place.body:
+        # following what each loop goes over takes long, and many of them only look at things
+        if not place.body or not (any(_added(place.body)) or _of_batches(context, place) or may_feed(project, place)):
             continue
         loaders = loaders_in(project, place.iterable, place.file, place.function, names)
         found: list[tuple[Instance | None, Instance | None, Span | None]] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ from distlint.checks.execution import body_of
 from distlint.checks.loaders import Pass
 from distlint.checks.spread_names import JOINING, Region, called_name, calls_of, comes_to_joining
 from distlint.link.abstract import Instance, options_of
-from distlint.link.modules import ClassRef, FunctionRef
+from distlint.link.modules import ClassRef, External, FunctionRef
 from distlint.link.walking import below, expressions_of, statements
 from distlint.model import python as ir
 
@@ -26,12 +27,8 @@ def fed_meters(project: Project, place: Pass, *, joined: bool = False) -> Iterat
     """
     evaluator = project.evaluator(None)
     asked: dict[str, bool] = {}
-    for statement in statements(place.body):
-        if type(statement) is not ir.Evaluate or type(statement.value) is not ir.Call:
-            continue
-        func = statement.value.func
-        named = func.base if type(func) is ir.Attribute and func.name in _FEEDING else func
-        if type(named) is not ir.Name or named.id in asked:
+    for func, named in _fed(place):
+        if named.id in asked:
             continue
         asked[named.id] = False
         options = options_of(evaluator.ask(named, place.file, place.function))
@@ -42,6 +39,25 @@ def fed_meters(project: Project, place: Pass, *, joined: bool = False) -> Iterat
         classes = {one.callee for one in made if isinstance(one.callee, ClassRef)}
         if all(_adds_up(project, one) and _joins(project, one, used) is joined for one in classes):
             yield named.id
+
+
+def may_feed(project: Project, place: Pass) -> bool:
+    """Whether a loop calls something that may be such an object, as far as its text tells."""
+    return any(
+        not hasattr(builtins, named.id)
+        and not isinstance(project.modules.resolve(named, place.file), FunctionRef | ClassRef | External)
+        for _, named in _fed(place)
+    )
+
+
+def _fed(place: Pass) -> Iterator[tuple[ir.Expr, ir.Name]]:
+    """What a loop calls in statements of their own, with the variable that it is called by."""
+    for statement in statements(place.body):
+        if type(statement) is ir.Evaluate and type(statement.value) is ir.Call:
+            func = statement.value.func
+            named = func.base if type(func) is ir.Attribute and func.name in _FEEDING else func
+            if type(named) is ir.Name:
+                yield func, named
 
 
 def _used(project: Project, place: Pass, name: str) -> Iterator[str]:
