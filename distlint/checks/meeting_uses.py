@@ -29,6 +29,37 @@ def after_end(performance: Performance) -> Iterator[Suspicion]:
         yield Suspicion(fault.span, message, (*related, *_way(fault)), name)
 
 
+def averaged_late(performance: Performance) -> Iterator[Suspicion]:
+    """Gradients are averaged by hand behind the place where each process looked for overflows in its own."""
+    for fault in _seen(performance, "gradients averaged late"):
+        yield Suspicion(
+            fault.span,
+            "gradients are averaged after `unscale_` has looked for overflows in those of each rank alone",
+            (Related(fault.words["unscaled"], "each rank looks for overflows in its own gradients here"), *_way(fault)),
+            fault.event.name,
+        )
+
+
+def sharded_from_outside(performance: Performance) -> Iterator[Suspicion]:
+    """A module is sharded whose parameters belong to a module around it that was sharded before."""
+    for fault in _seen(performance, "sharded from outside"):
+        related = (Related(fault.words["first"], "the module around it is sharded here"), *_way(fault))
+        message = "this module is sharded after the one around it, which has taken its parameters already"
+        yield Suspicion(fault.span, message, related, fault.event.name)
+
+
+def sharded_bypassed(performance: Performance) -> Iterator[Suspicion]:
+    """Layers of a sharded model are called while its parameters lie in parts."""
+    for fault in _seen(performance, "sharded model bypassed"):
+        related = (
+            Related(fault.words["first"], "the model is sharded here"),
+            Related(fault.words["layer"], "this layer meets parameters in parts"),
+            *_way(fault),
+        )
+        message = "this call goes past the forward pass of a sharded model, so its parameters are not whole"
+        yield Suspicion(fault.span, message, related, fault.event.name)
+
+
 def _seen(performance: Performance, kind: str) -> Iterator[Fault]:
     """Faults of a kind, each place once."""
     seen = set()

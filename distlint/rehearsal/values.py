@@ -276,6 +276,8 @@ class Made:
     """
 
     __slots__ = ("arguments", "call", "file", "function", "name", "sign", "source", "stored")
+    turns = 0
+    """Turns of a loop over it that are followed one by one, where these are more than of other loops."""
 
     def __init__(self, name: str, call: ir.Call | None = None, arguments: Given | None = None) -> None:
         self.name = name

@@ -261,7 +261,9 @@ class Ways(Calls):
 
     def _through(self, statement: ir.For, iterable: Any, scope: Scope) -> str:
         items = self.items_of(iterable)
-        if items is not None and len(items) <= self.stage.turns:
+        if items is not None and len(items) <= max(
+            self.stage.turns, iterable.turns if isinstance(iterable, Made) else 0
+        ):
             return self._turns(statement, items, scope)
         count = len(items) if items is not None else self.length(iterable)
         count = iterable.count if isinstance(iterable, Ranged) else count

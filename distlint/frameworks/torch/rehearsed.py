@@ -108,6 +108,8 @@ class Torch(Models):
         made = optimizers.made(name, given, call)
         if made is not NotImplemented:
             return made
+        if name == "torch._utils._flatten_dense_tensors":
+            return parts.joined(player, "flat", given, span)
         if name == "torch.Generator":
             return Generator(name, call, given, "the default seed")
         if name == "torch.compile":

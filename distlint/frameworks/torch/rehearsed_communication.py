@@ -9,9 +9,10 @@ from typing import Any
 
 from distlint.frameworks.torch import rehearsed_lives as lives
 from distlint.frameworks.torch.rehearsed_modules import Gradient, evened
+from distlint.frameworks.torch.rehearsed_optimizers import UNSCALED
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal.stage import GRADIENTS_UNDER_WAY, LENT, Event
+from distlint.rehearsal.stage import GRADIENTS_UNDER_WAY, LENT, Event, Fault
 from distlint.rehearsal.values import (
     UNKNOWN,
     Given,
@@ -265,6 +266,8 @@ def _result(player: Any, event: Event, span: Span) -> Any:
     tensors = [tensor for value in outputs for tensor in _tensors(value)]
     ranks = group.ranks if group is not None and group is not stage.everyone else None
     own = Source(_OWN[operation], span) if operation in _OWN and group is stage.everyone else None
+    if operation == "all_reduce":
+        _averaged(stage, event, tensors, span)
     for position, tensor in enumerate(tensors):
         whole = tensor.whole
         same = operation in _SAME_EVERYWHERE and is_member and not stage.parted
@@ -287,6 +290,16 @@ def _result(player: Any, event: Event, span: Span) -> Any:
     if async_op is True:
         return _under_way(event, tensors, stage)
     return UNKNOWN
+
+
+def _averaged(stage: Any, event: Event, tensors: list[Tensor], span: Span) -> None:
+    """Gradients that are each process' own are summed up: too late where each has looked for overflows in its own already."""
+    unscaled = stage.kept.get(UNSCALED)
+    if unscaled is None or stage.unsure:
+        return
+    if any(isinstance(tensor.whole, Gradient) and tensor.whole.sign is None for tensor in tensors):
+        stage.faults.append(Fault("gradients averaged late", span, event, {"unscaled": unscaled}))
+    stage.kept.pop(UNSCALED)  # what else is summed up may be whether there was one
 
 
 def _under_way(event: Event, tensors: list[Tensor], stage: Any) -> Work:

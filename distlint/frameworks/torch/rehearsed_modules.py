@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_sharding as sharding
 from distlint.frameworks.torch.rehearsed_layers import SAME_SHAPES, out_shape, parameter_shapes
-from distlint.frameworks.torch.rehearsed_outputs import came_out, note, passed
+from distlint.frameworks.torch.rehearsed_members import Members, members
+from distlint.frameworks.torch.rehearsed_outputs import IN_PLACE, came_out, note, passed
 from distlint.frameworks.torch.rehearsed_shapes import fresh
 from distlint.model import python as ir
 from distlint.model.span import Span
@@ -41,8 +43,20 @@ _OTHER_NAMES = """
 parameters named_parameters buffers named_buffers modules named_modules children named_children state_dict
 load_state_dict zero_grad register_buffer register_parameter add_module register_forward_hook register_forward_pre_hook
 register_full_backward_hook get_parameter get_submodule save_pretrained generate config
+unshard set_reshard_after_backward set_reshard_after_forward
 """
 _METHODS = _CHAINED | frozenset(_OTHER_NAMES.split())
+_WITH_PARAMETERS = (
+    "Linear",
+    "Bilinear",
+    "Conv",
+    "Embedding",
+    "LSTM",
+    "GRU",
+    "LayerNorm",
+    "Transformer",
+    "MultiheadAttention",
+)
 _STATE = "state"
 MAX_WEIGHTS = 64
 """Parameters of a model that are known one by one."""
@@ -74,7 +88,7 @@ class Gradient(Tensor):
 class Layer(Made):
     """A module of the library. ``synced`` and ``sharded`` are as a parameter has them."""
 
-    __slots__ = ("children", "kind", "sharded", "synced", "training")
+    __slots__ = ("children", "kind", "manager", "names", "sharded", "synced", "training")
 
     def __init__(self, kind: str, call: ir.Call, given: Given) -> None:
         super().__init__(f"torch.nn.{kind}()", call, given)
@@ -83,6 +97,15 @@ class Layer(Made):
         self.synced = False
         self.sharded = False
         self.training = True
+        self.names: list[str] | None = None
+        """The names of its children, where they are no numbers."""
+        self.manager: Any = None
+        """The call that sharded its parameters in place."""
+
+    @property
+    def has_parameters(self) -> bool:
+        """Whether a layer certainly has parameters of its own."""
+        return self.kind.startswith(_WITH_PARAMETERS)
 
     def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
         """Its parameters, and what it was made of."""
@@ -139,15 +162,21 @@ class Layer(Made):
         span = ir.unpack(call.at, scope.file)
         for value in given.values():
             player.stage.use(value, span)
+        sharding.used(player, self, call, scope)
         through = passed(player, self, given, call, scope)
         if self.kind == "Sequential" and self.children is not None:
-            value = given.positional[0] if given.positional else UNKNOWN
-            for child in self.children:
-                value = player.apply(child, Given([value], {}), call, scope)
+            value = sharding.during(player, through, lambda: self._in_turn(player, given, call, scope))
             return came_out(player, value, through, given, span)
+        sharding.during(player, through, lambda: None)
         if self.kind == "SyncBatchNorm" and self.training:
             note(player, "SyncBatchNorm", call, scope)
         return came_out(player, self._out(given, span), through, given, span)
+
+    def _in_turn(self, player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
+        value = given.positional[0] if given.positional else UNKNOWN
+        for child in self.children or ():
+            value = player.apply(child, Given([value], {}), call, scope)
+        return value
 
     def _out(self, given: Given, span: Span) -> Tensor:
         first = given.positional[0] if given.positional else UNKNOWN
@@ -300,7 +329,9 @@ def layer(player: Any, kind: str, given: Given, call: ir.Call, scope: Any) -> An
         found.children = player.items_of(given.get("modules", 0, Items([])))
     elif kind == "ModuleDict":
         table = given.get("modules", 0, None)
-        found.children = list(table.items.values()) if isinstance(table, Table) and not table.open else None
+        known = isinstance(table, Table) and not table.open
+        found.children = list(table.items.values()) if known else None
+        found.names = [str(name) for name in table.items] if known else None
     if kind in ("Sequential", "ModuleList", "ModuleDict"):
         found.sign = combined(kind, found.children or ())
     elif kind.startswith(SAME_SHAPES) or kind.endswith("Loss"):
@@ -320,6 +351,15 @@ def module_method(player: Any, module: Any, name: str, given: Given, call: ir.Ca
                 if isinstance(part, Layer):
                     part.training = training
         return module
+    if name in ("modules", "named_modules", "children", "named_children") and not given.values():
+        listed = members(module, "", deep="modules" in name)
+        if listed is not None:
+            return Members(listed if name.startswith("named") else [one for _, one in listed])
+    if name in ("unshard", "set_reshard_after_backward", "set_reshard_after_forward"):
+        wrapper = player.stage.kept.get(IN_PLACE, {}).get(id(module))
+        if wrapper is not None:
+            wrapper.inside += 1  # the program says itself when parameters are whole
+        return UNKNOWN
     if name in ("parameters", "named_parameters", "buffers", "named_buffers"):
         return Parameters(name.removeprefix("named_"), module, named=name.startswith("named_"))
     if name == "state_dict":

@@ -14,6 +14,10 @@ SCHEDULERS = "torch.optim.lr_scheduler."
 SCALERS = ("torch.cuda.amp.GradScaler", "torch.amp.GradScaler", "torch.amp.grad_scaler.GradScaler")
 
 
+UNSCALED = "gradients unscaled"
+"""Under this name a process remembers where gradients were divided by the loss scale, and so looked at for overflows."""
+
+
 class Optimizer(Made):
     """An optimizer. Its settings are the same everywhere unless a scheduler follows what differs (``source``)."""
 
@@ -98,6 +102,10 @@ class Scaler(Made):
     def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         """A scaled loss is one; a step may be left out, which is the same everywhere if the gradients are."""
         first = given.get("outputs", 0, UNKNOWN)
+        if name == "unscale_" and self.arguments is not None and self.arguments.get("enabled", None, True) is True:
+            player.stage.kept[UNSCALED] = ir.unpack(call.at, scope.file)
+        elif name in ("step", "update"):
+            player.stage.kept.pop(UNSCALED, None)
         if name == "scale":
             return fresh("scale", first.shape, first.dtype, [first], first.at) if isinstance(first, Tensor) else first
         if name in ("step", "update", "unscale_", "load_state_dict"):

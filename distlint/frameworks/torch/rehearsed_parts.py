@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.torch.rehearsed_modules import Gradient
 from distlint.frameworks.torch.rehearsed_shapes import dimension, fresh, product, view
 from distlint.model import python as ir
 from distlint.model.span import Span
@@ -106,7 +107,17 @@ def picked(name: str, base: Tensor, values: list[Any], given: Given) -> Any:
 
 
 def joined(player: Any, name: str, given: Given, span: Span) -> Tensor:
-    """``torch.cat`` and its kin."""
+    """``torch.cat`` and its kin: gradients that are packed are one."""
+    listed = given.get("tensors", 0, UNKNOWN)
+    items = player.items_of(listed)
+    rows = items or [listed.sample if isinstance(listed, Items) else None]
+    found = _joined(player, name, given, span)
+    if all(isinstance(row, Tensor) and isinstance(row.whole, Gradient) and row.whole.sign is None for row in rows):
+        return Gradient(found.shape, found.dtype, span, None, found.source)
+    return found
+
+
+def _joined(player: Any, name: str, given: Given, span: Span) -> Tensor:
     given_items = given.get("tensors", 0, UNKNOWN)
     items = player.items_of(given_items)
     where = given.get("dim", 1, 0)

@@ -8,9 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from distlint.frameworks.torch import rehearsed_checkpoints as checkpoints
+from distlint.frameworks.torch import rehearsed_in_place as in_place
 from distlint.frameworks.torch import rehearsed_lives as lives
 from distlint.frameworks.torch import rehearsed_mesh as meshes
 from distlint.frameworks.torch import rehearsed_modules as modules
+from distlint.frameworks.torch import rehearsed_sharding as sharding
 from distlint.frameworks.torch.rehearsed_outputs import IN_PLACE as KEPT
 from distlint.frameworks.torch.rehearsed_outputs import came_out, note, passed
 from distlint.model import python as ir
@@ -41,13 +43,16 @@ _SETTING = ("set_model_state_dict", "set_optimizer_state_dict", "set_state_dict"
 class Wrapped(Made):
     """A model behind a wrapper. ``paused`` while gradients are not summed up; ``group`` is who they are summed over."""
 
-    __slots__ = ("group", "inner", "paused", "sharded")
+    __slots__ = ("group", "inner", "inside", "paused", "sharded", "span", "whole")
 
     def __init__(self, name: str, call: ir.Call | None, given: Given | None, inner: Any, group: Any) -> None:
         super().__init__(f"{name}()", call, given)
         self.inner = inner
         self.group = group
         self.paused = 0
+        self.inside = 0
+        self.whole = False
+        self.span: Span | None = None
         self.sharded = name != DATA_PARALLEL
 
     def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
@@ -116,6 +121,9 @@ def wrapped(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> 
         return found
     if name in IN_PLACE:
         return _in_place(player, name, given, call, scope)
+    if name.startswith("torch.distributed.fsdp.") and name.endswith("register_fsdp_forward_method"):
+        in_place.opened(player, given.get("module", 0, UNKNOWN))
+        return None
     if name == "torch.nn.DataParallel":
         return given.get("module", 0, UNKNOWN)
     if name.endswith("convert_sync_batchnorm"):
@@ -151,6 +159,8 @@ def _in_place(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -
     if lives.now(player.stage) != lives.STARTED:
         lives.started(player.stage)
     wrapper = Wrapped(name, call, given, module, group)
+    wrapper.span = ir.unpack(call.at, scope.file)
+    in_place.shard(player, module, wrapper, call, scope)
     _mark_sharded(module)
     for part in modules.parts_of_model(module):
         part.synced = group is not None
@@ -161,7 +171,7 @@ def _in_place(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -
 def called_thing(player: Any, thing: Thing, method: FunctionValue, given: Given, call: ir.Call, scope: Any) -> Any:
     """The call of an object of the project: one that is sharded in place is followed as a wrapped one."""
     through = passed(player, thing, given, call, scope)
-    found = player.call_function(method, given, call, scope)
+    found = sharding.during(player, through, lambda: player.call_function(method, given, call, scope))
     return came_out(player, found, through, given, ir.unpack(call.at, scope.file)) if through else found
 
 
@@ -170,6 +180,7 @@ def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any) -> None:
     kept = player.stage.kept
     kept["backward"] = kept.get("backward", 0) + 1
     muted = kept.get(GRADIENTS_KEPT, 0)
+    sharding.resharded(player)
     for one in loss.through:
         if one.group is not None and not muted:
             note(player, "backward", call, scope, one.group)
