@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from distlint.checks.meeting_arguments import is_number
 from distlint.checks.meetings import Suspicion
 from distlint.checks.message_replay import Replay
-from distlint.checks.message_rows import OBJECTS, PASSING, SENDING, passes_messages, peer_of
+from distlint.checks.message_rows import OBJECTS, PASSING, SENDING, Step, passes_messages, peer_of, tag_of
 from distlint.checks.message_ways import Way, ways_of
 from distlint.model.finding import Related
 from distlint.rehearsal.performance import Performance
 from distlint.rehearsal.stage import Event
+
+_SIDES = frozenset(
+    {"left", "right", "up", "down", "top", "bottom", "north", "south", "west", "east", "prev", "next", "lower", "upper"}
+)
+"""Names of tensors that stand for a direction: what goes out on one side comes in on the other."""
 
 
 def wrong_peers(performance: Performance) -> Iterator[Suspicion]:
@@ -121,9 +126,33 @@ def _tagged(event: Event) -> str:
     return f" with tag {tag}" if is_number(tag) and tag else ""
 
 
+def _exchanged(pairs: list[tuple[Step, Step]]) -> Iterator[Suspicion]:
+    """Tensors that go by names: the same names on both sides, in another order."""
+    rows: dict[Hashable, dict[tuple[str, str], tuple[Event, Event]]] = {}
+    for sent, taken in ((sent.event, taken.event) for sent, taken in pairs):
+        looks = (sent.seen.get("tensor"), taken.seen.get("tensor"))
+        names = tuple(look.get("named", "") if isinstance(look, dict) else "" for look in looks)
+        row = rows.setdefault((peer_of(sent), peer_of(taken), tag_of(sent)), {})
+        row.setdefault((names[0], names[1]), (sent, taken))
+    for row in rows.values():
+        outgoing = {name for name, _ in row}
+        if outgoing != {name for _, name in row} or "" in outgoing or outgoing & _SIDES:
+            continue
+        for (one, two), (sent, taken) in row.items():
+            if one != two:
+                yield Suspicion(
+                    taken.span,
+                    f"what one side sends as `{one}` the other takes as `{two}`: both pass the same tensors, in another order",
+                    (Related(sent.span, "it is sent here"),) if sent.span != taken.span else (),
+                    taken.name,
+                )
+                break
+
+
 def different_messages(performance: Performance) -> Iterator[Suspicion]:
-    """What is received has not the size or type of what is sent."""
+    """What is received has not the size or type of what is sent, or is another tensor of several."""
     pairs = [pair for _, replay in _replayed(performance) for pair in replay.pairs]
+    yield from _exchanged(pairs)
     seen = set()
     for sent, taken in ((sent.event, taken.event) for sent, taken in pairs):
         one, two = sent.seen.get("tensor"), taken.seen.get("tensor")

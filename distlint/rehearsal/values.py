@@ -84,6 +84,7 @@ class Tensor:
     result on another process only, ``packed`` whether its memory is contiguous, ``through`` the wrapped models that it came out of,
     ``sharded`` whether each process holds a part of it,
     ``typed`` what tells which of several types it has, where that is not known.
+    ``named`` is the key under which it was last read in a dictionary.
     """
 
     __slots__ = (
@@ -93,6 +94,7 @@ class Tensor:
         "dtype",
         "gradient",
         "lent",
+        "named",
         "packed",
         "partial",
         "pending",
@@ -122,6 +124,7 @@ class Tensor:
         self.whole: Tensor = self
         self.pending: Work | None = None
         self.lent: Work | None = None
+        self.named = ""
         self.partial: Any = None
         self.summed: Any = None
         self.through: tuple[Any, ...] = ()
@@ -224,7 +227,11 @@ class Table:
         """Keys that were given a value out of sight, and that nobody read since."""
 
     def read(self, key: Any = None) -> None:
-        """The value of a key is read; without one any may be."""
+        """The value of a key is read; without one any may be. A tensor goes by the name that it was last read under."""
+        for name in self.items if key is None else (key,):
+            value = self.items.get(name)
+            if isinstance(value, Tensor) and isinstance(name, str):
+                value.named = name
         if self.unread is not None:
             self.unread = self.unread - {key} if key is not None else None
 

@@ -145,6 +145,8 @@ class Torch(Models):
             return self._functional(player, name.rpartition(".")[2], given, span)
         if name.startswith("utils.") and "clip_grad_norm" in name:
             return modules.clipped(player, given, span)
+        if name == "utils.parameters_to_vector":
+            return fresh(name, None, "", list(given.values()), span)
         if name.startswith("init."):
             return given.get("tensor", 0, UNKNOWN)
         if name[:1].isupper() and "." not in name:

@@ -228,6 +228,7 @@ def _look(tensor: Tensor) -> dict[str, Any]:
     return {
         "shape": tensor.shape,
         "dtype": tensor.dtype,
+        "named": tensor.named or tensor.whole.named,
         "at": tensor.at,
         "packed": tensor.packed,
         "copied": tensor.copied,
