@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 from distlint.checks import (
     meeting_arguments,
+    meeting_gradients,
     meeting_groups,
     meeting_lists,
     meeting_messages,
@@ -39,6 +40,7 @@ _FAULTS: dict[str, _Fault] = {
     "wait": meeting_works.not_waited,
     "order": meeting_works.salted_orders,
     "group": meeting_groups.different_groups,
+    "alone": meeting_gradients.lonely_gradients,
     "member": meeting_groups.outside_groups,
     "init": meeting_groups.different_starts,
     "message": meeting_messages.stuck_messages,

@@ -449,7 +449,7 @@ class Given:
 class Group:
     """A group of processes: its ranks (``None``: not known), where it was made, and which one it is of those with the same ranks."""
 
-    __slots__ = ("ended", "number", "ranks", "span")
+    __slots__ = ("along", "ended", "number", "ranks", "span")
 
     def __init__(self, ranks: tuple[int, ...] | None, span: Span | None = None, number: int = -1) -> None:
         self.ranks = ranks
@@ -457,6 +457,8 @@ class Group:
         self.number = number
         self.ended: Span | None = None
         """Where it was certainly destroyed."""
+        self.along: tuple[Any, ...] = ()
+        """The names of the dimensions of a grid of all processes along which its members lie."""
 
     @property
     def key(self) -> tuple[tuple[int, ...] | None, int]:

@@ -236,6 +236,7 @@ def _look(tensor: Tensor) -> dict[str, Any]:
         "source": tensor.source,
         "gradient": tensor.gradient,
         "typed": tensor.typed,
+        "of gradient": isinstance(tensor, Gradient),
     }
 
 

@@ -112,7 +112,9 @@ def group_over(player: Any, mesh: Any) -> Group | None:
     if mesh.ranks == stage.everyone.ranks:
         return stage.everyone  # type: ignore[no-any-return]
     groups: dict[Any, Group] = stage.kept.setdefault("groups of meshes", {})
-    return groups.setdefault(mesh.ranks, Group(mesh.ranks))
+    found = groups.setdefault((mesh.ranks, mesh.names), Group(mesh.ranks))
+    found.along = mesh.names
+    return found
 
 
 def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
