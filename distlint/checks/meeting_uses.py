@@ -60,6 +60,19 @@ def sharded_bypassed(performance: Performance) -> Iterator[Suspicion]:
         yield Suspicion(fault.span, message, related, fault.event.name)
 
 
+def put_in_late(performance: Performance) -> Iterator[Suspicion]:
+    """A module is put into a model that was wrapped before, and nobody reduces gradients by hand."""
+    if any(stage.kept.get("gradients by hand") for stage in performance.stages):
+        return
+    for fault in _seen(performance, "module put in late"):
+        related = (
+            Related(fault.words["backward"], "this backward pass averages the gradients of what was there"),
+            *_way(fault),
+        )
+        message = "this layer is put in after the model was wrapped, so its gradients are not averaged over the ranks"
+        yield Suspicion(fault.span, message, related, "DistributedDataParallel")
+
+
 def _seen(performance: Performance, kind: str) -> Iterator[Fault]:
     """Faults of a kind, each place once."""
     seen = set()

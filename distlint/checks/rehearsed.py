@@ -57,6 +57,7 @@ _FAULTS: dict[str, _Fault] = {
     "averaged-late": meeting_uses.averaged_late,
     "sharded-from-outside": meeting_uses.sharded_from_outside,
     "sharded-bypassed": meeting_uses.sharded_bypassed,
+    "put-in-late": meeting_uses.put_in_late,
     "before-start": meeting_uses.before_start,
     "after-end": meeting_uses.after_end,
     "packed": meeting_shapes.not_contiguous,

@@ -455,6 +455,8 @@ def _issubclass(player: Calls, values: list[Any], given: Given, call: ir.Call, s
 
 
 def _setattr(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
+    if len(values) == 3:
+        player.models.stored(player, values[0], values[2], ir.unpack(call.at, scope.file))
     if len(values) == 3 and isinstance(values[1], str) and player.set_attribute(values[0], values[1], values[2]):
         return None
     for value in values:

@@ -255,6 +255,11 @@ class Libraries:
         bases = player.stage.project.modules.external_bases(thing.cls)
         return [self._canonical(f"{base}().{name}") for base in sorted(bases)]
 
+    def stored(self, player: Any, base: Any, value: Any, span: Span) -> None:
+        """A value becomes an attribute of an object."""
+        for part in self._parts:
+            part.stored(player, base, value, span)
+
     def changed(self, player: Any, tensor: Tensor, how: str, others: list[Any]) -> None:
         """A tensor was changed in place."""
         for part in self._parts:

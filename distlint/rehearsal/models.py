@@ -51,6 +51,9 @@ class Models:
         """Whether the module that an object wraps certainly holds buffers."""
         return False
 
+    def stored(self, player: Any, base: Any, value: Any, span: Span) -> None:
+        """A value becomes an attribute of an object."""
+
     def changed(self, player: Any, tensor: Tensor, how: str, others: list[Any]) -> None:
         """A tensor was changed in place."""
 

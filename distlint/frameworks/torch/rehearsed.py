@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from distlint.frameworks.torch import rehearsed_arrays as arrays
+from distlint.frameworks.torch import rehearsed_changes as changes
 from distlint.frameworks.torch import rehearsed_checkpoints as checkpoints
 from distlint.frameworks.torch import rehearsed_communication as communication
 from distlint.frameworks.torch import rehearsed_data as data
@@ -55,6 +56,10 @@ class Torch(Models):
     def holds_buffers(self, made: Made) -> bool:
         """Whether the module that an object wraps certainly holds buffers."""
         return modules.holds_buffers(made)
+
+    def stored(self, player: Any, base: Any, value: Any, span: Span) -> None:
+        """A value becomes an attribute of an object."""
+        changes.stored(player, base, value, span)
 
     def changed(self, player: Any, tensor: Tensor, how: str, others: list[Any]) -> None:
         """A tensor was changed in place."""
@@ -206,6 +211,8 @@ class Torch(Models):
             if name == "backward":
                 player.stage.use(receiver, span)
                 return wrappers.backward(player, receiver, call, scope)
+            if name == "requires_grad_" and isinstance(receiver, modules.Weight) and given.get("", 0, True) is False:
+                modules.frozen(player, receiver)
             if name in wrappers.HOOKS:
                 return wrappers.hooked(player, receiver, name, given)
             if name == "full_tensor":

@@ -296,6 +296,8 @@ def _result(player: Any, event: Event, span: Span) -> Any:
 
 def _averaged(stage: Any, event: Event, tensors: list[Tensor], span: Span) -> None:
     """Gradients that are each process' own are summed up: too late where each has looked for overflows in its own already."""
+    if any(isinstance(tensor.whole, Gradient) for tensor in tensors):
+        stage.kept["gradients by hand"] = True
     unscaled = stage.kept.get(UNSCALED)
     if unscaled is None or stage.unsure:
         return

@@ -54,6 +54,13 @@ def _gather(module: Any, name: str, found: list[tuple[str, Any]], *, deep: bool,
     return True
 
 
+def submodule(module: Any, name: str) -> Any:
+    """The module of a dotted name in another; ``None`` where it is not known."""
+    for own in name.split(".") if name else ():
+        module = dict(parts(module) or ()).get(own)
+    return module
+
+
 def parts(module: Any) -> list[tuple[str, Any]] | None:
     """The modules right in a module by their names; ``None`` where not all are known."""
     if isinstance(module, Thing):

@@ -10,7 +10,7 @@ from typing import Any
 
 from distlint.frameworks.torch import rehearsed_sharding as sharding
 from distlint.frameworks.torch.rehearsed_layers import SAME_SHAPES, out_shape, parameter_shapes
-from distlint.frameworks.torch.rehearsed_members import Members, members
+from distlint.frameworks.torch.rehearsed_members import Members, members, submodule
 from distlint.frameworks.torch.rehearsed_outputs import IN_PLACE, came_out, note, passed
 from distlint.frameworks.torch.rehearsed_shapes import fresh
 from distlint.model import python as ir
@@ -58,6 +58,7 @@ _WITH_PARAMETERS = (
     "MultiheadAttention",
 )
 _STATE = "state"
+FROZEN = "layers and parameters that were frozen at some time"
 MAX_WEIGHTS = 64
 """Parameters of a model that are known one by one."""
 MAX_PARTS = 200
@@ -345,6 +346,8 @@ def layer(player: Any, kind: str, given: Given, call: ir.Call, scope: Any) -> An
 def module_method(player: Any, module: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
     """What a method gives that every module has; ``NotImplemented`` for others."""
     if name in _CHAINED:
+        if name == "requires_grad_" and given.get("requires_grad", 0, True) is False:
+            frozen(player, module)
         if name in ("train", "eval"):
             training = name == "train" and given.get("mode", 0, True) is not False
             for part in parts_of_model(module):
@@ -355,6 +358,8 @@ def module_method(player: Any, module: Any, name: str, given: Given, call: ir.Ca
         listed = members(module, "", deep="modules" in name)
         if listed is not None:
             return Members(listed if name.startswith("named") else [one for _, one in listed])
+    if name == "get_submodule" and isinstance(given.get("target", 0), str):
+        return submodule(module, given.get("target", 0)) or UNKNOWN
     if name in ("unshard", "set_reshard_after_backward", "set_reshard_after_forward"):
         wrapper = player.stage.kept.get(IN_PLACE, {}).get(id(module))
         if wrapper is not None:
@@ -375,6 +380,12 @@ def module_method(player: Any, module: Any, name: str, given: Given, call: ir.Ca
                 player.put(module.attributes, "_buffers", Table(is_open=True))
         return None
     return None if name == "zero_grad" else NotImplemented
+
+
+def frozen(player: Any, what: Any) -> None:
+    """A module or parameter is not trained, at some time."""
+    parts = [what, *what.owners] if isinstance(what, Weight) else list(parts_of_model(what))
+    player.stage.kept.setdefault(FROZEN, {}).update((id(one), one) for one in parts)
 
 
 def state_of(module: Any) -> Made:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_changes as changes
 from distlint.frameworks.torch import rehearsed_checkpoints as checkpoints
 from distlint.frameworks.torch import rehearsed_in_place as in_place
 from distlint.frameworks.torch import rehearsed_lives as lives
@@ -33,6 +34,7 @@ SHARDED = "torch.distributed.fsdp.FullyShardedDataParallel"
 IN_PLACE = ("torch.distributed.fsdp.fully_shard", "torch.distributed._composable.fsdp.fully_shard")
 HOOKS = ("register_hook", "register_post_accumulate_grad_hook")
 _HOOKED = "hooks of parameters"
+_BY_NAME = ("modules", "named_modules", "children", "named_children", "get_submodule")
 MAX_HOOKS = 8
 """Hooks of parameters that are called in a backward pass."""
 _STATES = "torch.distributed.checkpoint.state_dict."
@@ -75,6 +77,10 @@ class Wrapped(Made):
             )
         if name in ("join", "summon_full_params", "register_comm_hook"):
             return UNKNOWN
+        if name in _BY_NAME:
+            found = modules.module_method(player, self, name, given, call, scope)
+            if found is not NotImplemented:
+                return found
         found = modules.module_method(player, self.inner, name, given, call, scope)
         return self if found is self.inner and found is not NotImplemented else found
 
@@ -111,7 +117,9 @@ def wrapped(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> 
         lives.used(player, name.rpartition(".")[2], UNKNOWN if mesh is not None else own, call, scope)
     if name == DATA_PARALLEL:
         group = player.stage.group_of(given.get("process_group", None, None))
-        return _evened(player, Wrapped(name, call, given, given.get("module", 0, UNKNOWN), group), call, scope)
+        made = Wrapped(name, call, given, given.get("module", 0, UNKNOWN), group)
+        changes.wrapped(player, made)
+        return _evened(player, made, call, scope)
     if name == SHARDED:
         group = player.stage.group_of(given.get("process_group", 1, None))
         if given.get("device_mesh", None, None) is not None:
@@ -182,6 +190,7 @@ def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any) -> None:
     muted = kept.get(GRADIENTS_KEPT, 0)
     sharding.resharded(player)
     for one in loss.through:
+        changes.passed_back(player, one, call, scope)
         if one.group is not None and not muted:
             note(player, "backward", call, scope, one.group)
         elif muted:

@@ -1,0 +1,58 @@
+"""What is put into a model after it was wrapped, in the rehearsal of a program.
+
+Sources: torch 2.13, ``nn/parallel/distributed.py``: the reducer is built of the parameters that the module has when it is wrapped.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from distlint.frameworks.torch.rehearsed_in_place import below
+from distlint.frameworks.torch.rehearsed_modules import FROZEN, Layer, Weight, frozen, parts_of_model
+from distlint.model import python as ir
+from distlint.model.span import Span
+from distlint.rehearsal.stage import Event, Fault
+from distlint.rehearsal.values import Thing
+
+_STORED = "modules by the place where they were put into others"
+_KNOWN = "modules of models when these were wrapped"
+MAX_STORED = 2_000
+
+
+def stored(player: Any, base: Any, value: Any, span: Span) -> None:
+    """A module becomes an attribute of another."""
+    kept = player.stage.kept.setdefault(_STORED, {})
+    if value is False and isinstance(base, Weight):
+        frozen(player, base)  # of a parameter only `requires_grad` is set to that
+    if (
+        isinstance(base, Thing)
+        and isinstance(value, Thing | Layer)
+        and len(kept) < MAX_STORED
+        and not player.stage.unsure
+    ):
+        kept[id(value)] = (value, span, player.stage.chain)
+
+
+def wrapped(player: Any, wrapper: Any) -> None:
+    """Remembers what a model consists of when it is wrapped."""
+    held = [*below(wrapper.inner), *parts_of_model(wrapper.inner)]
+    player.stage.kept.setdefault(_KNOWN, {})[id(wrapper)] = (wrapper, {id(one) for one in held}, held)
+
+
+def passed_back(player: Any, wrapper: Any, call: ir.Call, scope: Any) -> None:
+    """A backward pass through a wrapper: modules with parameters that it does not know are trained by each process for itself."""
+    stage = player.stage
+    known = stage.kept.get(_KNOWN, {}).get(id(wrapper))
+    if known is None or stage.unsure:
+        return
+    for module in below(wrapper.inner):
+        place = stage.kept.get(_STORED, {}).get(id(module))
+        if id(module) in known[1] or place is None:
+            continue
+        still = stage.kept.get(FROZEN, {})
+        parts = [one for one in parts_of_model(module) if id(one) not in known[1] and id(one) not in still]
+        if any(isinstance(one, Weight) or one.has_parameters for one in parts):
+            event = Event("backward", call, scope.file, scope.function, {})
+            event.chain = place[2]
+            stage.faults.append(Fault("module put in late", place[1], event, {"backward": event.span}))
+            return
