@@ -56,6 +56,8 @@ class Tests:
         self._project = project
         self._program = program
         self._keys = Keys(project)
+        self._taken: set[Key] = set()
+        """Variables that take the items of something else than numbers in order: what a test of one gives in the last turn is open."""
         self._find_limits(program)
         counts: dict[Key, int] = {}
         for step in program.steps:
@@ -68,8 +70,10 @@ class Tests:
         for step in program.steps:
             stored = self._stored(step)
             if stored is not None and stored[0] in counts:
-                self._count(stored[1], step.frame, counts, 1)
+                self._count(stored[1], step.frame, counts, 2)  # what decides by a name is as good as asked twice
                 self._behind.setdefault(stored[0], set()).update(self._families(stored[1], step.frame))
+                if self._is_open(stored[1], step.frame):
+                    self._taken.add(stored[0][1])
         self._choosing = {key for expr, frame in chosen for key in self._families(expr, frame)}
         together: dict[Key, int] = {}
         for key, count in counts.items():
@@ -94,12 +98,23 @@ class Tests:
             except UnlikeError:
                 continue
             if found is None:
+                self._taken.update(self._terms(loop.target, step.frame))
                 continue
             if self._keys.limits.get(found[0], found[1]) != found[1]:
                 several.add(found[0])
             self._keys.limits[found[0]] = found[1]
         for key in several:
             del self._keys.limits[key]
+
+    def _is_open(self, test: ir.Expr, frame: Frame) -> bool:
+        """Whether what a test gives in the last turn of a loop is open."""
+        keys = [self._keys.key(one, inside) for one, inside in self._atoms(test, frame, 0)]
+        return any(key is not None and key[0][0] != ROUND and _holds_any(key[0], self._taken) for key in keys)
+
+    def _terms(self, target: ir.Expr, frame: Frame) -> Iterator[Key]:
+        for one in target.items if isinstance(target, ir.ListDisplay) else (target,):
+            if isinstance(one, ir.Name):
+                yield self._keys.term(one, frame)
 
     def _count(self, expr: ir.Expr, frame: Frame, counts: dict[Key, int], by: int) -> None:
         for one, inside in self._atoms(expr, frame, 0):
@@ -161,7 +176,7 @@ class Tests:
             return self.outcomes(*meant, results, depth + 1)
         key = self._keys.key(expr, frame)
         number = self._numbers.get(key[0]) if key is not None else None
-        if key is None or number is None:
+        if key is None or number is None or (key[0][0] != ROUND and _holds_any(key[0], self._taken)):
             return [(None, results)]
         ways: list[tuple[bool | None, Results]] = []
         for value in (True, False):
@@ -390,3 +405,8 @@ def _first(counter: Key, limits: dict[Key, Limits]) -> Key:
 
 def _is_truth(expr: ir.Expr) -> bool:
     return type(expr) is ir.Constant and type(expr.value) is bool
+
+
+def _holds_any(key: Key, terms: set[Key]) -> bool:
+    """Whether one of some terms is part of a test."""
+    return key in terms or any(isinstance(part, tuple) and _holds_any(part, terms) for part in key)
