@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from distlint.checks.meetings import Suspicion
+from distlint.checks.spread_names import called_name
 from distlint.model.finding import Related
 from distlint.rehearsal.performance import Performance
 from distlint.rehearsal.stage import Fault
 
+_START = "init_process_group"
+
 
 def before_start(performance: Performance) -> Iterator[Suspicion]:
-    """Something needs the group of all processes, which nothing has started yet."""
+    """Something needs the group of all processes, which the program starts later only."""
+    if not any(called_name(event.call) == _START for stage in performance.stages for event in stage.events):
+        return  # who starts a group for it is not known
     for fault in _seen(performance, "group before its start"):
         name = fault.event.name
         message = f"`{name}` needs the process group, which nothing has started yet"

@@ -75,18 +75,18 @@ def not_waited(performance: Performance) -> Iterator[Suspicion]:
                 yield Suspicion(event.span, f"nothing ever waits for the asynchronous `{event.name}`", (), event.name)
 
 
-def salted_orders(performance: Performance) -> Iterator[Suspicion]:
-    """Each process goes through a set of strings in an order of its own, and brings what belongs to the one that it is at."""
+def own_orders(performance: Performance) -> Iterator[Suspicion]:
+    """Each process goes through things in an order of its own, and brings what belongs to the one that it is at."""
     if performance.stages[0].project.mentions(_FIXED_SALT):
         return
     for stage in performance.stages:
         for fault in stage.faults:
-            if fault.kind == "salted":
+            if fault.kind == "own order":
                 event = fault.event
                 yield Suspicion(
                     event.span,
-                    f"`{event.name}` is called in the order of a set of strings, which is another on each rank: "
+                    f"`{event.name}` is called in {fault.words['why']}, which is another on each rank: "
                     "what meets here does not belong together",
-                    (Related(fault.span, "the set is made here"),),
+                    (Related(fault.span, "the order comes from here"),),
                     event.name,
                 )

@@ -38,7 +38,7 @@ _FAULTS: dict[str, _Fault] = {
     "kind": meeting_arguments.wrong_kinds,
     "copy": meeting_works.lost_results,
     "wait": meeting_works.not_waited,
-    "order": meeting_works.salted_orders,
+    "order": meeting_works.own_orders,
     "group": meeting_groups.different_groups,
     "alone": meeting_gradients.lonely_gradients,
     "member": meeting_groups.outside_groups,

@@ -41,6 +41,7 @@ from distlint.rehearsal.values import (
     Opaque,
     Partial,
     Ranged,
+    Source,
     Special,
     Table,
     Tensor,
@@ -197,8 +198,13 @@ def _listed(player: Calls, name: str, values: list[Any], given: Given, call: ir.
         made.distinct = "set" in name
         return () if name == "tuple" else made
     items = player.items_of(values[0])
+    order: Source | None = None
     if items is not None and name == "sorted":
-        items = _sorted(player, items, given, call, scope)
+        several = len(items) > 1 and all(map(is_known, items))
+        key = given.keywords.get("key")
+        items, keys = _sorted(player, items, given, call, scope)
+        source = source_of(keys) if several and key is not None else None
+        order = Source(f"the order of figures that differ ({source.why})", span) if source is not None else None
     if items is None:
         escape(values[0])
         size = player.length(values[0]) if "set" not in name else UNKNOWN
@@ -206,27 +212,31 @@ def _listed(player: Calls, name: str, values: list[Any], given: Given, call: ir.
         made = player.some(derived(name, values), size, span=span)
         made.sample = player.item_of(values[0])
         made.distinct = "set" in name
+        made.ordered = order
         return made
     if "set" in name:
         return distinct(items, span)
     ordered = Items(items[::-1] if name == "reversed" else items, at=span)
     if isinstance(values[0], Items) and name != "sorted":
-        ordered.salted = values[0].order
+        ordered.ordered = values[0].order
     return tuple(items) if name == "tuple" else ordered
 
 
-def _sorted(player: Calls, items: list[Any], given: Given, call: ir.Call, scope: Scope) -> list[Any] | None:
+def _sorted(
+    player: Calls, items: list[Any], given: Given, call: ir.Call, scope: Scope
+) -> tuple[list[Any] | None, list[Any]]:
+    """Items in order, ``None`` where that is not known, and what they are ordered by."""
     key = given.keywords.get("key")
     if key is None and 1 < len(items) <= MAX_COMPARED and all(isinstance(one, Thing) for one in items):
-        return _by_comparing(player, items, given, call, scope)
+        return _by_comparing(player, items, given, call, scope), items
     keys = items if key is None else [player.apply(key, Given([item], {}), call, scope) for item in items]
     if not all(_orderable(one) for one in keys) or not is_known(given.keywords.get("reverse")):
-        return None
+        return None, keys
     try:
         order = sorted(range(len(items)), key=keys.__getitem__, reverse=bool(given.keywords.get("reverse")))
     except TypeError:
-        return None
-    return [items[index] for index in order]
+        return None, keys
+    return [items[index] for index in order], keys
 
 
 def _by_comparing(player: Calls, items: list[Any], given: Given, call: ir.Call, scope: Scope) -> list[Any] | None:
@@ -386,7 +396,7 @@ def _gathered(player: Calls, name: str, values: list[Any], given: Given, call: i
     if not items:
         return 0 if name == "sum" else given.keywords.get("default", UNKNOWN)
     if "key" in given.keywords:
-        order = _sorted(player, items, Given([], {"key": given.keywords["key"]}), call, scope)
+        order, _ = _sorted(player, items, Given([], {"key": given.keywords["key"]}), call, scope)
         return derived(name, items) if order is None else order[0 if name == "min" else -1]
     if all(isinstance(item, int | float) for item in items) or (name != "sum" and all(map(_orderable, items))):
         functions: dict[str, Callable[[Any], Any]] = {"min": min, "max": max, "sum": sum}

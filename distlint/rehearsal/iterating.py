@@ -275,7 +275,7 @@ class Iterating:
             if expr.kind == "set":
                 return distinct(found, span)
             listed = Items(found, at=span)
-            listed.salted = first.order if isinstance(first, Items) else None
+            listed.ordered = first.order if isinstance(first, Items) else None
             return listed
         tests = len(expr.generators) > 1 or bool(expr.generators[0][2]) or expr.kind == "set"
         whole = derived("comprehension", [first, *found[:1]])

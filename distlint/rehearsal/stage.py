@@ -58,6 +58,10 @@ LENT = "lent"
 """What ``Stage.kept`` holds of messages under way that nobody waited for yet."""
 
 
+_BROUGHT = ("tensor", "input_tensor", "input", "obj")
+"""Parameters of operations that are given what a process brings."""
+
+
 class Enough(Exception):  # noqa: N818 - not an error
     """The rehearsal of a process took too long, or its program ends here."""
 
@@ -240,8 +244,8 @@ class Stage:
         self.grown = 0
         self.excused: set[tuple[str, int]] = set()
         """Calls that would be operations, but for a context around them in which nobody is missed, or for what they are called with."""
-        self.salted: list[Span] = []
-        """The sets of strings in whose order the loops around go through things."""
+        self.orders: list[Source] = []
+        """Why the loops around go through things in another order on each process."""
         self.quiet = 0
         self.turns = MAX_TURNS
         """Turns of a loop that are followed one by one; of a longer one the first two."""
@@ -310,8 +314,9 @@ class Stage:
         event.turn = self._turn(event)
         event.index = len(self.events)
         self.events.append(event)
-        if self.salted and any(isinstance(value, Tensor) for value in event.values.values()):
-            self.faults.append(Fault("salted", self.salted[-1], event, {}))
+        if self.orders and any(isinstance(event.values.get(name), Tensor | Opaque) for name in _BROUGHT):
+            source = self.orders[-1]
+            self.faults.append(Fault("own order", source.span or event.span, event, {"why": source.why}))
         self.mark(event)
         met(self)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from distlint.model import python as ir
 from distlint.rehearsal.iterating import MAX_FOLLOWED
-from distlint.rehearsal.stage import Scope
+from distlint.rehearsal.stage import Left, Scope
 from distlint.rehearsal.tables import table_of
 from distlint.rehearsal.values import (
     MAX_ITEMS,
@@ -23,6 +23,7 @@ from distlint.rehearsal.values import (
     Made,
     Opaque,
     Partial,
+    Source,
     Table,
     Tensor,
     Thing,
@@ -516,7 +517,35 @@ def _loads(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) 
 
 
 _Handler = Callable[..., Any]
+
+
+def _signals(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
+    """A handler may be called at any time, on the processes that get its signal: what it leaves is there on these only."""
+    if name != "signal":
+        return NotImplemented
+    stage = player.stage
+    test = Opaque(None, Source("a signal that one process gets", ir.unpack(call.at, scope.file)))
+    depth, chain, repeating, touched = stage.depth, stage.chain, stage.repeating, stage.touched
+    counts = len(stage.events), len(stage.waits), len(stage.faults)
+    outer, stage.trace = stage.trace, []
+    stage.unsure += 1
+    stage.quiet += 1
+    stage.reasons.append(test)
+    try:
+        player.apply(given.get("handler", 1, UNKNOWN), Given([UNKNOWN, UNKNOWN], {}), call, scope)
+    except Left:
+        stage.depth, stage.chain, stage.repeating, stage.touched = depth, chain, repeating, touched
+    finally:
+        stage.trace = outer
+        stage.unsure -= 1
+        stage.quiet -= 1
+        stage.reasons.pop()
+        del stage.events[counts[0] :], stage.waits[counts[1] :], stage.faults[counts[2] :]
+    return UNKNOWN
+
+
 _MODULES: dict[str, _Handler] = {
+    "signal": _signals,
     "math": _math,
     "os.path": _paths,
     "posixpath": _paths,

@@ -165,7 +165,7 @@ class Items:
     why that differs between processes (an ``Opaque``).
     """
 
-    __slots__ = ("at", "distinct", "items", "most", "repeated", "salted", "sample", "size", "whole")
+    __slots__ = ("at", "distinct", "items", "most", "ordered", "repeated", "sample", "size", "whole")
 
     def __init__(self, items: list[Any] | None, size: Any = UNKNOWN, at: Span | None = None) -> None:
         self.items = items
@@ -176,8 +176,8 @@ class Items:
         self.whole: Opaque = UNKNOWN
         self.distinct = False
         """Whether it is a set."""
-        self.salted: Span | None = None
-        """The set of strings from which it has its order, which is another on each process."""
+        self.ordered: Source | None = None
+        """Why its order is another on each process."""
         self.most: int | None = None
         """How many items it keeps (``deque(maxlen=...)``)."""
 
@@ -198,11 +198,14 @@ class Items:
             self.whole = Opaque(None, source)
 
     @property
-    def order(self) -> Span | None:
-        """Where the set is made that gives its strings in another order on each process; ``None`` where the order is the same."""
+    def order(self) -> Source | None:
+        """Why its items are in another order on each process; ``None`` where the order is the same.
+
+        A set gives its strings in the order of their hashes, which every process salts anew.
+        """
         if self.distinct and self.items is not None and sum(isinstance(one, str) for one in self.items) > 1:
-            return self.at
-        return self.salted
+            return Source("the order of a set of strings", self.at)
+        return self.ordered
 
     def length(self) -> Any:
         """How many items it has."""

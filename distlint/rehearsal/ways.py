@@ -253,11 +253,11 @@ class Ways(Calls):
         order = iterable.order if isinstance(iterable, Items) else None
         if order is None:
             return self._through(statement, iterable, scope)
-        self.stage.salted.append(order)
+        self.stage.orders.append(order)
         try:
             return self._through(statement, iterable, scope)
         finally:
-            self.stage.salted.pop()
+            self.stage.orders.pop()
 
     def _through(self, statement: ir.For, iterable: Any, scope: Scope) -> str:
         items = self.items_of(iterable)
