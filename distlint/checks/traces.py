@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distlint.checks.rank_tests import mode_of, names_a_mode
+from distlint.checks.trace_agreements import agreed
 from distlint.checks.trace_lines import Clash, Line, Part, clash_of, counts
 from distlint.model import python as ir
 from distlint.rehearsal.failing import ENDING
@@ -110,8 +111,11 @@ class Comparison:
     def between_ways(self) -> Iterator[Clash]:
         """One process, and a test that differs: what one of its ways comes to, and the other not."""
         for stage in self.performance.stages[:2]:
+            met_anyway = agreed(stage.trace)
             for node, needed in self._some(place for place in self._places(stage) if place[0].source is not None):
                 assert node.source is not None  # noqa: S101 - chosen so
+                if id(node) in met_anyway:
+                    continue
                 fails = isinstance(node, Branch) and bool(node.fails)
                 turns = isinstance(node, Round) or node.fails == ENDING
                 part = Part(node.span, node.chain, node.source.why, node.source.span, turns, fails and not turns)
@@ -182,11 +186,14 @@ class Comparison:
             [*self._some(place for place in self._places(stage) if isinstance(place[0], Branch))]
             for stage in (first, other)
         ]
+        met_anyway = agreed(first.trace) | agreed(other.trace)
         for row, theirs in zip(rows, reversed(rows), strict=True):
             keys = {(node.span, node.chain): node.key for node, _ in theirs}
             for node, needed in row:
                 assert isinstance(node, Branch)  # noqa: S101 - chosen so
-                if _takes_turns(node, row) and keys.get((node.span, node.chain), node.key) != node.key:
+                if id(node) in met_anyway or (
+                    _takes_turns(node, row) and keys.get((node.span, node.chain), node.key) != node.key
+                ):
                     continue
                 for arm in range(len(node.arms)):
                     if (node.key, arm) not in seen:

@@ -50,6 +50,16 @@ def found(make_project: MakeProject, body: str) -> list[Clash]:
 
 
 PARTED = {
+    "a loop left by what one has, and by something else": """
+    for step in range(50):
+        dist.barrier()
+        mine = own.item() > 0.5
+        dist.all_reduce(total)
+        if mine:
+            break
+        if step > limit:
+            break
+""",
     "a division by what a rank has counted": """
     kept = (own > 0.5).sum().item()
     try:
@@ -181,6 +191,17 @@ def test_ranks_part(make_project: MakeProject, body: str) -> None:
 
 
 TOGETHER = {
+    "a loop left by what one has, and by what all make of it": """
+    for step in range(50):
+        dist.barrier()
+        mine = own.item() > 0.5
+        vote = torch.tensor([int(mine)])
+        dist.all_reduce(vote, op=dist.ReduceOp.MAX)
+        if mine:
+            break
+        if vote.item():
+            break
+""",
     "a turn for each key that everybody has": """
     sums = {}
     for name in ("loss", "hits"):
