@@ -218,13 +218,13 @@ class Calls(Definitions):
         if not isinstance(callee, FunctionValue) or given.open or None in [*signs, *(sign for _, sign in named)]:
             return self.apply(callee, given, call, scope)
         known = self.stage.remembered.setdefault(callee.ref, {})
-        key = (id(callee.receiver) if callee.receiver is not None else None, tuple(signs), tuple(named))
+        key = (id(callee.receiver), tuple(signs), tuple(named))
         if key not in known:
             found = self.apply(callee, given, call, scope)
             if self.stage.unsure:
                 return found
-            known[key] = found
-        return known[key]
+            known[key] = found, callee.receiver  # held, so that no other object gets its `id`
+        return known[key][0]
 
     def _lambda(self, callee: LambdaOf, given: Given) -> Any:
         inner = Scope(callee.scope.file, callee.scope.function, callee.scope)

@@ -66,8 +66,8 @@ class Rehearsal:
 
     def __init__(self, project: Project) -> None:
         self.project = project
-        self.steps = 0
-        self._usual_steps = 0
+        self._left = {False: MAX_TOTAL, True: MAX_USUAL}
+        """Steps that are left for programs as such, and for programs started without options."""
         self._found: list[Performance] | None = None
         self._again: dict[tuple[str, int, int, bool], Performance | None] = {}
         self._by_default: dict[tuple[str, int], Performance | None] = {}
@@ -225,7 +225,7 @@ class Rehearsal:
         stages: list[Stage] = []
         complete = True
         for rank in ranks:
-            if (self._usual_steps > MAX_USUAL) if usual else (self.steps > MAX_TOTAL):
+            if self._left[usual] < 0:
                 return None
             if not complete and len(stages) > 1:
                 break
@@ -238,8 +238,7 @@ class Rehearsal:
             player = Player(stage, self.models)
             complete = _run(player, file, function) and complete
             met(stage)
-            self.steps += 0 if usual else stage.steps
-            self._usual_steps += stage.steps if usual else 0
+            self._left[usual] -= stage.steps
             visited |= stage.visited
             stages.append(stage)
         return Performance(file, function, world, told, tuple(stages), complete and world <= MAX_WORLD, usual)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distlint.model.span import Span
@@ -143,8 +144,8 @@ class Tensor:
 
     def seen_as(self, source: Source) -> Tensor:
         """The same tensor, which differs between processes for this reason."""
-        other = Tensor(self.shape, self.dtype, self.at, self.sign, source)
-        other.whole, other.through, other.gradient, other.packed = self.whole, self.through, self.gradient, self.packed
+        other = copy(self)
+        other.source = source
         return other
 
     def holds(self, numbers: tuple[int, ...]) -> None:
