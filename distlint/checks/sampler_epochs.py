@@ -10,7 +10,9 @@ import re
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
+from distlint.checks.derivations import Part, derivation
 from distlint.checks.divergence import DivergenceView
+from distlint.checks.execution import body_of
 from distlint.checks.loaders import (
     Around,
     Loop,
@@ -25,17 +27,23 @@ from distlint.checks.loaders import (
     passes,
     starts_once,
 )
+from distlint.checks.preparing import last_name
 from distlint.checks.programs import family
 from distlint.checks.ranks import FIRST
 from distlint.checks.registry import CheckContext, check
+from distlint.checks.rehearsed_epochs import orders
 from distlint.link.abstract import Abstract, Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.modules import ClassRef, External
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import below, statements
+from distlint.link.walking import below, expressions_below, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
+from distlint.rehearsal.performance import Rehearsal
 
+_TRAINING = re.compile(r"_?train", re.IGNORECASE)
+_FOLLOWING = frozenset({"next", "pop", "popleft", "get", "choice", "sample", "shuffle"})
+"""Calls that give something else in each turn of a loop."""
 _EPOCH_STORED = re.compile(r"sampler\w*\.epoch\s*=[^=]")
 
 _Identity = tuple[str, int]
@@ -62,9 +70,21 @@ class Setting(NamedTuple):
 def sampler_epochs(context: CheckContext) -> Iterator[Finding]:
     """A finding for each sampler whose loader is gone through again and again in one order."""
     project: Project = context.project
-    for sampler in _used(context):
-        if not _EPOCH_STORED.search(project.text_of(sampler.made.file)):
-            yield from _judged(context, sampler)
+    words = {name.rpartition(".")[2] for name in context.parameters["samplers"]}
+    if not any(project.mentions(word) for word in words):
+        return
+    found = [
+        (sampler.made.span, finding)
+        for sampler in _used(context, words)
+        if not _EPOCH_STORED.search(project.text_of(sampler.made.file))
+        for finding in _judged(context, sampler)
+    ]
+    seen = orders(Rehearsal.of(project))
+    made = {span for span, _ in found}
+    for order in seen.same:
+        if order.made not in made:
+            yield context.finding(order.message, order.span, related=order.related)
+    yield from (finding for span, finding in found if span not in seen.changing)
 
 
 def _shuffles(project: Project, site: CallSite) -> bool:
@@ -79,12 +99,9 @@ def _shuffles(project: Project, site: CallSite) -> bool:
     return project.evaluator(None).value(given, site.file, site.site.function).only is True
 
 
-def _used(context: CheckContext) -> list[Sampler]:
+def _used(context: CheckContext, words: Collection[str]) -> list[Sampler]:
     """The samplers that shuffle, with a repeated pass over their loader; one entry each, training passes first."""
     project: Project = context.project
-    words = {name.rpartition(".")[2] for name in context.parameters["samplers"]}
-    if not any(project.mentions(word) for word in words):
-        return []
     names = loader_classes(project, context.parameters["loaders"])
     makers = [one for one in project.python_files if _names_any(project.module(one), words)]
     files: set[str] = set()
@@ -92,10 +109,11 @@ def _used(context: CheckContext) -> list[Sampler]:
         if file not in files:
             files |= family(project, file)
     found: dict[_Identity, Sampler] = {}
+    to_train = {one for file in makers for one in _called_for_training(project, file, words)}
     for place in passes(project, files):
         # what the text tells comes first: following what each loop of a large project goes over takes long
         outer = next(iter(loops_around(project, place.file, place.function, place.at)), None)
-        if outer is None or evaluates(project, place):
+        if outer is None or (not to_train and evaluates(project, place)):
             continue
         loaders = loaders_in(project, place.iterable, place.file, place.function, names)
         if not loaders or _is_once(project, outer):
@@ -104,11 +122,89 @@ def _used(context: CheckContext) -> list[Sampler]:
             sampler = _sampler_of(context, loader)
             if sampler is None:
                 continue
+            if (sampler.frame.file, sampler.call.at) not in to_train and evaluates(project, place):
+                continue
             site = CallSite(sampler.frame.file, ir.Site(sampler.call, sampler.frame.function))
             key = (sampler.frame.file, sampler.call.at)
-            if key not in found and _shuffles(project, site):
+            if key not in found and _shuffles(project, site) and not _has_own_data(project, site, outer):
                 found[key] = Sampler(site, loader, place, outer)
     return [found[key] for key in sorted(found)]
+
+
+def _called_for_training(project: Project, file: str, words: Collection[str]) -> Iterator[_Identity]:
+    """Samplers that the program itself calls those of its training (``train_sampler = ...``), whoever goes through them."""
+    for function in range(-1, len(project.module(file).functions)):
+        for statement in statements(body_of(project, file, function)):
+            if type(statement) is not ir.Assign or type(statement.value) is not ir.Call:
+                continue
+            names = [last_name(target) for target in statement.targets]
+            if last_name(statement.value.func) in words and any(_TRAINING.match(name) for name in names):
+                yield (file, statement.value.at)
+
+
+def _has_own_data(project: Project, made: CallSite, outer: Around) -> bool:
+    """Whether each round of a loop makes a sampler for data of its own: another file, another shard.
+
+    Not where the data come round again after some rounds (``files[index % len(files)]``).
+    """
+    given, _ = find_argument(made.site.call, "dataset", 0)
+    loop = outer.loop
+    around = loops_around(project, made.file, made.site.function, made.site.call.at)
+    if given is None or not any((one.file, one.loop.at) == (outer.file, loop.at) for one in around):
+        return False
+    targets = {one.id for one in below(loop.target) if type(one) is ir.Name} if type(loop) is ir.For else set()
+    parts = derivation(project, given, made.file, made.site.function).parts
+    if any(_comes_round(project, part) for part in parts):
+        return False
+    for part in parts:
+        if (part.file, part.function) != (outer.file, outer.function) or not ir.encloses(loop.at, part.expr.at):
+            continue
+        if type(part.expr) is ir.Name and part.expr.id in targets:
+            return True
+        if type(part.expr) is ir.Call and (type(loop) is not ir.For or last_name(part.expr.func) in _FOLLOWING):
+            return True
+    return False
+
+
+def _comes_round(project: Project, part: Part) -> bool:
+    """``number % len(things)``, but not in what gives the items of a data set."""
+    if type(part.expr) is not ir.Operation or "%" not in part.expr.operators or part.function < 0:
+        return False
+    last = part.expr.operands[-1]
+    is_length = type(last) is ir.Call and last_name(last.func) == "len"
+    return is_length and project.module(part.file).functions[part.function].name != "__getitem__"
+
+
+def _is_handed_on(context: CheckContext, sampler: Sampler) -> bool:
+    """Whether the method that sets the epoch is handed to somebody who may call it, or asked for by its name."""
+    project: Project = context.project
+    setter = context.parameters["setter"]
+    evaluator = project.evaluator(None)
+    wanted = (sampler.made.file, sampler.made.site.call.at)
+    for file in sorted(family(project, sampler.made.file)):
+        for function in range(-1, len(project.module(file).functions)):
+            for part in expressions_below(body_of(project, file, function)):
+                if type(part) is ir.Call:
+                    named = any(type(one) is ir.Constant and one.value == setter for one in part.args)
+                    if named and last_name(part.func) != "hasattr":
+                        return True
+                    given = (*part.args, *(word.value for word in part.keywords))
+                elif type(part) is ir.ListDisplay:
+                    given = part.items
+                else:
+                    continue
+                for one in given:
+                    if type(one) is ir.Attribute and one.name == setter:
+                        options = options_of(evaluator.ask(one.base, file, function))
+                        if any(_relation(context, option, wanted) != "other" for option in options):
+                            return True
+    return False
+
+
+def _in_lambda(project: Project, site: CallSite) -> bool:
+    """Whether a call is made when somebody calls the lambda around it."""
+    parts = expressions_below(body_of(project, site.file, site.site.function))
+    return any(type(part) is ir.Lambda and ir.encloses(part.at, site.site.call.at) for part in parts)
 
 
 def _names_any(module: ir.Module, words: Collection[str]) -> bool:
@@ -168,6 +264,8 @@ def _judged(context: CheckContext, sampler: Sampler) -> Iterator[Finding]:
     drawn = Related(ir.unpack(sampler.place.iterable.at, sampler.place.file), "its loader is gone through here")
     counted = Related(loop_head(sampler.outer), "again in each round of this loop")
     if not own:
+        if _is_handed_on(context, sampler):
+            return
         wrong = [
             Related(one.site.span, "this sets the epoch of another object")
             for one in settings
@@ -242,7 +340,7 @@ def _fault_of(project: Project, site: CallSite, sampler: Sampler) -> str:
     """What is wrong with a call that sets the epoch of the right sampler; ``""`` for nothing."""
     call, function = site.site.call, site.site.function
     given, _ = find_argument(call, "epoch", 0)
-    if starts_once(project, site.file, function, call.at):
+    if starts_once(project, site.file, function, call.at) and not _in_lambda(project, site):
         return "`set_epoch` is called once, outside the loop over the epochs, so every epoch has the same order"
     if given is None:
         return ""

@@ -100,6 +100,13 @@ def holder_of(body: tuple[ir.Stmt, ...], at: ir.Position) -> ir.Stmt | None:
     return body[index - 1] if index and ir.encloses(body[index - 1].at, at) else None
 
 
+def expressions_below(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Expr]:
+    """All expressions in a body, those inside others as well."""
+    for statement in statements(body):
+        for expr in expressions_of(statement):
+            yield from below(expr)
+
+
 def calls_in(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Call]:
     """All calls of a body in the order of the text, outer ones first."""
     for statement in statements(body):

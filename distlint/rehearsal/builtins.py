@@ -263,6 +263,7 @@ def _enumerate(player: Calls, values: list[Any], given: Given, call: ir.Call, sc
     if not values:
         return UNKNOWN
     first = given.get("start", 1, 0)
+    player.begins(values[0], player.span(call, scope))
     steps = player.steps_of(values[0])
     size = player.length(values[0])
     if steps is None or not isinstance(first, int):
@@ -272,6 +273,8 @@ def _enumerate(player: Calls, values: list[Any], given: Given, call: ir.Call, sc
 
 
 def _zip(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
+    for value in values:
+        player.begins(value, player.span(call, scope))
     every = [player.steps_of(value) for value in values]
     if not every or None in every:
         sizes = [player.length(value) for value in values if not isinstance(value, Generated) or value.partly]
@@ -338,6 +341,7 @@ def _iter(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: 
     if isinstance(value, Thing):
         found = player.iterator_of(value)
         return Generated(None, UNKNOWN) if found is None else _iter(player, [found], given, call, scope)
+    player.begins(value, player.span(call, scope))
     steps, count = player.steps_of(value), player.length(value)
     return Generated(None, player.item_of(value), count=count) if steps is None else Generated(steps, count=count)
 

@@ -113,6 +113,8 @@ class Generators(Expressions):
         value = self.value(wrapped.value, scope) if wrapped.value is not None else None
         if wrapped.kind == "yield from":
             items = self.steps_of(value)
+            if items is not None:
+                self.begins(value, self.span(wrapped, scope))
             if items is None:
                 made.depends(self.length(value))
                 yield self.item_of(value)
@@ -140,7 +142,9 @@ class Generators(Expressions):
     def _loop_of_generator(self, statement: ir.For, scope: Scope, made: Generated) -> _Run:
         iterable = self.value(statement.iterable, scope)
         items = self.steps_of(iterable)
-        if items is None:
+        if items is not None:
+            self.begins(iterable, self.span(statement.iterable, scope))
+        else:
             made.depends(self.length(iterable))
             items = iter([self.item_of(iterable)])
         for item in items:

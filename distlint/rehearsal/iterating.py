@@ -78,6 +78,11 @@ class Iterating:
         made.whole = whole
         return made
 
+    def begins(self, value: Any, span: Span) -> None:
+        """Something is gone through from its start."""
+        if isinstance(value, Made):
+            value.begins(self, span)
+
     def steps_of(self, value: Any) -> Iterator[Any] | None:
         """The items of something that is iterated over, one by one; ``None`` where they are not known."""
         if isinstance(value, Generated):
@@ -262,6 +267,7 @@ class Iterating:
         inner = Scope(scope.file, scope.function, scope)
         found: list[Any] = []
         first = self.value(expr.generators[0][1], scope)
+        self.begins(first, self.span(expr.generators[0][1], scope))
         known = self._turns_of(expr, 0, first, inner, found)
         span = self.span(expr, scope)
         if expr.kind == "dict":

@@ -113,6 +113,10 @@ class Around(Made):
             return NotImplemented
         return 0 if self.silent is True and self.source is None else Opaque(None, self.source)
 
+    def begins(self, player: Any, span: Span) -> None:
+        """The other is gone through."""
+        player.begins(self.inner, span)
+
     def items(self, player: Any) -> list[Any] | None:
         """Those of the other."""
         found: list[Any] | None = player.items_of(self.inner)

@@ -247,6 +247,8 @@ class Stage:
         self.orders: list[Source] = []
         """Why the loops around go through things in another order on each process."""
         self.quiet = 0
+        self.asked_again = 0
+        """Whether something that is gone through is asked for its items once more, without being gone through again."""
         self.turns = MAX_TURNS
         """Turns of a loop that are followed one by one; of a longer one the first two."""
         self.longest = 0

@@ -316,6 +316,9 @@ class Made:
         """``made[index]``."""
         return NotImplemented
 
+    def begins(self, player: Any, span: Span) -> None:
+        """Somebody starts to go through it; ``span`` is where it is named."""
+
     def items(self, player: Any) -> list[Any] | None:
         """What iterating over it gives, where that is known."""
         return None

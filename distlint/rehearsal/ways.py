@@ -250,6 +250,7 @@ class Ways(Calls):
 
     def _on_For(self, statement: ir.For, scope: Scope) -> str:  # noqa: N802
         iterable = self.value(statement.iterable, scope)
+        self.begins(iterable, self.span(statement.iterable, scope))
         order = iterable.order if isinstance(iterable, Items) else None
         if order is None:
             return self._through(statement, iterable, scope)
@@ -385,7 +386,11 @@ class Ways(Calls):
             source = iterable.source if isinstance(iterable, Ranged) else None
             sign = signature(iterable) if isinstance(iterable, Ranged) else ("range", iterable)
             return Opaque(("turn", place, sign) if sign is not None else None, source)
-        items = self.items_of(iterable)
+        self.stage.asked_again += 1
+        try:
+            items = self.items_of(iterable)
+        finally:
+            self.stage.asked_again -= 1
         if items:
             return merged(items[0], items[-1], [Opaque(("turn", place))]) if len(items) > 1 else items[0]
         item = self.item_of(iterable)

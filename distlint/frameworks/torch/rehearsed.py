@@ -9,6 +9,7 @@ from distlint.frameworks.torch import rehearsed_changes as changes
 from distlint.frameworks.torch import rehearsed_checkpoints as checkpoints
 from distlint.frameworks.torch import rehearsed_communication as communication
 from distlint.frameworks.torch import rehearsed_data as data
+from distlint.frameworks.torch import rehearsed_epochs as epochs
 from distlint.frameworks.torch import rehearsed_lightning as lightning
 from distlint.frameworks.torch import rehearsed_lives as lives
 from distlint.frameworks.torch import rehearsed_making as making
@@ -196,6 +197,8 @@ class Torch(Models):
     def method(self, player: Any, receiver: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         """What a method gives; ``NotImplemented`` where that is not known."""
         span = ir.unpack(call.at, scope.file)
+        if name == "set_epoch":
+            epochs.unseen(player.stage)
         if isinstance(receiver, Work):
             return communication.work_method(player, receiver, name, span)
         if isinstance(receiver, Array):

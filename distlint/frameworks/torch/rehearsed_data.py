@@ -8,8 +8,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_epochs as epochs
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal.epochs import Shuffled
 from distlint.rehearsal.failing import SHARE
 from distlint.rehearsal.libraries import PADDED
 from distlint.rehearsal.randomness import Generator, drawn
@@ -85,20 +87,36 @@ class Rows(Made):
 class Sampler(Made):
     """What says which rows of a dataset a process gets."""
 
-    __slots__ = ("size",)
+    __slots__ = ("order", "size")
 
     def __init__(self, name: str, call: ir.Call, given: Given, size: Any) -> None:
         super().__init__(f"{PREFIX}{name}()", call, given)
         self.size = size
+        self.order: Shuffled | None = None
 
     def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
         """What is known of its share."""
+        if name == "sampler" and self.arguments is not None and self.name.endswith("BatchSampler()"):
+            return self.arguments.get("sampler", 0, UNKNOWN)
         known = {"num_samples": self.size, "num_replicas": player.stage.world, "rank": player.stage.rank}
         return known.get(name, NotImplemented)
 
     def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
-        """``set_epoch`` changes no number of rows."""
-        return None if name == "set_epoch" else NotImplemented
+        """``set_epoch`` changes no number of rows, but their order."""
+        if name != "set_epoch":
+            return NotImplemented
+        if self.order is not None:
+            epochs.told(player.stage, self.order, given.get("epoch", 0, UNKNOWN), ir.unpack(call.at, scope.file))
+        return None
+
+    def begins(self, player: Any, span: Span) -> None:
+        """An order is drawn: by itself, or by the sampler whose rows are put together."""
+        inner = self.attribute(player, "sampler", ir.Name("", 0), None)
+        if isinstance(inner, Sampler):
+            inner.begins(player, span)
+        elif self.order is not None:
+            self.order.changed = self.order.changed or bool(self.stored)
+            epochs.begun(player.stage, self.order, span)
 
     def length(self, player: Any) -> Any:
         """The number of rows of this process."""
@@ -130,8 +148,15 @@ class Loader(Made):
 
     def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
         """What it was made of."""
+        if name == "batch_sampler" and self.call is not None and self.batch is not None:
+            return self.sampler if self.batch is UNKNOWN else _batches_of(self, self.call)
         known = {"dataset": self.dataset, "sampler": self.sampler, "batch_size": self.batch, "drop_last": self.drops}
         return known.get(name, NotImplemented)
+
+    def begins(self, player: Any, span: Span) -> None:
+        """The sampler is asked for the rows of a pass."""
+        if isinstance(self.sampler, Sampler):
+            self.sampler.begins(player, span)
 
     def rows(self, player: Any) -> Any:
         """How many rows this process gets; worked out once, because a data set of the project's own may be long."""
@@ -202,6 +227,11 @@ class Loader(Made):
         if exact or self.drops is True:
             return self.batch
         return derived("size of a batch", [rows, self.batch])
+
+
+def _batches_of(loader: Loader, call: ir.Call) -> Sampler:
+    """The sampler of batches that a loader makes for itself."""
+    return Sampler("BatchSampler", call, Given([loader.sampler], {}), UNKNOWN)
 
 
 def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
@@ -306,6 +336,7 @@ def _shares(player: Any, given: Given, call: ir.Call, span: Span, scope: Any) ->
     found = Sampler("DistributedSampler", call, given, size)
     if count != 1:
         found.source = Source(SHARE, span)
+    found.order = epochs.shuffled(stage, given, span)
     return found
 
 

@@ -46,6 +46,9 @@ class Dealt(Loader):
         self.inner = inner
         self.source = Source(why, span)
 
+    def begins(self, player: Any, span: Span) -> None:
+        """Such a loader tells its sampler the epoch by itself."""
+
     def length(self, player: Any) -> Any:
         """As many for each process: batches are repeated where they do not come out even."""
         whole = self.inner.length(player)

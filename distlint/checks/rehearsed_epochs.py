@@ -1,0 +1,71 @@
+"""Samplers that were seen to draw one order for every pass, or another one for each, where a program was rehearsed."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from distlint.model.finding import Related
+from distlint.model.span import Span
+from distlint.rehearsal.epochs import SAMPLERS, UNSEEN, Shuffled
+from distlint.rehearsal.performance import Performance, Rehearsal
+from distlint.rehearsal.stage import Stage
+
+USUALLY = " (with the defaults of the options)"
+
+
+class Order(NamedTuple):
+    """A sampler that draws the order of its first training pass again in every other; ``made`` is where it is made."""
+
+    made: Span
+    message: str
+    span: Span
+    related: tuple[Related, ...]
+
+
+class Orders(NamedTuple):
+    """Samplers that draw one order, and where samplers were made that draw another in each pass."""
+
+    same: tuple[Order, ...]
+    changing: frozenset[Span]
+
+
+def orders(rehearsal: Rehearsal) -> Orders:
+    """What the programs of a project were seen to do."""
+    same: dict[Span, Order] = {}
+    changing: set[Span] = set()
+    for performance in rehearsal.every_performance():
+        if not performance.complete or performance.function >= 0 or not performance.stages:
+            continue
+        stage = performance.stages[0]
+        for sampler in stage.kept.get(SAMPLERS, ()):
+            rounds = sampler.trained(stage.kept.get("backward", 0))
+            if len({one.epoch for one in rounds}) > 1 and not performance.usual:
+                changing.add(sampler.span)
+            elif len(rounds) > 1 and sampler.span not in same and not _may_be_told(stage, sampler):
+                same[sampler.span] = _order(performance, stage, sampler)
+    return Orders(tuple(same[span] for span in sorted(same)), frozenset(changing))
+
+
+def _may_be_told(stage: Stage, sampler: Shuffled) -> bool:
+    """Whether the epoch may be set where nobody sees it."""
+    rounds = sampler.rounds
+    return bool(stage.kept.get(UNSEEN)) or sampler.changed or rounds[0].strangers != rounds[-1].strangers
+
+
+def _order(performance: Performance, stage: Stage, sampler: Shuffled) -> Order:
+    rounds = sampler.trained(stage.kept.get("backward", 0))
+    drawn = Related(rounds[-1].span, "its loader is gone through here, again and again")
+    end = USUALLY if performance.usual else ""
+    if sampler.told is None:
+        message = "`set_epoch` is never called for this sampler, so every epoch has the order of the first"
+        others = [one.told[2] for one in stage.kept[SAMPLERS] if one.told is not None]
+        wrong = [Related(span, "this sets the epoch of another object") for span in dict.fromkeys(others)]
+        return Order(sampler.span, message + end, sampler.span, (drawn, *wrong[:2]))
+    again = rounds[-1].calls > rounds[0].calls
+    message = (
+        "`set_epoch` gets the same number in every epoch, so every epoch has the same order"
+        if again
+        else "`set_epoch` is not called between the epochs, so every epoch has the same order"
+    )
+    made = Related(sampler.span, "the sampler is made here")
+    return Order(sampler.span, message + end, sampler.told[2], (made, drawn))
