@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from distlint.model.finding import Related
 from distlint.model.span import Span
-from distlint.rehearsal.epochs import SAMPLERS, UNSEEN, Shuffled
+from distlint.rehearsal.epochs import SAMPLERS, UNSEEN, Round, Shuffled, closed
 from distlint.rehearsal.performance import Performance, Rehearsal
 from distlint.rehearsal.stage import Stage
 
@@ -38,11 +38,13 @@ def orders(rehearsal: Rehearsal) -> Orders:
             continue
         stage = performance.stages[0]
         for sampler in stage.kept.get(SAMPLERS, ()):
-            rounds = sampler.trained(stage.kept.get("backward", 0))
-            if len({one.epoch for one in rounds}) > 1 and not performance.usual:
-                changing.add(sampler.span)
-            elif len(rounds) > 1 and sampler.span not in same and not _may_be_told(stage, sampler):
-                same[sampler.span] = _order(performance, stage, sampler)
+            closed(stage, None)
+            rounds = [one for one in sampler.rounds if one.trains]
+            epochs = {one.epoch for one in rounds}
+            if len(epochs) > 1 and not performance.usual:
+                changing |= {sampler.span} if len(epochs) == len(rounds) else set()
+            elif len(epochs) == 1 and len(rounds) > 1 and sampler.span not in same and not _may_be_told(stage, sampler):
+                same[sampler.span] = _order(performance, stage, sampler, rounds)
     return Orders(tuple(same[span] for span in sorted(same)), frozenset(changing))
 
 
@@ -52,8 +54,7 @@ def _may_be_told(stage: Stage, sampler: Shuffled) -> bool:
     return bool(stage.kept.get(UNSEEN)) or sampler.changed or rounds[0].strangers != rounds[-1].strangers
 
 
-def _order(performance: Performance, stage: Stage, sampler: Shuffled) -> Order:
-    rounds = sampler.trained(stage.kept.get("backward", 0))
+def _order(performance: Performance, stage: Stage, sampler: Shuffled, rounds: list[Round]) -> Order:
     drawn = Related(rounds[-1].span, "its loader is gone through here, again and again")
     end = USUALLY if performance.usual else ""
     if sampler.told is None:

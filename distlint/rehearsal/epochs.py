@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from distlint.model.span import Span
+
+if TYPE_CHECKING:
+    from distlint.rehearsal.stage import Stage
 
 SAMPLERS = "samplers that shuffle"
 """What ``Stage.kept`` holds of them."""
@@ -14,17 +17,22 @@ UNSEEN = "epochs of what is not known"
 """In ``Stage.kept`` if something that is not known was told an epoch."""
 
 
-class Round(NamedTuple):
+class Round:
     """A pass over data. ``epoch`` tells the order, ``span`` is what is gone through.
 
     ``calls`` counts how often an epoch was told before, ``backward`` the backward passes, ``strangers`` the calls that nobody sees into.
     """
 
-    epoch: Hashable
-    calls: int
-    backward: int
-    strangers: int
-    span: Span
+    __slots__ = ("backward", "calls", "epoch", "span", "strangers", "trains")
+
+    def __init__(self, stage: Stage, epoch: Hashable, calls: int, span: Span) -> None:
+        self.epoch = epoch
+        self.calls = calls
+        self.span = span
+        self.backward = stage.kept.get("backward", 0)
+        self.strangers = stage.strangers
+        self.trains = False
+        """Whether a backward pass was made before the end of it."""
 
 
 class Shuffled:
@@ -41,7 +49,16 @@ class Shuffled:
         self.changed = False
         """Whether the program sets its attributes itself."""
 
-    def trained(self, backward: int) -> list[Round]:
-        """The passes in which a model was trained; ``backward`` counts the backward passes of the whole program."""
-        ends = [*(one.backward for one in self.rounds[1:]), backward]
-        return [one for one, end in zip(self.rounds, ends, strict=False) if end > one.backward]
+
+def opened(stage: Stage, one: Round | None) -> None:
+    """A pass over a loader begins, with which the one before it is over."""
+    closed(stage, None)
+    stage.under_way = one
+
+
+def closed(stage: Stage, earlier: Round | None) -> None:
+    """The pass that is under way is over, unless it is the one that was under way ``earlier``."""
+    one = stage.under_way
+    if one is not None and one is not earlier:
+        one.trains = stage.kept.get("backward", 0) > one.backward
+        stage.under_way = None

@@ -30,6 +30,7 @@ from distlint.rehearsal.values import (
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
+    from distlint.rehearsal.epochs import Round
 
 MAX_STEPS = 60_000
 """Expressions that one process of a rehearsal works out."""
@@ -249,6 +250,8 @@ class Stage:
         self.quiet = 0
         self.asked_again = 0
         """Whether something that is gone through is asked for its items once more, without being gone through again."""
+        self.under_way: Round | None = None
+        """The pass over a loader that began last and is not over."""
         self.turns = MAX_TURNS
         """Turns of a loop that are followed one by one; of a longer one the first two."""
         self.longest = 0

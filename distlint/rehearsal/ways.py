@@ -10,6 +10,7 @@ from typing import Any
 
 from distlint.model import python as ir
 from distlint.rehearsal.calls import Calls
+from distlint.rehearsal.epochs import closed
 from distlint.rehearsal.failing import caught_by
 from distlint.rehearsal.iterating import any_turn
 from distlint.rehearsal.stage import Enough, Left, Scope
@@ -249,16 +250,18 @@ class Ways(Calls):
     # Loops -------------------------------------------------------------------------------------------------------
 
     def _on_For(self, statement: ir.For, scope: Scope) -> str:  # noqa: N802
+        earlier = self.stage.under_way
         iterable = self.value(statement.iterable, scope)
         self.begins(iterable, self.span(statement.iterable, scope))
         order = iterable.order if isinstance(iterable, Items) else None
-        if order is None:
-            return self._through(statement, iterable, scope)
-        self.stage.orders.append(order)
+        if order is not None:
+            self.stage.orders.append(order)
         try:
             return self._through(statement, iterable, scope)
         finally:
-            self.stage.orders.pop()
+            if order is not None:
+                self.stage.orders.pop()
+            closed(self.stage, earlier)
 
     def _through(self, statement: ir.For, iterable: Any, scope: Scope) -> str:
         items = self.items_of(iterable)

@@ -11,7 +11,7 @@ from typing import Any
 from distlint.frameworks.torch import rehearsed_epochs as epochs
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal.epochs import Shuffled
+from distlint.rehearsal.epochs import Shuffled, opened
 from distlint.rehearsal.failing import SHARE
 from distlint.rehearsal.libraries import PADDED
 from distlint.rehearsal.randomness import Generator, drawn
@@ -155,6 +155,8 @@ class Loader(Made):
 
     def begins(self, player: Any, span: Span) -> None:
         """The sampler is asked for the rows of a pass."""
+        if not player.stage.asked_again:
+            opened(player.stage, None)
         if isinstance(self.sampler, Sampler):
             self.sampler.begins(player, span)
 

@@ -9,7 +9,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from distlint.model.span import Span
-from distlint.rehearsal.epochs import SAMPLERS, UNSEEN, Round, Shuffled
+from distlint.rehearsal.epochs import SAMPLERS, UNSEEN, Round, Shuffled, opened
 from distlint.rehearsal.values import Given, signature
 
 
@@ -37,13 +37,15 @@ def begun(stage: Any, sampler: Shuffled, span: Span) -> None:
         epoch = before.epoch
     else:
         epoch = _epoch(stage, sampler)
-    sampler.rounds.append(Round(epoch, sampler.calls, stage.kept.get("backward", 0), stage.strangers, span))
+    one = Round(stage, epoch, sampler.calls, span)
+    sampler.rounds.append(one)
+    opened(stage, one)
 
 
 def _epoch(stage: Any, sampler: Shuffled) -> Hashable:
     """What tells the epoch that a sampler was told last."""
     if sampler.told is None:
-        return ("epoch", "first")
+        return ("epoch", signature(0))
     sign, way, _ = sampler.told
     now = stage.way
     if sign is None or way[0] > now[0] or way[1:] != now[1 : len(way)]:
