@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from distlint.checks.fitting_passes import fitting
 from distlint.checks.forward_ways import ALL, TooManyError, Used, Way, Ways, left_out, mentions
 from distlint.checks.programs import family
 from distlint.checks.protocol_things import Things
@@ -111,7 +112,7 @@ class _Wrapped:
         except TooManyError:
             return
         missing = [left_out(way, sizes) for ways in passes for way in ways]
-        if missing and all(missing):
+        if missing and all(missing) and self._site.span not in fitting(self._project):
             always = set.intersection(*missing)
             named = [name for name in layers if name in always] or sorted(set.union(*missing))
             partly = any(sizes[name] > 1 for name in named)

@@ -11,6 +11,8 @@ from distlint.rehearsal.performance import Performance
 from distlint.rehearsal.stage import Fault
 
 _START = "init_process_group"
+MOST_NAMED = 3
+"""Layers that a message names."""
 
 
 def before_start(performance: Performance) -> Iterator[Suspicion]:
@@ -76,6 +78,44 @@ def put_in_late(performance: Performance) -> Iterator[Suspicion]:
         )
         message = "this layer is put in after the model was wrapped, so its gradients are not averaged over the ranks"
         yield Suspicion(fault.span, message, related, "DistributedDataParallel")
+
+
+def left_out(performance: Performance) -> Iterator[Suspicion]:
+    """A backward pass leaves out layers whose gradients the wrapper waits for, and another pass follows."""
+    for fault in _seen(performance, "layers left out of a pass"):
+        named = ", ".join(f"`{name}`" for name in fault.words["names"][:MOST_NAMED])
+        chance = " by chance" if fault.words["chance"] else ""
+        yield Suspicion(
+            fault.span,
+            f"{'forward passes leave' if chance else 'a forward pass leaves'} {named} out{chance}:"
+            " gradients of their parameters are waited for, and never come",
+            tuple(_passes(fault, "this backward pass does not finish the reduction")),
+            fault.words["names"][0],
+        )
+
+
+def changed_graph(performance: Performance) -> Iterator[Suspicion]:
+    """With a static graph a backward pass reaches other layers than the first one did."""
+    for fault in _seen(performance, "graph of a pass changed"):
+        named = ", ".join(f"`{name}`" for name in fault.words["names"][:MOST_NAMED])
+        yield Suspicion(
+            fault.span,
+            f"with `static_graph=True` all passes have to use the same layers, but {named} are used in some only",
+            tuple(_passes(fault, "the first backward pass reached others")),
+            fault.words["names"][0],
+        )
+
+
+def _passes(fault: Fault, first: str) -> Iterator[Related]:
+    """The places that a fault of a forward pass rests on."""
+    words = fault.words
+    if words["wrapper"] is not None:
+        yield Related(words["wrapper"], "the wrapper waits for the gradients of all parameters")
+    if words["made"] is not None and words["made"] != fault.span:
+        yield Related(words["made"], "the layer is made here")
+    if words["forward"] != fault.span:
+        yield Related(words["forward"], "this forward pass leaves it out")
+    yield Related(words["first"], first)
 
 
 def _seen(performance: Performance, kind: str) -> Iterator[Fault]:

@@ -170,11 +170,13 @@ class Calls(Definitions):
             if found is not NotImplemented:
                 return found
         self.stage.miss(call.func)
+        self.models.missed(self, callee)
         self._handed(given, call, scope)
         return self.models.called_object(self, callee, given, call, scope)
 
     def _handed(self, given: Given, call: ir.Call, scope: Scope) -> None:
         """Arguments go where we don't see what becomes of them."""
+        self.models.handed(self, given.values())
         for value in given.values():
             if isinstance(value, Nothing):
                 continue
@@ -460,6 +462,7 @@ class Calls(Definitions):
             return self.made(dotted, receiver, given, call, scope)
         self._handed(given, call, scope)
         self.stage.miss(call.func)
+        self.models.missed(self, MethodOf(receiver, name))
         self.stage.strangers += isinstance(receiver, Thing)
         if isinstance(receiver, Opaque | MethodOf):
             return derived(name, [receiver, *given.values()])

@@ -7,7 +7,7 @@ has more to say (``FrameworkSpec.rehearsed``), its models are asked first.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from distlint.model import python as ir
@@ -258,6 +258,16 @@ class Libraries:
         """What descriptions may call something that an object of the project has from a library's class."""
         bases = player.stage.project.modules.external_bases(thing.cls)
         return [self._canonical(f"{base}().{name}") for base in sorted(bases)]
+
+    def handed(self, player: Any, values: Iterable[Any]) -> None:
+        """Values go where nobody sees what is done with them."""
+        for part in self._parts:
+            part.handed(player, values)
+
+    def missed(self, player: Any, callee: Any) -> None:
+        """Something is called that nobody sees."""
+        for part in self._parts:
+            part.missed(player, callee)
 
     def stored(self, player: Any, base: Any, value: Any, span: Span) -> None:
         """A value becomes an attribute of an object."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from distlint.model import python as ir
@@ -53,6 +54,12 @@ class Models:
 
     def stored(self, player: Any, base: Any, value: Any, span: Span) -> None:
         """A value becomes an attribute of an object."""
+
+    def handed(self, player: Any, values: Iterable[Any]) -> None:
+        """Values go where nobody sees what is done with them."""
+
+    def missed(self, player: Any, callee: Any) -> None:
+        """Something is called that nobody sees."""
 
     def changed(self, player: Any, tensor: Tensor, how: str, others: list[Any]) -> None:
         """A tensor was changed in place."""

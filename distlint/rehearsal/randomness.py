@@ -109,7 +109,9 @@ def drawn_value(player: Any, name: str, given: Given, sign: Any, source: Source 
         made.whole = derived(name, [Opaque(sign, source), *given.values()])
         made.sample = player.item_of(first) if isinstance(first, Items) else derived("item", [made.whole])
         return made
-    return derived(name, [Opaque(sign, source), *given.values()])
+    found = derived(name, [Opaque(sign, source), *given.values()])
+    found.chance = True
+    return found
 
 
 def seeded(player: Any, seed: Any, call: ir.Call, scope: Any) -> Any:

@@ -33,15 +33,17 @@ class Source(NamedTuple):
 class Opaque:
     """A value that is not known. Two processes have the same one if ``sign`` is the same; ``None`` where that is open.
 
-    ``source`` says why it is another on each process, where that is so, ``measured`` that numbers of a tensor decide what it is.
+    ``source`` says why it is another on each process, where that is so, ``measured`` that numbers of a tensor decide what it is,
+    ``chance`` that it is drawn anew each time.
     """
 
-    __slots__ = ("measured", "sign", "source")
+    __slots__ = ("chance", "measured", "sign", "source")
 
     def __init__(self, sign: Hashable = None, source: Source | None = None, *, measured: bool = False) -> None:
         self.sign = sign
         self.source = source
         self.measured = measured
+        self.chance = False
 
 
 class OneOf(Opaque):
@@ -85,12 +87,13 @@ class Tensor:
     result on another process only, ``packed`` whether its memory is contiguous, ``through`` the wrapped models that it came out of,
     ``sharded`` whether each process holds a part of it,
     ``typed`` what tells which of several types it has, where that is not known.
-    ``named`` is the key under which it was last read in a dictionary.
+    ``named`` is the key under which it was last read in a dictionary, ``chance`` says that it is one number that was drawn.
     """
 
     __slots__ = (
         "_numbers",
         "at",
+        "chance",
         "copied",
         "dtype",
         "gradient",
@@ -126,6 +129,7 @@ class Tensor:
         self.pending: Work | None = None
         self.lent: Work | None = None
         self.named = ""
+        self.chance = False
         self.partial: Any = None
         self.summed: Any = None
         self.through: tuple[Any, ...] = ()
@@ -620,7 +624,9 @@ def is_known(value: Any) -> bool:
 def derived(name: str, values: Iterable[Any]) -> Opaque:
     """The unknown value that an operation makes of values."""
     values = list(values)
-    return Opaque(combined(name, values), source_of(values), measured=any(map(is_measured, values)))
+    made = Opaque(combined(name, values), source_of(values), measured=any(map(is_measured, values)))
+    made.chance = any(isinstance(value, Opaque | Tensor) and value.chance for value in values)
+    return made
 
 
 def is_measured(value: Any) -> bool:

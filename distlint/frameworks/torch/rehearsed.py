@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from distlint.frameworks.torch import rehearsed_arrays as arrays
@@ -17,9 +18,11 @@ from distlint.frameworks.torch import rehearsed_mesh as meshes
 from distlint.frameworks.torch import rehearsed_modules as modules
 from distlint.frameworks.torch import rehearsed_optimizers as optimizers
 from distlint.frameworks.torch import rehearsed_parts as parts
+from distlint.frameworks.torch import rehearsed_passes as passes
 from distlint.frameworks.torch import rehearsed_shapes as shapes
 from distlint.frameworks.torch import rehearsed_starts as starts
 from distlint.frameworks.torch import rehearsed_tensors as tensors
+from distlint.frameworks.torch import rehearsed_waits as waits
 from distlint.frameworks.torch import rehearsed_wrappers as wrappers
 from distlint.frameworks.torch.rehearsed_shapes import fresh
 from distlint.model import python as ir
@@ -62,6 +65,14 @@ class Torch(Models):
         """A value becomes an attribute of an object."""
         changes.stored(player, base, value, span)
 
+    def handed(self, player: Any, values: Iterable[Any]) -> None:
+        """Values go where nobody sees what is done with them."""
+        waits.handed(player, values)
+
+    def missed(self, player: Any, callee: Any) -> None:
+        """Something is called that nobody sees."""
+        waits.missed(player, callee)
+
     def changed(self, player: Any, tensor: Tensor, how: str, others: list[Any]) -> None:
         """A tensor was changed in place."""
         if how in ("/", "div_", "mul_", "*", "//"):
@@ -99,6 +110,8 @@ class Torch(Models):
             if last == "P2POp":
                 return Made("torch.distributed.P2POp()", call, given)
             return NotImplemented
+        if name in ("torch.no_grad", "torch.inference_mode") and not given.values():
+            return passes.NoGradients(f"{name}()", call, given)
         if name.startswith(data.PREFIX):
             return data.made(player, name[len(data.PREFIX) :], given, call, scope)
         if name in _SPAWN:
@@ -214,7 +227,7 @@ class Torch(Models):
             if name == "backward":
                 player.stage.use(receiver, span)
                 return wrappers.backward(player, receiver, call, scope)
-            if name == "requires_grad_" and isinstance(receiver, modules.Weight) and given.get("", 0, True) is False:
+            if name == "requires_grad_" and isinstance(receiver, modules.Weight) and given.get("", 0, True) is not True:
                 modules.frozen(player, receiver)
             if name in wrappers.HOOKS:
                 return wrappers.hooked(player, receiver, name, given)

@@ -12,7 +12,7 @@ from distlint.frameworks.torch.rehearsed_modules import FROZEN, Layer, Weight, f
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.stage import Event, Fault
-from distlint.rehearsal.values import Thing
+from distlint.rehearsal.values import Opaque, Thing
 
 _STORED = "modules by the place where they were put into others"
 _KNOWN = "modules of models when these were wrapped"
@@ -22,8 +22,10 @@ MAX_STORED = 2_000
 def stored(player: Any, base: Any, value: Any, span: Span) -> None:
     """A module becomes an attribute of another."""
     kept = player.stage.kept.setdefault(_STORED, {})
-    if value is False and isinstance(base, Weight):
-        frozen(player, base)  # of a parameter only `requires_grad` is set to that
+    if isinstance(base, Weight) and (value is False or type(value) is Opaque):
+        frozen(player, base)  # of a parameter only `requires_grad` is set to that, perhaps
+    if isinstance(value, Weight):
+        frozen(player, value)  # another layer has it as well: its gradient may come from there
     if (
         isinstance(base, Thing)
         and isinstance(value, Thing | Layer)

@@ -106,6 +106,7 @@ def _content(player: Any, name: str, shape: Any, dtype: str, given: Given, span:
     made = Tensor(shape, dtype, span, sign, source)
     made.gradient = given.get("requires_grad", None, False) is True
     made.copied = True
+    made.chance = name in _RANDOM and shape in ((), (1,))
     return made
 
 

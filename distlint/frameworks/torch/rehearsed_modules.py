@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_passes as passes
 from distlint.frameworks.torch import rehearsed_sharding as sharding
 from distlint.frameworks.torch.rehearsed_layers import SAME_SHAPES, out_shape, parameter_shapes
 from distlint.frameworks.torch.rehearsed_members import Members, members, submodule
@@ -111,6 +112,7 @@ class Layer(Made):
     def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
         """Its parameters, and what it was made of."""
         if name in ("weight", "bias"):
+            passes.read(player, [self])
             return self.weight(name)
         known = {"Linear": ("in_features", "out_features"), "Embedding": ("num_embeddings", "embedding_dim")}
         names = known.get(self.kind, ())
@@ -156,13 +158,28 @@ class Layer(Made):
         """One of them."""
         if self.children is not None and isinstance(index, int) and -len(self.children) <= index < len(self.children):
             return self.children[index]
+        if self.children is not None and isinstance(index, slice) and self.arguments is not None:
+            return self._cut(index)
+        if self.children is not None and index in (self.names or ()):
+            return self.children[(self.names or []).index(index)]
         return UNKNOWN
+
+    def _cut(self, index: slice) -> Any:
+        """Some of its modules, in one of the same kind."""
+        bounds = (index.start, index.stop, index.step)
+        if self.call is None or not all(one is None or isinstance(one, int) for one in bounds) or index.step == 0:
+            return UNKNOWN
+        found = Layer(self.kind, self.call, Given([], {}))
+        found.children = (self.children or [])[index]
+        found.sign, found.training = combined(self.kind, found.children), self.training
+        return found
 
     def called(self, player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
         """What comes out of it."""
         span = ir.unpack(call.at, scope.file)
         for value in given.values():
             player.stage.use(value, span)
+        passes.used(player, [self], span)
         sharding.used(player, self, call, scope)
         through = passed(player, self, given, call, scope)
         if self.kind == "Sequential" and self.children is not None:
@@ -206,12 +223,14 @@ class Parameters(Made):
 
     def item(self, player: Any) -> Any:
         """One of them, with its name where they are named; of a state its name."""
+        passes.read(player, parts_of_model(self.module))
         return Opaque(("name of a parameter",)) if self.what == _STATE else self._one()
 
     def items(self, player: Any) -> list[Any] | None:
         """All of them, where they are known and few."""
         if self.what != "parameters":
             return None
+        passes.read(player, parts_of_model(self.module))
         found = weights_of(player, self.module)
         if found is None or len(found) > MAX_WEIGHTS:
             return None
@@ -324,6 +343,7 @@ def layer(player: Any, kind: str, given: Given, call: ir.Call, scope: Any) -> An
         made.dtype = data.dtype
         return made if kind == "Parameter" else data
     found = Layer(kind, call, given)
+    found.file, found.function = scope.file, scope.function
     if kind == "Sequential":
         found.children = list(given.positional) if not given.open else None
     elif kind == "ModuleList":
@@ -346,7 +366,7 @@ def layer(player: Any, kind: str, given: Given, call: ir.Call, scope: Any) -> An
 def module_method(player: Any, module: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
     """What a method gives that every module has; ``NotImplemented`` for others."""
     if name in _CHAINED:
-        if name == "requires_grad_" and given.get("requires_grad", 0, True) is False:
+        if name == "requires_grad_" and given.get("requires_grad", 0, True) is not True:
             frozen(player, module)
         if name in ("train", "eval"):
             training = name == "train" and given.get("mode", 0, True) is not False

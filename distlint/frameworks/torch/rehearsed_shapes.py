@@ -136,7 +136,9 @@ def elementwise(player: Any, symbol: str, values: list[Any]) -> Any:
 
         shapes = [value.shape if isinstance(value, Tensor) else None for value in values]
         shape = product_shape(*shapes)
-    return fresh(symbol, shape, dtype, values, at)
+    made = fresh(symbol, shape, dtype, values, at)
+    made.chance = all(value.chance for value in values if isinstance(value, Tensor))
+    return made
 
 
 def _joined_dtype(symbol: str, values: list[Any]) -> str:

@@ -220,7 +220,9 @@ def tensor_method(player: Any, base: Tensor, name: str, given: Given, span: Span
     if name in ("item", "tolist", "numpy"):
         if name == "tolist" and shape is not None and len(shape) == 1:
             return _listed(base, shape[0])
-        return Opaque(combined("item", [base]), _counted(base), measured=True)
+        found = Opaque(combined("item", [base]), _counted(base), measured=True)
+        found.chance = base.chance
+        return found
     if name.startswith("new_"):
         return _new(player, base, name, given, span)
     if changes:

@@ -13,7 +13,9 @@ from distlint.frameworks.torch import rehearsed_in_place as in_place
 from distlint.frameworks.torch import rehearsed_lives as lives
 from distlint.frameworks.torch import rehearsed_mesh as meshes
 from distlint.frameworks.torch import rehearsed_modules as modules
+from distlint.frameworks.torch import rehearsed_passes as passes
 from distlint.frameworks.torch import rehearsed_sharding as sharding
+from distlint.frameworks.torch import rehearsed_waits as waits
 from distlint.frameworks.torch.rehearsed_outputs import IN_PLACE as KEPT
 from distlint.frameworks.torch.rehearsed_outputs import came_out, note, passed
 from distlint.model import python as ir
@@ -86,8 +88,13 @@ class Wrapped(Made):
 
     def called(self, player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
         """A forward pass: what comes out leads back to this wrapper, except while it is paused."""
-        found = player.apply(self.inner, given, call, scope)
-        return came_out(player, found, () if self.paused else (self,), given, ir.unpack(call.at, scope.file))
+        span = ir.unpack(call.at, scope.file)
+        through = passes.begun(player, self, span)
+        try:
+            found = player.apply(self.inner, given, call, scope)
+        finally:
+            passes.ended(player, through)
+        return came_out(player, found, through, given, span)
 
 
 class NoSync(Made):
@@ -118,7 +125,9 @@ def wrapped(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> 
     if name == DATA_PARALLEL:
         group = player.stage.group_of(given.get("process_group", None, None))
         made = Wrapped(name, call, given, given.get("module", 0, UNKNOWN), group)
+        made.span = ir.unpack(call.at, scope.file)
         changes.wrapped(player, made)
+        waits.watch(player, made)
         return _evened(player, made, call, scope)
     if name == SHARDED:
         group = player.stage.group_of(given.get("process_group", 1, None))
@@ -189,6 +198,7 @@ def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any) -> None:
     kept["backward"] = kept.get("backward", 0) + 1
     muted = kept.get(GRADIENTS_KEPT, 0)
     sharding.resharded(player)
+    waits.reached(player, loss, call, scope)
     for one in loss.through:
         changes.passed_back(player, one, call, scope)
         if one.group is not None and not muted:

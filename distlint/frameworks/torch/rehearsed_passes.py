@@ -1,0 +1,111 @@
+"""Which layers are used while a wrapped model is called, in the rehearsal of a program: what ``rehearsed_waits`` compares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from distlint.model.span import Span
+from distlint.rehearsal.values import Made, Opaque, Tensor
+
+WATCHED = "wrapped models whose layers are all known"
+_PASSES = "forward passes under way"
+_BESIDES = "layers used since the last backward pass"
+_OPEN = "a forward pass was made since the last backward pass"
+_SILENT = "contexts without gradients"
+_MAX_MARKS = 100_000
+
+
+class NoGradients(Made):
+    """``with torch.no_grad()``: what is computed in it has no gradients."""
+
+    __slots__ = ()
+
+    def entered(self, player: Any, span: Span) -> Any:
+        """None are kept from here on."""
+        player.stage.kept[_SILENT] = player.stage.kept.get(_SILENT, 0) + 1
+        return None
+
+    def left(self, player: Any, span: Span) -> None:
+        """They are again."""
+        player.stage.kept[_SILENT] -= 1
+
+
+class Pass:
+    """A forward pass: the layers that it uses, and those that it may use; ``open`` where others may be among them.
+
+    ``chance`` are those that it uses where something that is drawn anew says so, with the places where it does.
+
+    It stands among the wrappers that a tensor came out of (``Tensor.through``); ``group`` is ``None`` because nobody meets in it.
+    """
+
+    __slots__ = ("chance", "group", "maybe", "open", "span", "used", "wrapper")
+
+    def __init__(self, wrapper: Any, span: Span) -> None:
+        self.wrapper = wrapper
+        self.span = span
+        self.group = None
+        self.used: dict[int, Any] = {}
+        self.maybe: dict[int, Any] = {}
+        self.chance: dict[int, tuple[Any, set[Any]]] = {}
+        self.open = False
+
+
+def begun(player: Any, wrapper: Any, span: Span) -> tuple[Any, ...]:
+    """A forward pass through a wrapper begins: what its results lead back to."""
+    if wrapper.paused:
+        return ()
+    kept = player.stage.kept
+    if id(wrapper) not in kept.get(WATCHED, {}):
+        return (wrapper,)
+    made = Pass(wrapper, span)
+    kept.setdefault(_PASSES, []).append((made, player.stage.unsure, len(player.stage.reasons)))
+    kept[_OPEN] = True
+    return wrapper, made
+
+
+def ended(player: Any, through: tuple[Any, ...]) -> None:
+    """It ends."""
+    if len(through) > 1:
+        player.stage.kept[_PASSES].pop()
+
+
+def used(player: Any, parts: Iterable[Any], place: Any = None) -> None:
+    """Layers are used: they may get a gradient from what is computed here; ``place`` is where they are called."""
+    stage = player.stage
+    if not stage.kept.get(WATCHED):
+        return
+    marked = {id(one): one for one in parts}
+    passes = stage.kept.get(_PASSES, ())
+    for made, unsure, reasons in passes:
+        if stage.unsure == unsure and not stage.kept.get(_SILENT):
+            made.used.update(marked)
+        elif place is not None and any(
+            isinstance(one, Opaque | Tensor) and one.chance for one in stage.reasons[reasons:]
+        ):
+            for key, one in marked.items():
+                made.chance.setdefault(key, (one, set()))[1].add(place)
+        else:
+            made.maybe.update(marked)
+    besides = stage.kept.setdefault(_BESIDES, {})
+    if not passes and len(besides) < _MAX_MARKS:
+        besides.update(marked)
+
+
+def read(player: Any, parts: Iterable[Any]) -> None:
+    """Parameters are read: between a forward and a backward pass that may be for the loss."""
+    if player.stage.kept.get(_OPEN):
+        used(player, parts)
+
+
+def opened(player: Any) -> None:
+    """Something is called that nobody sees, and that may be any layer."""
+    for made, _, _ in player.stage.kept.get(_PASSES, ()):
+        made.open = True
+
+
+def taken(player: Any) -> dict[int, Any]:
+    """A backward pass is made: the layers that were used besides forward passes since the last one."""
+    player.stage.kept[_OPEN] = False
+    found: dict[int, Any] = player.stage.kept.pop(_BESIDES, {})
+    return found
