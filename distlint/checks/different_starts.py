@@ -1,7 +1,8 @@
 """Models whose gradients are averaged by hand, and which start from different weights on each rank.
 
 Parameters: ``summing`` (functions that add a tensor up over the ranks), ``seeds`` (calls that seed the weights), ``aligning`` (names of
-calls that give all ranks the same weights), ``wrappers`` (that do so themselves).
+calls that give all ranks the same weights), ``wrappers`` (that do so themselves), ``group`` (the parameter of ``summing`` that
+says between whom, with its position).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from distlint.checks.gradient_models import models_of
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.seeds import seeds_before
+from distlint.link.arguments import find_argument
 from distlint.link.project import CallSite
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
@@ -35,7 +37,7 @@ def different_starts(context: CheckContext) -> Iterator[Finding]:
             continue
         made = CallSite(model.frame.file, ir.Site(model.call, model.frame.function))
         seeds = seeds_before(project, made, context.parameters["seeds"])
-        if any(not by_rank for _, by_rank in seeds):
+        if any(not by_rank for _, by_rank in seeds) or (seeds and _is_for_some(context, site)):
             continue
         reported.add(model.identity)
         related = [Related(site.span, "only the gradients are brought together, not the weights")]
@@ -46,6 +48,13 @@ def different_starts(context: CheckContext) -> Iterator[Finding]:
             model.span(),
             related=related,
         )
+
+
+def _is_for_some(context: CheckContext, site: CallSite) -> bool:
+    """Whether gradients are summed up within a group: the seed may be one for each group, and only its members have to agree."""
+    name, position = context.parameters["group"]
+    given, certain = find_argument(site.site.call, name, position)
+    return given is not None or not certain
 
 
 def _is_aligned(context: CheckContext, file: str) -> bool:
