@@ -80,6 +80,29 @@ def put_in_late(performance: Performance) -> Iterator[Suspicion]:
         yield Suspicion(fault.span, message, related, "DistributedDataParallel")
 
 
+def scaled_use(performance: Performance) -> Iterator[Suspicion]:
+    """Gradients of a scaled loss are clipped, or an optimizer takes them as they are."""
+    for fault in _seen(performance, "scaled gradients used"):
+        related = (Related(fault.words["first"], "the gradients are those of the scaled loss"), *_way(fault))
+        step = fault.event.name == "step"
+        message = "the optimizer steps past the scaler, with gradients that are still scaled"
+        yield Suspicion(
+            fault.span, message if step else "the gradients are clipped while they are still scaled", related, ""
+        )
+
+
+def scaler_order(performance: Performance) -> Iterator[Suspicion]:
+    """A gradient scaler is asked twice for what it does once between two updates."""
+    for fault in _seen(performance, "order of a scaler"):
+        before, name = fault.words["before"], fault.event.name
+        again = "the scaler steps an optimizer again without `update()` in between"
+        if name == "unscale_":
+            after = "a second time" if before == "unscaled" else "after the scaler has stepped it,"
+            again = f"the optimizer is unscaled {after} without `update()` in between"
+        related = (Related(fault.words["first"], f"it is {before} here"), *_way(fault))
+        yield Suspicion(fault.span, again, related, "")
+
+
 def left_out(performance: Performance) -> Iterator[Suspicion]:
     """A backward pass leaves out layers whose gradients the wrapper waits for, and another pass follows."""
     for fault in _seen(performance, "layers left out of a pass"):

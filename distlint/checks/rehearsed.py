@@ -57,6 +57,8 @@ _FAULTS: dict[str, _Fault] = {
     "averaged-late": meeting_uses.averaged_late,
     "sharded-from-outside": meeting_uses.sharded_from_outside,
     "sharded-bypassed": meeting_uses.sharded_bypassed,
+    "scaled-use": meeting_uses.scaled_use,
+    "scaler-order": meeting_uses.scaler_order,
     "left-out": meeting_uses.left_out,
     "graph-changed": meeting_uses.changed_graph,
     "put-in-late": meeting_uses.put_in_late,

@@ -19,6 +19,7 @@ from distlint.frameworks.torch import rehearsed_modules as modules
 from distlint.frameworks.torch import rehearsed_optimizers as optimizers
 from distlint.frameworks.torch import rehearsed_parts as parts
 from distlint.frameworks.torch import rehearsed_passes as passes
+from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch import rehearsed_shapes as shapes
 from distlint.frameworks.torch import rehearsed_starts as starts
 from distlint.frameworks.torch import rehearsed_tensors as tensors
@@ -75,6 +76,8 @@ class Torch(Models):
 
     def changed(self, player: Any, tensor: Tensor, how: str, others: list[Any]) -> None:
         """A tensor was changed in place."""
+        if isinstance(tensor.whole, modules.Gradient):
+            scaling.plain(player)
         if how in ("/", "div_", "mul_", "*", "//"):
             tensor.whole.summed = None
 
@@ -162,6 +165,8 @@ class Torch(Models):
         span = ir.unpack(call.at, scope.file)
         if name.startswith("functional."):
             return self._functional(player, name.rpartition(".")[2], given, span)
+        if name.startswith("utils.") and "clip_grad_" in name:
+            scaling.used(player, name.rpartition(".")[2], given.get("parameters", 0), call, scope)
         if name.startswith("utils.") and "clip_grad_norm" in name:
             return modules.clipped(player, given, span)
         if name == "utils.parameters_to_vector":

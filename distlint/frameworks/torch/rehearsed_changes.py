@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch.rehearsed_in_place import below
 from distlint.frameworks.torch.rehearsed_modules import FROZEN, Layer, Weight, frozen, parts_of_model
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.stage import Event, Fault
-from distlint.rehearsal.values import Opaque, Thing
+from distlint.rehearsal.values import Opaque, Tensor, Thing
 
 _STORED = "modules by the place where they were put into others"
 _KNOWN = "modules of models when these were wrapped"
@@ -24,6 +25,8 @@ def stored(player: Any, base: Any, value: Any, span: Span) -> None:
     kept = player.stage.kept.setdefault(_STORED, {})
     if isinstance(base, Weight) and (value is False or type(value) is Opaque):
         frozen(player, base)  # of a parameter only `requires_grad` is set to that, perhaps
+    if isinstance(base, Weight) and isinstance(value, Tensor):
+        scaling.plain(player)  # its gradient, perhaps
     if isinstance(value, Weight):
         frozen(player, value)  # another layer has it as well: its gradient may come from there
     if (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch.rehearsed_shapes import fresh
 from distlint.model import python as ir
 from distlint.model.span import Span
@@ -42,11 +43,15 @@ class Optimizer(Made):
             self.hooks.append(given.get("hook", 0, UNKNOWN))
             return UNKNOWN
         if name == "step":
+            if self.arguments is not None:
+                scaling.used(player, "step", self.arguments.get("params", 0), call, scope)
             for hook in self.hooks:
                 player.apply(hook, Given([self, (), Table()], {}), call, scope)
             player.stage.use_gradients(ir.unpack(call.at, scope.file))
             closure = given.get("closure", 0, None)
             return player.apply(closure, Given([], {}), call, scope) if closure is not None else None
+        if name == "zero_grad":
+            scaling.plain(player)
         return None if name in ("zero_grad", "add_param_group", "load_state_dict") else NotImplemented
 
 
@@ -97,7 +102,11 @@ class Scheduler(Made):
 class Scaler(Made):
     """A scaler of losses."""
 
-    __slots__ = ()
+    __slots__ = ("phases",)
+
+    def __init__(self, name: str, call: ir.Call, given: Given) -> None:
+        super().__init__(name, call, given)
+        self.phases = scaling.Phases()
 
     def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         """A scaled loss is one; a step may be left out, which is the same everywhere if the gradients are."""
@@ -106,8 +115,14 @@ class Scaler(Made):
             player.stage.kept[UNSCALED] = ir.unpack(call.at, scope.file)
         elif name in ("step", "update"):
             player.stage.kept.pop(UNSCALED, None)
+        if name in ("unscale_", "step", "update"):
+            optimizer = given.get("optimizer", 0, None)
+            scaling.asked(player, self, self.phases, name, optimizer, call, scope)
         if name == "scale":
-            return fresh("scale", first.shape, first.dtype, [first], first.at) if isinstance(first, Tensor) else first
+            if not isinstance(first, Tensor):
+                return first
+            made = fresh("scale", first.shape, first.dtype, [first], first.at)
+            return scaling.scaled(self, made, ir.unpack(call.at, scope.file))
         if name in ("step", "update", "unscale_", "load_state_dict"):
             return None
         return Opaque(("scale",)) if name in ("get_scale", "is_enabled") else NotImplemented

@@ -14,6 +14,7 @@ from distlint.frameworks.torch import rehearsed_lives as lives
 from distlint.frameworks.torch import rehearsed_mesh as meshes
 from distlint.frameworks.torch import rehearsed_modules as modules
 from distlint.frameworks.torch import rehearsed_passes as passes
+from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch import rehearsed_sharding as sharding
 from distlint.frameworks.torch import rehearsed_waits as waits
 from distlint.frameworks.torch.rehearsed_outputs import IN_PLACE as KEPT
@@ -198,6 +199,7 @@ def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any) -> None:
     kept["backward"] = kept.get("backward", 0) + 1
     muted = kept.get(GRADIENTS_KEPT, 0)
     sharding.resharded(player)
+    scaling.passed_back(player, loss, ir.unpack(call.at, scope.file))
     waits.reached(player, loss, call, scope)
     for one in loss.through:
         changes.passed_back(player, one, call, scope)

@@ -1,0 +1,139 @@
+"""Losses that a gradient scaler multiplies, and what is done with their gradients, in the rehearsal of a program.
+
+Sources: torch 2.13, ``amp/grad_scaler.py``: gradients are as large as the scale until ``unscale_`` or ``step``; each optimizer is unscaled
+and stepped at most once between two calls of ``update``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from distlint.link.walking import below
+from distlint.model import python as ir
+from distlint.model.span import Span
+from distlint.rehearsal.stage import Event, Fault
+from distlint.rehearsal.values import UNKNOWN, Tensor
+
+SCALED_USE = "scaled gradients used"
+ORDER = "order of a scaler"
+"""Faults: gradients are clipped or stepped with while they are scaled, and a scaler is asked for what it refuses."""
+
+SEEN = "calls that found things in order"
+_SCALED = "scaled gradients"
+_READY, _UNSCALED, _STEPPED = "ready", "unscaled", "stepped"
+
+
+class Scaling:
+    """That a loss was scaled, among the wrappers that it came out of (``Tensor.through``)."""
+
+    __slots__ = ("group", "scaler", "span")
+
+    def __init__(self, scaler: Any, span: Span) -> None:
+        self.scaler = scaler
+        self.span = span
+        self.group = None
+        """Nobody meets here."""
+
+
+class Phases:
+    """How far a scaler is with each optimizer since its last ``update``."""
+
+    __slots__ = ("held", "known", "spans")
+
+    def __init__(self) -> None:
+        self.known: dict[int, str] = {}
+        self.spans: dict[int, Span] = {}
+        self.held: list[Any] = []
+
+
+def scaled(scaler: Any, loss: Tensor, span: Span) -> Tensor:
+    """``scaler.scale(loss)``."""
+    loss.through = (*loss.through, Scaling(scaler, span))
+    return loss
+
+
+def passed_back(player: Any, loss: Tensor, span: Span) -> None:
+    """A backward pass: the gradients are scaled, or they are not."""
+    stage = player.stage
+    marks = [one for one in loss.through if isinstance(one, Scaling)]
+    sure = bool(marks) and not stage.unsure and _is_on(marks[-1].scaler)
+    stage.kept[_SCALED] = (span, loss.through) if sure else None if stage.unsure or loss.through == () else ()
+
+
+def _is_on(scaler: Any) -> bool:
+    """Whether a scaler is not switched off: where that is an option, it is meant to be on."""
+    given = scaler.arguments
+    return given is not None and not given.open and given.get("enabled", None, True) is not False
+
+
+def plain(player: Any) -> None:
+    """The gradients are cleared, or changed by the program itself."""
+    player.stage.kept[_SCALED] = None if player.stage.unsure else ()
+
+
+def used(player: Any, name: str, parameters: Any, call: ir.Call, scope: Any) -> None:
+    """Gradients of some parameters are clipped, or an optimizer steps past the scaler."""
+    stage = player.stage
+    found = stage.kept.get(_SCALED)
+    own = any(_names_scale(one) for one in _given(call))
+    module = getattr(parameters, "module", None)
+    wrappers = [one for one in found[1] if hasattr(one, "inner")] if found else []
+    other = module is not None and bool(wrappers) and not any(module in (one, one.inner) for one in wrappers)
+    if not found or stage.unsure or stage.alone or own or other:
+        _seen(stage, SCALED_USE, call, scope, fits=not stage.unsure and (own or other or found == ()))
+        return
+    stage.kept[_SCALED] = None
+    _seen(stage, SCALED_USE, call, scope, fits=False)
+    _fault(player, SCALED_USE, name, found[0], call, scope)
+
+
+def _seen(stage: Any, kind: str, call: ir.Call, scope: Any, *, fits: bool) -> None:
+    """Notes whether a call certainly found things as they have to be, each time."""
+    places = stage.kept.setdefault(SEEN, {})
+    place = (kind, ir.unpack(call.at, scope.file))
+    places[place] = places.get(place, True) and fits
+
+
+def _given(call: ir.Call) -> tuple[ir.Expr, ...]:
+    return (*call.args, *(word.value for word in call.keywords))
+
+
+def _names_scale(expr: ir.Expr) -> bool:
+    """Whether an argument is worked out with a scale: a limit for scaled gradients."""
+    for part in below(expr):
+        name = part.id if type(part) is ir.Name else part.name if type(part) is ir.Attribute else ""
+        if "scale" in name and name != "scaler":
+            return True
+    return False
+
+
+def asked(player: Any, scaler: Any, phases: Phases, name: str, optimizer: Any, call: ir.Call, scope: Any) -> None:
+    """``unscale_``, ``step`` and ``update``."""
+    stage = player.stage
+    span = ir.unpack(call.at, scope.file)
+    if name in ("unscale_", "step"):
+        stage.kept[_SCALED] = None if stage.unsure else ()
+    if name == "update" or stage.unsure or not _is_on(scaler) or optimizer in (None, UNKNOWN):
+        phases.known.clear()
+        if stage.unsure and name != "update":
+            phases.known[0] = ""  # which optimizer it was is open
+        return
+    if 0 in phases.known:
+        return
+    before = phases.known.get(id(optimizer), _READY)
+    if before == _STEPPED or (before == _UNSCALED and name == "unscale_"):
+        words = "stepped" if before == _STEPPED else "unscaled"
+        _fault(player, ORDER, name, phases.spans[id(optimizer)], call, scope, words)
+        phases.known[0] = ""  # the program ends here
+        return
+    phases.known[id(optimizer)] = _UNSCALED if name == "unscale_" else _STEPPED
+    phases.spans[id(optimizer)] = span
+    phases.held.append(optimizer)
+
+
+def _fault(player: Any, kind: str, name: str, first: Span, call: ir.Call, scope: Any, before: str = "") -> None:
+    if any(player.stage.attempts):
+        return
+    event = Event(name, call, scope.file, scope.function, {})
+    event.chain = player.stage.chain
+    player.stage.faults.append(Fault(kind, event.span, event, {"first": first, "before": before}))
