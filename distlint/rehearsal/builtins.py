@@ -343,7 +343,9 @@ def _iter(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: 
         return Generated(None, UNKNOWN) if found is None else _iter(player, [found], given, call, scope)
     player.begins(value, player.span(call, scope))
     steps, count = player.steps_of(value), player.length(value)
-    return Generated(None, player.item_of(value), count=count) if steps is None else Generated(steps, count=count)
+    made = Generated(None, player.item_of(value), count=count) if steps is None else Generated(steps, count=count)
+    made.born = player.stage.whiles
+    return made
 
 
 def _next(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Hashable, Iterator
 from typing import Any
 
 from distlint.link.walking import below, expressions_of
 from distlint.model import python as ir
 from distlint.rehearsal.expressions import Expressions
 from distlint.rehearsal.stage import MAX_CALLS, Scope
-from distlint.rehearsal.values import UNKNOWN, Generated
+from distlint.rehearsal.trace import Branch, End
+from distlint.rehearsal.values import UNKNOWN, Generated, Opaque
 
 MAX_ROUNDS = 64
 """Turns of an endless loop in a generator."""
@@ -39,15 +40,17 @@ class Generators(Expressions):
         """What calling a generator function gives: nothing of it is executed yet."""
         made = Generated(None, None, watched=True)
         made.partly = False
+        made.born = self.stage.whiles
         made.run = self._resumed_of_generator(self._steps_of_generator(body, scope, made), made, chain)
         return made
 
     def _resumed_of_generator(self, run: _Run, made: Generated, chain: tuple[Any, ...]) -> Iterator[Any]:
         """Goes on from one ``yield`` to the next, as the call that made the generator."""
         stage = self.stage
-        doubt = 0
+        doubt, whiles = 0, stage.whiles
         while stage.depth < MAX_CALLS:
             outer = stage.chain, stage.unsure, stage.repeating
+            around, stage.whiles = stage.whiles, whiles
             reasons = len(stage.reasons)
             stage.chain = chain
             stage.unsure += doubt
@@ -60,6 +63,7 @@ class Generators(Expressions):
                 doubt = max(0, stage.unsure - outer[1])
                 stage.depth -= 1
                 stage.chain, stage.unsure, stage.repeating = outer
+                whiles, stage.whiles = stage.whiles, around
                 del stage.reasons[reasons:]
             yield item
         made.partly = True
@@ -79,10 +83,27 @@ class Generators(Expressions):
             if self.has_yield(statement):
                 ended = yield from self._around_of_generator(statement, scope, made)
             else:
-                ended = self.follow(statement, scope)
+                ended = self._between_of_generator(statement, scope, made)
             if ended:
                 return ended
         return ""
+
+    def _between_of_generator(self, statement: ir.Stmt, scope: Scope, made: Generated) -> str:
+        """Follows a statement that yields nothing: where a way of it ends the generator, that is no end of who asks for its items."""
+        stage = self.stage
+        outer, stage.trace = stage.trace, []
+        nodes = stage.trace
+        try:
+            ended = self.follow(statement, scope)
+        finally:
+            stage.trace = outer
+        for branch in _leaving(nodes):
+            made.depends(Opaque(None if _is_place(branch.key) else branch.key, branch.source))
+            for arm in branch.arms:
+                if arm and isinstance(arm[-1], End) and arm[-1].kind == "return":
+                    arm.pop()
+        outer.extend(nodes)
+        return ended
 
     def _around_of_generator(self, statement: ir.Stmt, scope: Scope, made: Generated) -> _Run:
         if isinstance(statement, ir.Evaluate | ir.Assign | ir.Return) and statement.value is not None:
@@ -97,6 +118,7 @@ class Generators(Expressions):
         elif isinstance(statement, ir.With):
             return (yield from self._managed_of_generator(statement, scope, made))
         elif isinstance(statement, ir.Try):
+            made.guarded = True
             ended = yield from self._steps_of_generator(statement.body, scope, made)
             if not ended:
                 ended = yield from self._steps_of_generator(statement.orelse, scope, made)
@@ -132,7 +154,7 @@ class Generators(Expressions):
         decided = self.truth(test)
         if decided is None:
             # followed as far as it shows what comes of it
-            made.depends(test)
+            made.depends(self.asked(test))
             decided = any(self.has_yield(one) for one in statement.body)
             self.stage.unsure += 1
             ended = yield from self._steps_of_generator(statement.body if decided else statement.orelse, scope, made)
@@ -157,13 +179,19 @@ class Generators(Expressions):
         return (yield from self._steps_of_generator(statement.orelse, scope, made))
 
     def _rounds_of_generator(self, statement: ir.While, scope: Scope, made: Generated) -> _Run:
+        self.stage.whiles += 1
+        ended = yield from self._every_round_of_generator(statement, scope, made)
+        self.stage.whiles -= 1
+        return ended
+
+    def _every_round_of_generator(self, statement: ir.While, scope: Scope, made: Generated) -> _Run:
         for _ in range(MAX_ROUNDS):
             test = self.value(statement.test, scope)
             decided = self.truth(test)
             if decided is False:
                 return (yield from self._steps_of_generator(statement.orelse, scope, made))
             if decided is None:
-                made.depends(test)
+                made.depends(self.asked(test))
             ended = yield from self._steps_of_generator(statement.body, scope, made)
             if ended in ("return", "raise"):
                 return ended
@@ -184,6 +212,20 @@ class Generators(Expressions):
         for manager, context in reversed(managers):
             self.left(manager, self.span(context, scope))
         return ended
+
+
+def _leaving(nodes: list[Any]) -> Iterator[Branch]:
+    """Tests that are not known and of which a way ends the generator, in front of other nodes of the same body."""
+    for node in nodes:
+        if isinstance(node, Branch):
+            if any(arm and isinstance(arm[-1], End) and arm[-1].kind == "return" for arm in node.arms):
+                yield node
+            for arm in node.arms:
+                yield from _leaving(arm)
+
+
+def _is_place(key: Hashable) -> bool:
+    return isinstance(key, tuple) and bool(key) and key[0] in ("at", "fails")
 
 
 def _is_yield(expr: ir.Expr) -> bool:

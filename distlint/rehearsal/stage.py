@@ -227,6 +227,8 @@ class Stage:
         self.depth = 0
         self.unsure = 0
         self.repeating = 0
+        self.whiles = 0
+        """``while`` loops around what is followed now."""
         self.chain: tuple[Span, ...] = ()
         self.modules: dict[str, Scope] = {}
         self.classes: dict[Any, Scope] = {}

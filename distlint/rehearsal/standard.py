@@ -224,6 +224,8 @@ def _of_others(player: Calls, name: str, values: list[Any], given: Given, call: 
             made = itertools.product(*(one or [] for one in lists))
             return Items(list(itertools.islice(made, MAX_ITEMS)))
         return Generated(None, tuple(player.item_of(one) for one in values))
+    if name == "islice" and values and values[1:] == [None]:
+        return values[0]
     if name == "islice" and isinstance(values[0], Generated) and len(values) == 2 and isinstance(values[1], int):
         return _first_ones(player, values[0], values[1])
     steps = [player.steps_of(one) for one in values[: len(values) if name == "chain" else 1]]
@@ -252,7 +254,10 @@ def _first_ones(player: Calls, source: Generated, count: int) -> Any:
             break
         found.append(item)
     if source.partly:
-        return Generated(None, player.item_of(source), count=Opaque(derived("islice", [source.count, count]).sign))
+        left = derived("islice", [source.count, count])
+        # a limit makes it as many everywhere, as a rule: not where part after part is taken until nothing is left
+        size = left if source.born is not None and player.stage.whiles > source.born else Opaque(left.sign)
+        return Generated(None, player.item_of(source), count=size)
     return Items(found)
 
 

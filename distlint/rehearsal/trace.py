@@ -141,9 +141,12 @@ class Frame:
 
 
 class Attempt:
-    """A ``try`` statement; ``catches`` are the names of the exceptions that each handler takes."""
+    """A ``try`` statement, or the body of a context; ``catches`` are the names of the exceptions that each handler takes.
 
-    __slots__ = ("body", "catches", "final", "handlers", "orelse")
+    ``unless_raised`` says of a context that an exception leads past what it does when it is left (``final``).
+    """
+
+    __slots__ = ("body", "catches", "final", "handlers", "orelse", "unless_raised")
 
     def __init__(self) -> None:
         self.body: list[Any] = []
@@ -151,6 +154,7 @@ class Attempt:
         self.handlers: list[list[Any]] = []
         self.orelse: list[Any] = []
         self.final: list[Any] = []
+        self.unless_raised = False
 
 
 if TYPE_CHECKING:
@@ -275,7 +279,7 @@ def _attempt(node: Attempt, choice: Choice, line: list[Step]) -> str:
         ended = follow(taking, choice, line) if taking is not None else ended
     elif not ended:
         ended = follow(node.orelse, choice, line)
-    if ended == "cut":
+    if ended == "cut" or (node.unless_raised and ended in ("raise", "exit")):
         return ended
     return follow(node.final, choice, line) or ended
 

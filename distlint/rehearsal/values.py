@@ -349,7 +349,7 @@ class Generated:
     ``sample`` is what one of them is like, ``count`` what tells their number then.
     """
 
-    __slots__ = ("count", "partly", "run", "sample", "watched")
+    __slots__ = ("born", "count", "guarded", "partly", "run", "sample", "watched")
 
     def __init__(
         self, run: Iterator[Any] | None, sample: Any = None, *, watched: bool = False, count: Any = UNKNOWN
@@ -360,6 +360,10 @@ class Generated:
         self.count = count
         self.watched = watched
         """Whether code of the project is executed for each item."""
+        self.born: int | None = None
+        """In how many ``while`` loops it was made, where that is known."""
+        self.guarded = False
+        """Whether it has handed an item out inside a ``try``: of a context it meets the exceptions of the body."""
 
     def is_cut(self) -> bool:
         """Whether not all of its items are known."""

@@ -23,6 +23,7 @@ from distlint.rehearsal.values import (
     Opaque,
     Ranged,
     Tensor,
+    Thing,
     derived,
     is_known,
     merged,
@@ -230,9 +231,32 @@ class Ways(Calls):
             managers.append((manager, context))
             if target is not None:
                 self.bind(target, entered, scope)
+        if any(isinstance(manager, Generated | Thing) for manager, _ in managers):
+            return self._guarded(statement, managers, scope)
         ended = self._suppressed(statement, managers, scope)
         for manager, context in reversed(managers):
             self.left(manager, self.span(context, scope))
+        return ended
+
+    def _guarded(self, statement: ir.With, managers: list[tuple[Any, ir.Expr]], scope: Scope) -> str:
+        """Follows the body of contexts of the project: what these do when they are left is done on every way out of it."""
+        stage = self.stage
+        node = Attempt()
+        outer = stage.trace
+        outer.append(node)
+        ended = self.within(node.body, lambda: self._suppressed(statement, managers, scope))
+        grown = stage.grown
+        stage.trace = node.final
+        try:
+            for manager, context in reversed(managers):
+                self.left(manager, self.span(context, scope))
+        finally:
+            stage.trace = outer
+        node.unless_raised = any(isinstance(one, Generated) and not one.guarded for one, _ in managers)
+        if stage.grown == grown:
+            outer.remove(node)
+            outer.extend(node.body[:-1] if ended else node.body)
+            outer.extend(node.final)
         return ended
 
     def _suppressed(self, statement: ir.With, managers: list[tuple[Any, ir.Expr]], scope: Scope) -> str:
@@ -423,6 +447,13 @@ class Ways(Calls):
                 scope.variables[name] = _either(UNKNOWN, value, [turn, *tests])
 
     def _on_While(self, statement: ir.While, scope: Scope) -> str:  # noqa: N802
+        self.stage.whiles += 1
+        try:
+            return self._rounds(statement, scope)
+        finally:
+            self.stage.whiles -= 1
+
+    def _rounds(self, statement: ir.While, scope: Scope) -> str:
         stage = self.stage
         laps = Laps(self.span(statement.test, scope), stage.chain)
         grown = stage.grown
