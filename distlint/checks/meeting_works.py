@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from distlint.checks.meetings import Suspicion, meetings
 from distlint.model.finding import Related
+from distlint.model.span import Span
 from distlint.rehearsal.performance import Performance, unfinished
 
 _FIXED_SALT = "PYTHONHASHSEED"
@@ -24,6 +25,21 @@ def nothing_used(performance: Performance) -> Iterator[Suspicion]:
                     (Related(fault.span, "the result, `None`, is used here"),),
                     event.name,
                 )
+
+
+def absent_values(performance: Performance) -> Iterator[Suspicion]:
+    """A value that one process has is used by another, which has none."""
+    for stage in performance.stages:
+        for fault in stage.faults:
+            if fault.kind == "absent" and fault.words["place"] in stage.shared.present:
+                name = fault.event.name
+                message = f"`{name}` {fault.words['how']} on rank {stage.rank}, but is used there as on the ranks that have it"
+                yield Suspicion(fault.span, message, _way(fault.event.chain), name)
+                break  # the process ends there
+
+
+def _way(chain: tuple[Span, ...]) -> tuple[Related, ...]:
+    return tuple(Related(span, "called from here") for span in chain[-2:])
 
 
 def lost_results(performance: Performance) -> Iterator[Suspicion]:

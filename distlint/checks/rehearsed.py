@@ -34,6 +34,7 @@ _FAULTS: dict[str, _Fault] = {
     "list-length": meeting_lists.wrong_lengths,
     "aliased": meeting_lists.aliased_slots,
     "none": meeting_works.nothing_used,
+    "absent": meeting_works.absent_values,
     "operation": meeting_arguments.refused_operations,
     "kind": meeting_arguments.wrong_kinds,
     "copy": meeting_works.lost_results,

@@ -8,6 +8,7 @@ from typing import Any
 
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal.absent import used_by
 from distlint.rehearsal.calls import Calls
 from distlint.rehearsal.failing import (
     CONVERTERS,
@@ -83,6 +84,7 @@ def call_builtin(player: Calls, name: str, given: Given, call: ir.Call, scope: S
     values = given.positional
     if given.open:
         return UNKNOWN
+    used_by(player.stage, name, given, call, scope)
     if name in _READING:
         for value in values:
             _used(player, value, span)

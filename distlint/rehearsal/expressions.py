@@ -7,6 +7,7 @@ from typing import Any
 
 from distlint.link.modules import FunctionRef, GlobalRef, Target
 from distlint.model import python as ir
+from distlint.rehearsal.absent import UNSET, used, without_value
 from distlint.rehearsal.failing import DIVIDING, FINDING, SHARE, may_fail
 from distlint.rehearsal.iterating import distinct, is_key
 from distlint.rehearsal.objects import Objects
@@ -48,6 +49,7 @@ from distlint.rehearsal.values import (
 MAX_CHOICES = 6
 """Functions of which one is called that are all followed."""
 _BIG = 1 << 60
+_NUMERIC = frozenset({"+", "-", "*", "/", "//", "**", "@", "<", ">", "<=", ">="})
 
 
 class Expressions(Objects):
@@ -60,7 +62,7 @@ class Expressions(Objects):
         if kind is ir.Constant:
             return expr.value  # type: ignore[union-attr]
         if kind is ir.Name:
-            return self.name(expr.id, scope)  # type: ignore[union-attr]
+            return without_value(self.stage, self.name(expr.id, scope), expr, scope)  # type: ignore[union-attr]
         method = getattr(self, f"_of_{kind.__name__}", None)
         return method(expr, scope) if method is not None else UNKNOWN
 
@@ -84,7 +86,7 @@ class Expressions(Objects):
         target = modules.lookup(name, scope.file)
         if isinstance(target, GlobalRef):
             if target.file == scope.file:
-                return UNKNOWN
+                return UNSET if scope is module and not module.doubt else UNKNOWN
             return self.module_variable(self.module_scope(target.file), target.name)
         if target is not None:
             return self.target_value(target)
@@ -177,7 +179,9 @@ class Expressions(Objects):
     # Parts -------------------------------------------------------------------------------------------------------
 
     def _of_Attribute(self, expr: ir.Attribute, scope: Scope) -> Any:  # noqa: N802
-        return self.attribute(self.value(expr.base, scope), expr.name, expr, scope)
+        base = self.value(expr.base, scope)
+        used(self.stage, base, expr.base, scope)
+        return without_value(self.stage, self.attribute(base, expr.name, expr, scope), expr, scope)
 
     def attribute(self, base: Any, name: str, expr: ir.Expr, scope: Scope) -> Any:
         """``base.name``."""
@@ -218,6 +222,7 @@ class Expressions(Objects):
     def _of_Subscript(self, expr: ir.Subscript, scope: Scope) -> Any:  # noqa: N802
         base = self.value(expr.base, scope)
         index = self.value(expr.index, scope)
+        used(self.stage, base, expr.base, scope)
         if isinstance(base, Tensor):
             self.stage.use(base, self.span(expr.base, scope))
             return self._own_rows(self.models.indexed(self, base, index), index, expr, scope)
@@ -408,6 +413,8 @@ class Expressions(Objects):
         for operand, value in zip(expr.operands, values, strict=True):
             if first not in ("is", "is not"):
                 self.stage.use(value, self.span(operand, scope))
+            if first in _NUMERIC:
+                used(self.stage, value, operand, scope)
         if first in ("/", "//", "%") and not isinstance(values[1], Tensor):
             may_fail(self.stage, DIVIDING, values[1:], expr, scope)
         return self.operate(first, values[0], values[1], expr.at, scope)

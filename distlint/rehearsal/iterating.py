@@ -8,6 +8,7 @@ from typing import Any
 from distlint.link.modules import FunctionRef
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal.absent import used
 from distlint.rehearsal.failing import length_of
 from distlint.rehearsal.stage import Left, Scope, Stage
 from distlint.rehearsal.values import (
@@ -268,6 +269,7 @@ class Iterating:
         found: list[Any] = []
         first = self.value(expr.generators[0][1], scope)
         self.begins(first, self.span(expr.generators[0][1], scope))
+        used(self.stage, first, expr.generators[0][1], scope)
         known = self._turns_of(expr, 0, first, inner, found)
         span = self.span(expr, scope)
         if expr.kind == "dict":

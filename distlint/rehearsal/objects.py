@@ -6,6 +6,7 @@ from typing import Any
 
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.model import python as ir
+from distlint.rehearsal.absent import UNSET
 from distlint.rehearsal.operations import Operations
 from distlint.rehearsal.stage import Scope
 from distlint.rehearsal.values import (
@@ -194,7 +195,7 @@ class Objects(Operations):
         if self.stage.alone:
             return self.stage.by_name(name)
         foreign = modules.external_bases(base.cls) or modules.has_unknown_base(base.cls)
-        return MethodOf(base, name) if foreign else UNKNOWN
+        return MethodOf(base, name) if foreign else UNKNOWN if base.open else UNSET
 
     def _of_class(self, base: ClassValue, name: str) -> Any:
         if name in ("__name__", "__qualname__"):

@@ -190,10 +190,17 @@ class Rehearsal:
         shared = Shared()
         found = self._all(file, function, visited, world, shared, told=told, usual=usual)
         differing = shared.found()
-        if differing and found is not None:
-            shared = Shared(differing)
+        wanted = (
+            frozenset(place for place, ranks in shared.absent.items() if len(ranks) < len(found.stages))
+            if found is not None
+            else frozenset()
+        )
+        if (differing or wanted) and found is not None:
+            shared = Shared(differing, wanted)
             found = self._all(file, function, visited, world, shared, told=told, usual=usual)
-        return found if found is None else self._exactly(found, visited, Shared(differing), usual=usual) or found
+        return (
+            found if found is None else self._exactly(found, visited, Shared(differing, wanted), usual=usual) or found
+        )
 
     def _exactly(
         self, found: Performance, visited: set[FunctionRef], shared: Shared, *, usual: bool

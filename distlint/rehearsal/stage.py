@@ -162,9 +162,15 @@ class Shared:
     where the notes of the processes turn out to differ, they are all followed once more, and then it is known.
     """
 
-    def __init__(self, differing: frozenset[Hashable] = frozenset()) -> None:
+    def __init__(self, differing: frozenset[Hashable] = frozenset(), wanted: frozenset[Hashable] = frozenset()) -> None:
         self.differing = differing
         self._noted: dict[Hashable, dict[int, list[Hashable]]] = {}
+        self.absent: dict[Hashable, set[int]] = {}
+        """The ranks that certainly have no value at a place where one is needed (``rehearsal.absent``)."""
+        self.wanted = wanted
+        """Such places that not all processes are known to lack a value at."""
+        self.present: set[Hashable] = set()
+        """Those of them at which some process has one."""
 
     def note(self, rank: int, place: Hashable, sign: Hashable) -> bool:
         """Notes what a process has at a place, and says whether others are known to have something else there."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from distlint.model import python as ir
+from distlint.rehearsal.absent import used
 from distlint.rehearsal.calls import Calls
 from distlint.rehearsal.epochs import closed
 from distlint.rehearsal.failing import caught_by
@@ -277,6 +278,7 @@ class Ways(Calls):
         earlier = self.stage.under_way
         iterable = self.value(statement.iterable, scope)
         self.begins(iterable, self.span(statement.iterable, scope))
+        used(self.stage, iterable, statement.iterable, scope)
         order = iterable.order if isinstance(iterable, Items) else None
         if order is not None:
             self.stage.orders.append(order)

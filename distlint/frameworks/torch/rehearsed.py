@@ -28,6 +28,7 @@ from distlint.frameworks.torch import rehearsed_wrappers as wrappers
 from distlint.frameworks.torch.rehearsed_shapes import fresh
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal.absent import used
 from distlint.rehearsal.models import Models
 from distlint.rehearsal.randomness import Generator, seeded
 from distlint.rehearsal.values import UNKNOWN, Array, Given, Group, Items, Library, Made, Nothing, Tensor, Work, derived
@@ -138,6 +139,8 @@ class Torch(Models):
             return given.get("model", 0, UNKNOWN)
         if last in parts.CUTTING:
             parts.refuses(player, given, call, scope)
+        if last in parts.JOINING and given.positional and call.args:
+            used(player.stage, given.positional[0], call.args[0], scope)
         return self._plain(player, name, last, given, span) if name.count(".") == 1 else NotImplemented
 
     @staticmethod
