@@ -24,6 +24,10 @@ _MINDING = re.compile(r"\bpad|dedup|unique|duplicat|remainder|divisible|[\[(]\s*
 """Words by which a program deals with such samples, or knows of them."""
 
 
+_CUT = re.compile(r"\[\s*:\s*([A-Za-z_][\w.]*)\s*[\],]")
+"""``rows[:count]``"""
+
+
 class _Padded(dict[Span, int]):
     """How many samples are parted at a place, where they do not come out even."""
 
@@ -34,7 +38,7 @@ def counted_twice(context: CheckContext, tally: Tally) -> Iterator[Finding]:
     if tally.sampler is None or trains(project, tally.place.file, tally.place.body):
         return
     rows = _padded(project).get(tally.sampler.span())
-    if rows is None or _MINDING.search(project.text_of(tally.sampler.frame.file) + project.text_of(tally.place.file)):
+    if rows is None or _minds(project.text_of(tally.sampler.frame.file) + project.text_of(tally.place.file)):
         return
     meter = next(fed_meters(project, tally.place, joined=True), None)
     if meter is not None:
@@ -47,6 +51,13 @@ def counted_twice(context: CheckContext, tally: Tally) -> Iterator[Finding]:
         where = None if call is None else ir.unpack(call.at, region.file)
         yield _finding(context, tally, rows, where)
         return
+
+
+def _minds(text: str) -> bool:
+    """Whether a program deals with such samples: also where it cuts something off at a number, and does not use the rest."""
+    return bool(_MINDING.search(text)) or any(
+        re.search(rf"\[\s*{re.escape(name)}\s*:", text) is None for name in _CUT.findall(text)
+    )
 
 
 def _finding(context: CheckContext, tally: Tally, rows: int, call: Span | None) -> Finding:

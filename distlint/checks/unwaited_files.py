@@ -73,19 +73,19 @@ def _by_paths(context: CheckContext) -> Iterator[Finding]:
     files = frozenset().union(*(family(project, one.file) for one in starts))
     writes = [
         (one, way, test)
-        for one in _accesses(context, "writes", files)
+        for one in accesses(context, "writes", files)
         for way in ways_to(project, one.site.file, one.site.site.function, one.site.site.call.at)
         if (test := only_rank_0_goes(project, way)) is not None
     ]
     if not writes:
         return
     pairs = 0
-    for read in _accesses(context, "reads", files):
+    for read in accesses(context, "reads", files):
         for write, _, test in writes:
             pairs += 1
             if pairs > MAX_PAIRS or not _is_same_path(project, write, read):
                 continue
-            start = _all_come(project, read, starts)
+            start = all_come(project, read, starts)
             if start is None or not _follows_unwaited(context, write, read):
                 continue
             yield context.finding(
@@ -99,7 +99,8 @@ def _by_paths(context: CheckContext) -> Iterator[Finding]:
             break
 
 
-def _accesses(context: CheckContext, kind: str, files: frozenset[str]) -> Iterator[Access]:
+def accesses(context: CheckContext, kind: str, files: frozenset[str]) -> Iterator[Access]:
+    """The calls in some files that write, or read, a file."""
     project: Project = context.project
     table = context.parameters[kind]
     for site in project.calls_to({name for name in table if not name.startswith(".")} - {"open"}):
@@ -159,7 +160,7 @@ def _text(project: Project, access: Access) -> str:
     return lines[span.line - 1][span.column - 1 : span.end_column - 1]
 
 
-def _all_come(project: Project, read: Access, starts: list[CallSite]) -> CallSite | None:
+def all_come(project: Project, read: Access, starts: list[CallSite]) -> CallSite | None:
     """The start of the job, if a rank other than 0 certainly comes to a read."""
     place = read.site
     if handles_errors_around(body_of(project, place.file, place.site.function), place.site.call.at):
