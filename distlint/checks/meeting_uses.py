@@ -103,6 +103,37 @@ def scaler_order(performance: Performance) -> Iterator[Suspicion]:
         yield Suspicion(fault.span, again, related, "")
 
 
+def loaded_by_some(performance: Performance) -> Iterator[Suspicion]:
+    """Weights are loaded behind the wrap on some processes only, and all of them train on."""
+    if not performance.complete:
+        return
+    for fault in _seen(performance, "weights loaded behind the wrap"):
+        others = [
+            stage for stage in performance.stages if fault.span not in stage.kept.get("calls that loaded weights", ())
+        ]
+        if any(stage.kept.get("backward") for stage in others):
+            related = [Related(fault.words["backward"], "training goes on from different weights"), *_way(fault)]
+            if fault.words["wrapper"] is not None:
+                related.insert(
+                    0, Related(fault.words["wrapper"], "the wrapper sends the weights of the first rank, once")
+                )
+            message = "only some ranks load these weights, after the wrapper made all ranks equal: the ranks train different models"
+            yield Suspicion(fault.span, message, tuple(related), "load_state_dict")
+
+
+def ignored_trained(performance: Performance) -> Iterator[Suspicion]:
+    """Parameters that a sharded model ignores are trained, and nobody reduces their gradients."""
+    if any(stage.kept.get("gradients by hand") for stage in performance.stages):
+        return
+    for fault in _seen(performance, "ignored parameters trained"):
+        yield Suspicion(
+            fault.span,
+            "parameters that the sharded model ignores are trained, but their gradients are not averaged over the ranks",
+            (Related(fault.words["step"], "the optimizer steps them as well"), *_way(fault)),
+            "",
+        )
+
+
 def left_out(performance: Performance) -> Iterator[Suspicion]:
     """A backward pass leaves out layers whose gradients the wrapper waits for, and another pass follows."""
     for fault in _seen(performance, "layers left out of a pass"):

@@ -60,6 +60,8 @@ _FAULTS: dict[str, _Fault] = {
     "sharded-bypassed": meeting_uses.sharded_bypassed,
     "scaled-use": meeting_uses.scaled_use,
     "scaler-order": meeting_uses.scaler_order,
+    "loaded-by-some": meeting_uses.loaded_by_some,
+    "ignored-trained": meeting_uses.ignored_trained,
     "left-out": meeting_uses.left_out,
     "graph-changed": meeting_uses.changed_graph,
     "put-in-late": meeting_uses.put_in_late,

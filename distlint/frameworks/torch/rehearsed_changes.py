@@ -27,7 +27,7 @@ def stored(player: Any, base: Any, value: Any, span: Span) -> None:
         frozen(player, base)  # of a parameter only `requires_grad` is set to that, perhaps
     if isinstance(base, Weight) and isinstance(value, Tensor):
         scaling.plain(player)  # its gradient, perhaps
-    if isinstance(value, Weight):
+    if isinstance(value, Weight) and value.owners:
         frozen(player, value)  # another layer has it as well: its gradient may come from there
     if (
         isinstance(base, Thing)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_loads as loads
 from distlint.frameworks.torch import rehearsed_passes as passes
 from distlint.frameworks.torch import rehearsed_sharding as sharding
 from distlint.frameworks.torch.rehearsed_layers import SAME_SHAPES, out_shape, parameter_shapes
@@ -391,6 +392,7 @@ def module_method(player: Any, module: Any, name: str, given: Given, call: ir.Ca
         return state_of(module)
     if name == "load_state_dict":
         _loaded(module, given.get("state_dict", 0, UNKNOWN))
+        loads.loaded(player, module, call, scope)
         return UNKNOWN
     if name in ("register_buffer", "register_parameter", "add_module") and isinstance(module, Thing):
         key, value = given.get("name", 0), given.get("tensor", 1, UNKNOWN)

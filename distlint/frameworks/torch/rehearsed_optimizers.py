@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_apart as apart
 from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch.rehearsed_shapes import fresh
 from distlint.model import python as ir
@@ -45,6 +46,7 @@ class Optimizer(Made):
         if name == "step":
             if self.arguments is not None:
                 scaling.used(player, "step", self.arguments.get("params", 0), call, scope)
+                apart.stepped(player, self.arguments.get("params", 0), call, scope)
             for hook in self.hooks:
                 player.apply(hook, Given([self, (), Table()], {}), call, scope)
             player.stage.use_gradients(ir.unpack(call.at, scope.file))

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_apart as apart
 from distlint.frameworks.torch import rehearsed_changes as changes
 from distlint.frameworks.torch import rehearsed_checkpoints as checkpoints
 from distlint.frameworks.torch import rehearsed_in_place as in_place
 from distlint.frameworks.torch import rehearsed_lives as lives
+from distlint.frameworks.torch import rehearsed_loads as loads
 from distlint.frameworks.torch import rehearsed_mesh as meshes
 from distlint.frameworks.torch import rehearsed_modules as modules
 from distlint.frameworks.torch import rehearsed_passes as passes
@@ -48,7 +50,7 @@ _SETTING = ("set_model_state_dict", "set_optimizer_state_dict", "set_state_dict"
 class Wrapped(Made):
     """A model behind a wrapper. ``paused`` while gradients are not summed up; ``group`` is who they are summed over."""
 
-    __slots__ = ("group", "inner", "inside", "paused", "sharded", "span", "whole")
+    __slots__ = ("group", "inner", "inside", "made", "paused", "sharded", "span", "whole")
 
     def __init__(self, name: str, call: ir.Call | None, given: Given | None, inner: Any, group: Any) -> None:
         super().__init__(f"{name}()", call, given)
@@ -58,6 +60,8 @@ class Wrapped(Made):
         self.inside = 0
         self.whole = False
         self.span: Span | None = None
+        self.made = 0
+        """Operations of the process before it was made."""
         self.sharded = name != DATA_PARALLEL
 
     def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
@@ -128,6 +132,7 @@ def wrapped(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> 
         made = Wrapped(name, call, given, given.get("module", 0, UNKNOWN), group)
         made.span = ir.unpack(call.at, scope.file)
         changes.wrapped(player, made)
+        made.made = len(player.stage.events)
         waits.watch(player, made)
         return _evened(player, made, call, scope)
     if name == SHARDED:
@@ -135,6 +140,8 @@ def wrapped(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> 
         if given.get("device_mesh", None, None) is not None:
             group = meshes.group_over(player, given.get("device_mesh", None))
         found = _evened(player, Wrapped(name, call, given, given.get("module", 0, UNKNOWN), group), call, scope)
+        found.span = ir.unpack(call.at, scope.file)
+        apart.ignored(player, found)
         _mark_sharded(found.inner)
         return found
     if name in IN_PLACE:
@@ -179,6 +186,7 @@ def _in_place(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -
     wrapper = Wrapped(name, call, given, module, group)
     wrapper.span = ir.unpack(call.at, scope.file)
     in_place.shard(player, module, wrapper, call, scope)
+    apart.ignored(player, wrapper)
     _mark_sharded(module)
     for part in modules.parts_of_model(module):
         part.synced = group is not None
@@ -203,6 +211,8 @@ def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any) -> None:
     waits.reached(player, loss, call, scope)
     for one in loss.through:
         changes.passed_back(player, one, call, scope)
+        if isinstance(one, Wrapped):
+            loads.passed_back(player, one, call, scope)
         if one.group is not None and not muted:
             note(player, "backward", call, scope, one.group)
         elif muted:

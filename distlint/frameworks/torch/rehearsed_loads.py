@@ -1,0 +1,45 @@
+"""Weights that are loaded after a model was wrapped, in the rehearsal of a program.
+
+Sources: torch 2.13, ``nn/parallel/distributed.py``, ``__init__``: weights are made equal once, when the model is wrapped.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from distlint.model import python as ir
+from distlint.rehearsal.stage import Event, Fault
+
+LOADED = "weights loaded behind the wrap"
+"""Fault, if other processes do not load them as well."""
+
+LOADS = "calls that loaded weights"
+_BEHIND = "weights loaded, with the operations before them"
+_PASSES = frozenset({"forward", "backward", "barrier"})
+_MAX_PLACES = 1_000
+
+
+def loaded(player: Any, module: Any, call: ir.Call, scope: Any) -> None:
+    """``module.load_state_dict(...)``."""
+    stage = player.stage
+    span = ir.unpack(call.at, scope.file)
+    places = stage.kept.setdefault(LOADS, set())
+    behind = stage.kept.setdefault(_BEHIND, [])
+    if len(places) < _MAX_PLACES and len(behind) < _MAX_PLACES:
+        places.add(span)
+        behind.append((module, span, len(stage.events), bool(stage.unsure), stage.chain))
+
+
+def passed_back(player: Any, wrapper: Any, call: ir.Call, scope: Any) -> None:
+    """A backward pass through a wrapped model: the weights that were loaded since it was wrapped."""
+    stage = player.stage
+    if stage.unsure:
+        return
+    for module, span, before, unsure, chain in stage.kept.get(_BEHIND, ()):
+        if unsure or module is not wrapper.inner or before < wrapper.made or wrapper.sharded:
+            continue
+        if all(event.name in _PASSES for event in stage.events[before:]):
+            event = Event("load_state_dict", call, scope.file, scope.function, {})
+            words = {"backward": event.span, "wrapper": wrapper.span}
+            event.chain = chain
+            stage.faults.append(Fault(LOADED, span, event, words))
