@@ -32,6 +32,10 @@ _VIEWS = frozenset({"detach", "view", "reshape", "flatten", "squeeze", "unsqueez
 Path = tuple[Any, ...]
 
 
+_ANY = ".*"
+"""An attribute of which the name is not known (``setattr(x, name, value)``)."""
+
+
 def path_of(expr: ir.Expr) -> tuple[str, Path] | None:
     """The root name of ``a.b["c"]`` and the steps from it; ``None`` where an index is not written as a constant."""
     root, steps = access_path(expr)
@@ -106,6 +110,8 @@ def _walked(tracer: Tracer, wanted: str, path: Path, ground: Ground, state: Env)
             if _evened_in_loop(tracer, place, wanted, ground):
                 base = EVENED
                 break
+            if wanted in place.touched and f"{wanted}{_ANY}" in place.touched.how:
+                break
             if _is_touched(place, wanted, path):
                 base = _joined(tracer, wanted, path, place, ground)
                 break
@@ -136,6 +142,8 @@ def _change(tracer: Tracer, store: Store, wanted: str, path: Path, ground: Groun
             return True, EVENED
         return False, None
     steps = _steps(store)
+    if store.action == "set" and steps is not None and steps[-1:] == (_ANY,) and steps[:-1] == path[: len(steps) - 1]:
+        return True, UNKNOWN  # it may be any attribute that is set
     inside = steps is None or path == steps[: len(path)]
     covers = steps is not None and steps == path[: len(steps)]
     if not (inside or covers):

@@ -39,6 +39,7 @@ from distlint.rehearsal.values import (
     LambdaOf,
     Made,
     MethodOf,
+    ModuleValue,
     Opaque,
     Partial,
     Ranged,
@@ -477,9 +478,15 @@ def _setattr(player: Calls, values: list[Any], given: Given, call: ir.Call, scop
         player.models.stored(player, values[0], values[2], ir.unpack(call.at, scope.file))
     if len(values) == 3 and isinstance(values[1], str) and player.set_attribute(values[0], values[1], values[2]):
         return None
+    if len(values) == 3 and not isinstance(values[1], str):
+        player.forget_attributes(values[0])
     for value in values:
         escape(value)
     return None
+
+
+def _globals(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
+    return ModuleValue(scope.file)
 
 
 def _type(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
@@ -541,5 +548,6 @@ _HANDLERS: dict[str, _Handler] = {
     "type": _type,
     "callable": _callable,
     "vars": _vars,
+    "globals": _globals,
     "dict": _dict,
 }

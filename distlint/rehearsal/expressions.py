@@ -277,6 +277,8 @@ class Expressions(Objects):
             return self.item_of(base) if isinstance(base, Items) and items is None else UNKNOWN
         if isinstance(base, Table):
             return self._entry(base, index)
+        if isinstance(base, ModuleValue):
+            return self.module_variable(self.module_scope(base.file), index) if isinstance(index, str) else UNKNOWN
         if isinstance(base, Thing):
             return self.item_of_thing(base, index)
         if isinstance(base, ClassValue) and isinstance(index, str):

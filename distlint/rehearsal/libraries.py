@@ -302,7 +302,8 @@ class Libraries:
             player.stage.excused.add((scope.file, call.at))
             return None
         event = Event(spec.kind, call, scope.file, scope.function, _arguments(spec, given))
-        event.group = player.stage.group_of(event.values.get(spec.group[0]) if spec.group[0] else None)
+        over = event.values.get(spec.group[0]) if spec.group[0] else None
+        event.group = over.processes(player) if isinstance(over, Made) else player.stage.group_of(over)
         event.seen["what"] = name.rpartition(".")[2]
         if spec.role != "collective":
             return First(name, event, main=player.stage.rank == 0)

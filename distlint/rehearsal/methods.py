@@ -22,6 +22,7 @@ from distlint.rehearsal.values import (
     derived,
     escape,
     is_known,
+    source_of,
 )
 
 MAX_TEXT = 2_000
@@ -32,6 +33,10 @@ _TEXT_NAMES = """
 """
 _TEXTS = frozenset(_TEXT_NAMES.split())
 _ADDING = ("append", "add", "appendleft")
+
+
+_KEYS = frozenset({"setdefault", "update", "pop", "popitem"})
+"""Methods after which a dictionary has other keys."""
 
 
 def call_method(player: Calls, receiver: Any, name: str, given: Given, call: ir.Call, scope: Scope, span: Span) -> Any:
@@ -208,6 +213,8 @@ def _of_table(player: Calls, receiver: Table, name: str, values: list[Any], give
             return found
     for value in values:
         escape(value)
+    if name in _KEYS and not (name == "setdefault" and values and is_key(values[0]) and values[0] in receiver.items):
+        receiver.keyed = receiver.keyed or source_of(player.stage.reasons)
     receiver.opens(name, *values)
     receiver.items.clear()
     return Opaque()

@@ -14,6 +14,7 @@ from distlint.rehearsal.values import (
     ClassValue,
     FunctionValue,
     Given,
+    Group,
     LambdaOf,
     Library,
     Made,
@@ -25,6 +26,7 @@ from distlint.rehearsal.values import (
     Thing,
     derived,
     escape,
+    is_known,
     merged,
 )
 
@@ -219,6 +221,25 @@ class Objects(Operations):
         if fields is not None and isinstance(index, int) and -len(fields) <= index < len(fields):
             return base.attributes.get(fields[index], UNKNOWN)
         return UNKNOWN
+
+    def forget_attributes(self, base: Any) -> None:
+        """An attribute is set of which we don't know the name: it may be any that was set before."""
+        held = base.stored if isinstance(base, Made) else base.attributes if isinstance(base, Thing) else {}
+        if isinstance(base, Thing):
+            base.open = True
+        for name, value in held.items():
+            if is_known(value):
+                held[name] = UNKNOWN
+
+    def store_global(self, module: ModuleValue, name: Any, value: Any) -> None:
+        """``globals()[name] = value``."""
+        variables = self.module_scope(module.file).variables
+        if isinstance(name, str):
+            self.put(variables, name, value)
+            return
+        for other, held in variables.items():
+            if is_known(held) or isinstance(held, Group):
+                variables[other] = UNKNOWN
 
     def set_attribute(self, base: Any, name: str, value: Any) -> bool:
         """Stores an attribute of something of the project; false for anything else."""

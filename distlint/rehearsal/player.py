@@ -11,11 +11,13 @@ from distlint.rehearsal.values import (
     UNKNOWN,
     Items,
     Made,
+    ModuleValue,
     Table,
     Tensor,
     Thing,
     escape,
     merged,
+    source_of,
 )
 from distlint.rehearsal.ways import Ways
 
@@ -168,12 +170,15 @@ class Player(Ways):
                 self.put(base.items, index, value)
             else:
                 base.gets(index, value)
+                base.keyed = base.keyed or source_of(self.stage.reasons)
                 base.items.clear()
         elif isinstance(base, Tensor):
             self.stage.overwrite(base, self.span(target, scope))
             self.changed(base, "item", [index, value])
         elif isinstance(base, Made) and base.name == "os.environ" and isinstance(index, str):
             self.stage.environment[index] = UNKNOWN if self.stage.unsure else value
+        elif isinstance(base, ModuleValue):
+            self.store_global(base, index, value)
         elif isinstance(base, Thing):
             if base.content is not None and self.stage.project.modules.method(base.cls, "__setitem__") is None:
                 self.content_item(base, [index, value])

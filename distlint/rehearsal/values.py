@@ -335,6 +335,10 @@ class Made:
         """``len(made)``."""
         return NotImplemented
 
+    def processes(self, player: Any) -> Group | None:
+        """The group of processes that it stands for."""
+        return None
+
     def entered(self, player: Any, span: Span) -> Any:
         """What it gives when it is entered as a context."""
         return NotImplemented

@@ -64,6 +64,10 @@ class Mesh(Made):
         sizes, names = tuple(self.sizes[one] for one in dimensions), tuple(self.names[one] for one in dimensions)
         return Mesh(sizes, names, tuple(kept), self.rank)
 
+    def processes(self, player: Any) -> Group | None:
+        """The group of the processes along its only dimension."""
+        return group_over(player, self) if len(self.sizes) == 1 else None
+
     def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
         """What is known of the grid."""
         known = {"ndim": len(self.sizes), "shape": self.sizes, "mesh_dim_names": self.names or None}
