@@ -1,21 +1,38 @@
 """A schedule that is sized with the batches of one process, under an object that moves it on once for every process.
 
-Parameters: ``prepare`` (see ``preparing``), ``schedulers`` (prefixes of what makes a schedule), ``switches`` (arguments of the preparing
-object that may change how often it moves a schedule on), ``counts`` (names of the number of processes).
+Parameters: ``prepare`` (see ``preparing``), ``schedulers`` (prefixes of what makes a schedule), ``switches`` (arguments of the
+preparing object that may change how often it moves a schedule on), ``splitting`` (the one of them by which batches are split),
+``counts`` (names of the number of processes).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from distlint.checks.derivations import Part, derivation
+from distlint.checks.execution import body_of
 from distlint.checks.preparing import Preparations, last_name
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Instance
 from distlint.link.project import CallSite, Project
+from distlint.link.walking import statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.span import Span
+
+_ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "**"})
+_ROUNDING = frozenset({"int", "float", "max", "min", "ceil", "floor", "round"})
+_DEPTH = 8
+
+
+class Length(NamedTuple):
+    """The length of a loader that goes into a schedule, and what it is multiplied by: the number of processes so many times."""
+
+    at: Span
+    prepared: bool
+    times: int
+    factor: Span | None
 
 
 @check("schedule-length")
@@ -25,56 +42,153 @@ def schedule_length(context: CheckContext) -> Iterator[Finding]:
     prefixes = tuple(context.parameters["schedulers"])
     for handed in found.handed:
         made = handed.instance
-        if (
-            made is None
-            or not found.things.made_by(made).startswith(prefixes)
-            or _is_switched(context, found, handed.found)
-        ):
+        if made is None or not found.things.made_by(made).startswith(prefixes):
             continue
-        counted = _counted(context, found, made)
-        if counted is not None:
+        split = _splits(context, found, handed.found)
+        length = _length(context, found, made) if split is not None else None
+        if split is None or length is None:
+            continue
+        # with batches that are split a prepared loader has as many as before, and one step is one step
+        excess = length.times - (1 if length.prepared and not split else 0)
+        if excess:
             yield context.finding(
-                "the schedule is as long as the batches of one process, but moves on once for each process in every step",
-                made.span(),
-                related=[
-                    Related(counted, "the prepared loader has the batches of one process only"),
-                    Related(
-                        handed.found.span, "a schedule that is prepared moves on as many steps as there are processes"
-                    ),
-                ],
+                _TOO_SHORT if excess < 0 else _TOO_LONG, made.span(), related=_related(length, handed.found.span, split)
             )
 
 
-def _is_switched(context: CheckContext, found: Preparations, site: CallSite) -> bool:
-    """Whether the preparing object may be told to move schedules on otherwise, or is not known."""
+_TOO_SHORT = "the schedule is as long as the batches of one process, but moves on once for each process in every step"
+_TOO_LONG = "the schedule is as many times too long as there are processes, and is not at its end when the training is"
+
+
+def _related(length: Length, prepared: Span, split: bool) -> list[Related]:
+    whose = "the prepared loader has the batches of one process only" if length.prepared else "these are all batches"
+    moves = (
+        "with split batches a schedule moves on once in every step"
+        if split
+        else "a schedule that is prepared moves on as many steps as there are processes"
+    )
+    related = [Related(length.at, "these are the steps of every process" if split else whose)]
+    if length.factor is not None:
+        related.append(Related(length.factor, "here the number of processes goes in"))
+    return [*related, Related(prepared, moves)]
+
+
+def _splits(context: CheckContext, found: Preparations, site: CallSite) -> bool | None:
+    """Whether the preparing object is told to split batches; ``None`` if it may move schedules on otherwise, or is not known."""
     func = site.site.call.func
     if type(func) is not ir.Attribute:
-        return True
+        return None
     makers = found.objects(func.base, site.file, site.site.function)
-    switches = context.parameters["switches"]
-    return not makers or any(word.name is None or word.name in switches for one in makers for word in one.call.keywords)
+    words = [word for one in makers for word in one.call.keywords]
+    if not makers or any(word.name is None for word in words):
+        return None
+    switches = [word for word in words if word.name in context.parameters["switches"]]
+    if not switches:
+        return False
+    word = switches[0]
+    told = type(word.value) is ir.Constant and type(word.value.value) is bool
+    if len(switches) > 1 or len(makers) > 1 or word.name != context.parameters["splitting"] or not told:
+        return None
+    return bool(word.value.value)  # type: ignore[union-attr]
 
 
-def _counted(context: CheckContext, found: Preparations, made: Instance) -> Span | None:
-    """Where the length of a prepared loader goes into a schedule; ``None`` if it does not, or the processes do too."""
+def _length(context: CheckContext, found: Preparations, made: Instance) -> Length | None:
+    """The length of a loader that goes into a schedule, and how often the number of processes does; ``None`` if that is not known."""
     project: Project = context.project
-    counted = None
     for given in (*made.call.args[1:], *(word.value for word in made.call.keywords if word.name != "optimizer")):
-        parts = derivation(project, given, made.frame.file, made.frame.function).parts
-        for part in parts:
-            if last_name(part.expr) in context.parameters["counts"]:
-                return None
-            one = part.expr
-            if _is_behind(part, made):
+        parts = [
+            one
+            for one in derivation(project, given, made.frame.file, made.frame.function).parts
+            if not _is_behind(one, made)
+        ]
+        lengths = [one for part in parts if (one := _of_loader(found, part)) is not None]
+        counts = [part for part in parts if last_name(part.expr) in context.parameters["counts"]]
+        if lengths and not counts and all(prepared for _, prepared in lengths):
+            return Length(lengths[-1][0], True, 0, None)
+        exact = _arithmetic(project, Part(given, made.frame.file, made.frame.function), 0)
+        if exact is None:
+            continue
+        lengths = [one for part in exact if (one := _of_loader(found, part)) is not None]
+        counts = [part for part in exact if last_name(part.expr) in context.parameters["counts"]]
+        times = _times(context, exact)
+        if len(lengths) != 1 or times is None or len(times) != len(counts):
+            continue
+        at, prepared = lengths[0]
+        factor = ir.unpack(counts[0].expr.at, counts[0].file) if counts else None
+        return Length(at, prepared, sum(times), factor)
+    return None
+
+
+def _arithmetic(project: Project, part: Part, depth: int) -> list[Part] | None:
+    """The numbers that a number is worked out from, in the one way that there is; ``None`` where there are several."""
+    found, expr = [part], part.expr
+    if type(expr) is ir.Name:
+        stores = [
+            one
+            for one in statements(body_of(project, part.file, part.function))
+            if any(type(target) is ir.Name and target.id == expr.id for target in _targets(one))
+        ]
+        if not stores:
+            return found
+        store = stores[0]
+        if len(stores) > 1 or type(store) is not ir.Assign or store.value is None or depth > _DEPTH:
+            return None
+        inner: tuple[ir.Expr, ...] = (store.value,)
+    elif type(expr) is ir.Operation:
+        if not set(expr.operators) <= _ARITHMETIC:
+            return None
+        inner = expr.operands
+    elif type(expr) is ir.Lambda:
+        inner = (expr.body,)
+    elif type(expr) is ir.Call and last_name(expr.func) in _ROUNDING:
+        inner = expr.args
+    else:
+        return None if type(expr) is ir.Conditional else found
+    for one in inner:
+        more = _arithmetic(project, Part(one, part.file, part.function), depth + 1)
+        if more is None:
+            return None
+        found += more
+    return found
+
+
+def _targets(statement: ir.Stmt) -> tuple[ir.Expr, ...]:
+    if type(statement) is ir.Assign:
+        return statement.targets
+    return (statement.target,) if type(statement) is ir.AugAssign or type(statement) is ir.For else ()
+
+
+def _of_loader(found: Preparations, part: Part) -> tuple[Span, bool] | None:
+    """Where the length of a loader is asked for, and whether it is a prepared one or one that is going to be."""
+    one = part.expr
+    if type(one) is not ir.Call or type(one.func) is not ir.Name or one.func.id != "len" or len(one.args) != 1:
+        return None
+    objects = found.objects(one.args[0], part.file, part.function)
+    if objects and all(found.is_prepared(thing) for thing in objects):
+        return ir.unpack(one.at, part.file), True
+    if objects and all(found.handed_as(thing) is not None for thing in objects):
+        return ir.unpack(one.at, part.file), False
+    return None
+
+
+def _times(context: CheckContext, parts: list[Part]) -> list[int] | None:
+    """For each multiplication by the number of processes 1, for each division -1; ``None`` for what else is done with it."""
+    found = []
+    for part in parts:
+        if type(part.expr) is not ir.Operation:
+            continue
+        for place, operand in enumerate(part.expr.operands):
+            called = operand.func if type(operand) is ir.Call else operand
+            if last_name(called) not in context.parameters["counts"]:
                 continue
-            if type(one) is ir.Call and type(one.func) is ir.Name and one.func.id == "len" and len(one.args) == 1:
-                objects = found.objects(one.args[0], part.file, part.function)
-                if objects and all(found.is_prepared(thing) for thing in objects):
-                    counted = ir.unpack(one.at, part.file)
-    return counted
+            operator = part.expr.operators[max(place - 1, 0)]
+            if operator not in ("*", "/", "//") or (operator != "*" and place == 0):
+                return None
+            found.append(1 if operator == "*" else -1)
+    return found
 
 
 def _is_behind(part: Part, made: Instance) -> bool:
     """Whether an expression is evaluated after a schedule was made: lengths are often worked out anew behind ``prepare``."""
     together = (part.file, part.function) == (made.frame.file, made.frame.function)
-    return together and part.expr.at > made.call.at
+    return together and part.expr.at > made.call.at and not ir.encloses(made.call.at, part.expr.at)

@@ -5,7 +5,8 @@ the ranks), ``streams`` (base classes of datasets that need no sampler), ``loade
 ``signature``, ``samplers`` (that part the data), ``plain-samplers`` (prefix of those that do not), ``datasets``
 (prefixes of the names of library datasets that do not part themselves), ``seeds`` (calls that seed random numbers),
 ``other-parallelism`` (words of programs in which ranks share their data on purpose), ``spreading`` (calls that hand
-each rank its part), ``message`` and ``wrapped`` (other words for the message, and for the place of the wrapper).
+each rank its part), ``draws`` and ``generators`` (names of calls that draw the rows of a batch, and that seed a generator for it),
+``message`` and ``wrapped`` (other words for the message, and for the place of the wrapper).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from distlint.checks.derivations import RANK_WORDS, Derivation, derivation
+from distlint.checks.drawn_alike import drawn_batches
 from distlint.checks.gradient_models import models_of
 from distlint.checks.loaders import (
     Pass,
@@ -38,6 +40,10 @@ from distlint.model.finding import Finding, Related
 
 if TYPE_CHECKING:
     from distlint.link.project import CallSite, Project
+
+
+_GENERATING = frozenset({"torch", "numpy", "random"})
+"""Libraries with random numbers of their own; what others have seeds all of them."""
 
 
 @check("unsplit-data")
@@ -67,6 +73,31 @@ def unsplit_data(context: CheckContext) -> Iterator[Finding]:
             if key not in reported and _is_whole(context, loader) and not _is_handed_in_vain(context, loader, wraps):
                 reported.add(key)
                 yield _finding(context, loader, place, wrap)
+    yield from _drawn_by_hand(context, files, wraps)
+
+
+def _drawn_by_hand(context: CheckContext, files: frozenset[str], wraps: list[CallSite]) -> Iterator[Finding]:
+    """A finding for each draw of a batch that gives every rank the same rows."""
+    if "draws" not in context.parameters:
+        return
+    seen = set()
+    for file in sorted(files):
+        wrap = next((one for one in wraps if one.file in family(context.project, file)), None)
+        if wrap is None or _shares_on_purpose(context, file):
+            continue
+        for draw, library, forward in drawn_batches(context, file):
+            span = ir.unpack(draw.expr.at, draw.file)
+            if span in seen or (library and not _is_seeded_alike(context, file, library)):
+                continue
+            seen.add(span)
+            yield context.finding(
+                "the random numbers are seeded alike and nothing here has to do with the rank, so every rank draws the same batches",
+                span,
+                related=[
+                    Related(ir.unpack(forward.expr.at, forward.file), "each rank trains on them here"),
+                    Related(wrap.span, "the gradients of the ranks are averaged by this"),
+                ],
+            )
 
 
 def _finding(context: CheckContext, loader: Instance, place: Pass, wrap: CallSite) -> Finding:
@@ -190,8 +221,8 @@ def _is_dataset(context: CheckContext, value: object) -> bool:
     return isinstance(value.callee, External) and value.callee.name.startswith(tuple(context.parameters["datasets"]))
 
 
-def _is_seeded_alike(context: CheckContext, file: str) -> bool:
-    """Whether random numbers are seeded in the program, and never by the rank."""
+def _is_seeded_alike(context: CheckContext, file: str, library: str = "") -> bool:
+    """Whether random numbers (of a library) are seeded in the program, and never by the rank."""
     project: Project = context.project
     files = family(project, file)
     seeded = False
@@ -199,12 +230,13 @@ def _is_seeded_alike(context: CheckContext, file: str) -> bool:
         if site.file in files and site.site.call.args:
             if derivation(project, site.site.call.args[0], site.file, site.site.function).mentions_rank():
                 return False
-            seeded = True
+            root = site.name.partition(".")[0]
+            seeded = seeded or not library or root == library or root not in _GENERATING
     for site in project.sites("manual_seed"):
         if site.file in files and site.site.call.args:
             if derivation(project, site.site.call.args[0], site.file, site.site.function).mentions_rank():
                 return False
-            seeded = True
+            seeded = seeded or not library
     return seeded
 
 
