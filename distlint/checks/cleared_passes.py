@@ -119,7 +119,7 @@ class _Loops:
                 and self._may_lead(call.func, frame.file, self._leading)
                 and not self._things.evaluator.modules.dotted(call.func, frame.file)
             ):
-                for option in options_of(self._things.evaluator.ask_in(call.func, frame)):
+                for option in options_of(self._things.evaluator.ask_in(call.func, frame, everywhere=True)):
                     if isinstance(option, Reference) and isinstance(option.target, FunctionRef):
                         inner = self.frame(option.target.file, option.target.index)
                         inside = self._project.function(option.target).body

@@ -133,7 +133,7 @@ def loaders_in(project: Project, iterable: ir.Expr, file: str, function: int, na
     evaluator = project.evaluator(None)
     found = []
     for part in handed_on(iterable):
-        answer: Abstract = evaluator.ask(part, file, function)
+        answer: Abstract = evaluator.ask(part, file, function, everywhere=True)
         made = [option for option in options_of(answer) if isinstance(option, Instance)]
         loaders = [one for one in made if not one.part and evaluator.instance_name(one) in names]
         # ``self.loader = ready(self.loader)``: an attribute holds both at some time, and is used as what came of it

@@ -111,12 +111,11 @@ def _used(context: CheckContext, words: Collection[str]) -> list[Sampler]:
     found: dict[_Identity, Sampler] = {}
     to_train = {one for file in makers for one in _called_for_training(project, file, words)}
     for place in passes(project, files):
-        # what the text tells comes first: following what each loop of a large project goes over takes long
-        outer = next(iter(loops_around(project, place.file, place.function, place.at)), None)
-        if outer is None or (not to_train and evaluates(project, place)):
-            continue
         loaders = loaders_in(project, place.iterable, place.file, place.function, names)
-        if not loaders or _is_once(project, outer):
+        if not loaders or (not to_train and evaluates(project, place)):
+            continue
+        outer = next(iter(loops_around(project, place.file, place.function, place.at)), None)
+        if outer is None or _is_once(project, outer):
             continue
         for loader in loaders:
             sampler = _sampler_of(context, loader)
