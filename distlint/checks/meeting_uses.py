@@ -134,6 +134,15 @@ def ignored_trained(performance: Performance) -> Iterator[Suspicion]:
         )
 
 
+def other_names(performance: Performance) -> Iterator[Suspicion]:
+    """A copy of a model's state is asked by the names of the wrapped model, or the other way round."""
+    for fault in _seen(performance, "name of another family"):
+        message = (
+            "the names of the wrapped model begin with `module.`, those of the model do not: no name is found here"
+        )
+        yield Suspicion(fault.span, message, _way(fault), "module.")
+
+
 def left_out(performance: Performance) -> Iterator[Suspicion]:
     """A backward pass leaves out layers whose gradients the wrapper waits for, and another pass follows."""
     for fault in _seen(performance, "layers left out of a pass"):

@@ -28,6 +28,7 @@ from distlint.rehearsal.values import (
     Made,
     MethodOf,
     ModuleValue,
+    Named,
     Nothing,
     OneOf,
     Opaque,
@@ -227,6 +228,8 @@ class Expressions(Objects):
             self.stage.use(base, self.span(expr.base, scope))
             return self._own_rows(self.models.indexed(self, base, index), index, expr, scope)
         may_fail(self.stage, FINDING, [base, index], expr, scope)
+        if isinstance(index, Named) and _families_differ(base, index):
+            self.stage.misnamed(expr, scope)
         if isinstance(base, Made) and base.name == "os.environ":
             return self.stage.variable(index)
         if isinstance(base, Made) and not is_parsed(base):
@@ -478,6 +481,12 @@ def _function_scope(scope: Scope) -> Scope:
     while outer is not None and outer.function == scope.function and outer.file == scope.file:
         scope, outer = outer, outer.outer
     return scope
+
+
+def _families_differ(base: Any, index: Named) -> bool:
+    """Whether all keys of a dictionary have another form than a name by which it is asked."""
+    family = getattr(base, "family", None)
+    return bool(family) and bool(index.family) and family != index.family
 
 
 def _bounds(index: slice) -> tuple[Any, Any, Any]:

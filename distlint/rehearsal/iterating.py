@@ -22,6 +22,7 @@ from distlint.rehearsal.values import (
     Library,
     Made,
     MethodOf,
+    Named,
     Opaque,
     Table,
     Tensor,
@@ -375,6 +376,9 @@ def _table_of(pairs: list[Any], source: Any, *, known: bool) -> Table:
     if not known:
         table.opens(source, *pairs)
         table.keyed = counted_in(*(pair[0] for pair in pairs if type(pair) is tuple and pair))
+        names = [pair[0] for pair in pairs if type(pair) is tuple and pair]
+        families = {one.family if isinstance(one, Named) else "" for one in names}
+        table.family = families.pop() if len(families) == 1 else ""
         return table
     for pair in pairs:
         key, value = pair if type(pair) is tuple and len(pair) == 2 else (UNKNOWN, UNKNOWN)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from distlint.rehearsal.iterating import Iterating, is_key
-from distlint.rehearsal.values import Given, Table
+from distlint.rehearsal.values import Given, Named, Table
 
 
 def table_of(player: Iterating, values: list[Any], given: Given) -> Table:
@@ -15,10 +15,18 @@ def table_of(player: Iterating, values: list[Any], given: Given) -> Table:
         pairs = None if isinstance(values[0], Table) else player.items_of(values[0])
         if isinstance(values[0], Table):
             table = Table(dict(values[0].items), is_open=values[0].open)
-            table.whole = values[0].whole
+            table.whole, table.family = values[0].whole, values[0].family
         elif pairs is not None and all(type(one) is tuple and len(one) == 2 and is_key(one[0]) for one in pairs):
             table = Table(dict(pairs))
         else:
             table.opens(*values)
+            names = pairs if pairs is not None else [player.item_of(values[0])]
+            families = {_family(one[0]) if type(one) is tuple and one else "" for one in names}
+            table.family = families.pop() if len(families) == 1 else ""
     table.items.update(given.keywords)
     return table
+
+
+def _family(key: Any) -> str:
+    """That of a name, if it is one."""
+    return key.family if isinstance(key, Named) else ""

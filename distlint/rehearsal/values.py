@@ -59,6 +59,16 @@ class OneOf(Opaque):
 UNKNOWN = Opaque()
 
 
+class Named(Opaque):
+    """One of the names of a family: those of another family are all different from it."""
+
+    __slots__ = ("family",)
+
+    def __init__(self, family: str, place: int | None = None) -> None:
+        super().__init__(("name of a parameter", family, place))
+        self.family = family
+
+
 class Ranged(Opaque):
     """A ``range`` whose number of items is not known: ``count`` is that number."""
 
@@ -221,9 +231,10 @@ class Table:
     """A dictionary with plain keys; ``open`` if there may be others, ``missing`` what makes the value of a new key.
 
     ``whole`` tells what the others are like, and why they differ between processes, ``keyed`` why there are other keys on each.
+    ``family`` is that of all the names that are its keys, where it has no others (``Named``).
     """
 
-    __slots__ = ("items", "keyed", "missing", "open", "unread", "whole")
+    __slots__ = ("family", "items", "keyed", "missing", "open", "unread", "whole")
 
     def __init__(self, items: dict[Any, Any] | None = None, *, is_open: bool = False) -> None:
         self.items = items if items is not None else {}
@@ -231,6 +242,7 @@ class Table:
         self.missing: Any = None
         self.whole: Opaque = UNKNOWN
         self.keyed: Source | None = None
+        self.family: str | None = None
         self.unread: set[Any] | None = None
         """Keys that were given a value out of sight, and that nobody read since."""
 
@@ -246,7 +258,11 @@ class Table:
     def gets(self, key: Any, value: Any) -> None:
         """A value is put under a key that is not known."""
         self.keyed = self.keyed or counted_in(key)
+        family = key.family if isinstance(key, Named) and not self.items and self.family in (None, key.family) else ""
+        if self.open and self.family is None:
+            family = ""
         self.opens(key, value)
+        self.family = family or ""
 
     def length(self) -> Any:
         """How many keys it has."""
@@ -258,6 +274,7 @@ class Table:
             escape(item)
         self.whole = derived("opened", [*([self.whole] if self.open else ()), *why])
         self.open = True
+        self.family = ""
 
 
 class Thing:

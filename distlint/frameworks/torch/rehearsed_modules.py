@@ -22,6 +22,7 @@ from distlint.rehearsal.values import (
     Given,
     Items,
     Made,
+    Named,
     Opaque,
     Source,
     Table,
@@ -61,6 +62,7 @@ _WITH_PARAMETERS = (
 )
 _STATE = "state"
 FROZEN = "layers and parameters that were frozen at some time"
+BARE, WRAPPED = "names of parameters", "names of parameters of the wrapped model"
 MAX_WEIGHTS = 64
 """Parameters of a model that are known one by one."""
 MAX_PARTS = 200
@@ -212,20 +214,22 @@ class Layer(Made):
 class Parameters(Made):
     """The parameters of a module, one after the other; one stands for all where they are not known one by one."""
 
-    __slots__ = ("module", "named", "what")
+    __slots__ = ("family", "module", "named", "what")
 
     def __init__(self, what: str, module: Any, *, named: bool) -> None:
         super().__init__(f"parameters of {what}")
         self.module = module
         self.named = named
         self.what = what
+        self.family = "" if hasattr(module, "attributes") and "module" in module.attributes else BARE
+        """That of the names (``values.Named``)."""
         self.sign = combined(what, [signed(module)])
         self.source = None
 
     def item(self, player: Any) -> Any:
         """One of them, with its name where they are named; of a state its name."""
         passes.read(player, parts_of_model(self.module))
-        return Opaque(("name of a parameter",)) if self.what == _STATE else self._one()
+        return Named(self.family) if self.what == _STATE else self._one()
 
     def items(self, player: Any) -> list[Any] | None:
         """All of them, where they are known and few."""
@@ -235,9 +239,7 @@ class Parameters(Made):
         found = weights_of(player, self.module)
         if found is None or len(found) > MAX_WEIGHTS:
             return None
-        return (
-            [(Opaque(("name of a parameter", place)), one) for place, one in enumerate(found)] if self.named else found
-        )
+        return [(Named(self.family, place), one) for place, one in enumerate(found)] if self.named else found
 
     def part(self, player: Any, index: Any, span: Span) -> Any:
         """``state[name]``."""
@@ -247,7 +249,11 @@ class Parameters(Made):
         """A state is a dictionary."""
         if self.what != _STATE or name not in ("keys", "values", "items"):
             return NotImplemented
-        return self if name == "keys" else Parameters(name, self.module, named=name == "items")
+        if name == "keys":
+            return self
+        found = Parameters(name, self.module, named=name == "items")
+        found.family = self.family
+        return found
 
     def _one(self) -> Any:
         layers = list(parts_of_model(self.module))
@@ -256,7 +262,7 @@ class Parameters(Made):
         found.owners = layers
         found.synced = any(one.synced for one in layers)
         found.sharded = any(one.sharded for one in layers)
-        return (Opaque(("name of a parameter",)), found) if self.named else found
+        return (Named(self.family), found) if self.named else found
 
     def length(self, player: Any) -> Any:
         """The same number everywhere."""

@@ -89,6 +89,8 @@ class Wrapped(Made):
             if found is not NotImplemented:
                 return found
         found = modules.module_method(player, self.inner, name, given, call, scope)
+        if isinstance(found, modules.Parameters):
+            found.family = modules.WRAPPED if not self.sharded and found.family == modules.BARE else ""
         return self if found is self.inner and found is not NotImplemented else found
 
     def called(self, player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
