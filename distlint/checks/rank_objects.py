@@ -97,7 +97,7 @@ def _set_elsewhere(view: RankView, name: str) -> Any:
 
 def named_objects(view: RankView, expr: ir.Attribute, scope: Scope) -> list[tuple[str, Instance]]:
     """The attribute by what made each object that its base can be: ``pkg.Class().name``."""
-    base = view.evaluator.ask(expr.base, scope.file, scope.function)
+    base = view.evaluator.ask(expr.base, scope.file, scope.function, everywhere=True)
     canonical = view.project.modules.canonical
     return [
         (canonical(f"{view.evaluator.instance_name(option)}.{expr.name}"), option)

@@ -98,7 +98,7 @@ class CallGraph:
                 return tuple([edge._replace(how="enter") for edge in made]), tuple(
                     [edge._replace(how="leave") for edge in made]
                 )
-        asked = options_of(self._project.evaluator(None).ask(context, file, function))
+        asked = options_of(self._project.evaluator(None).ask(context, file, function, everywhere=True))
         found: tuple[list[CallEdge], list[CallEdge]] = ([], [])
         made_up = context if type(context) is ir.Call else ir.Call(context, (), (), context.at)
         for option in asked:
@@ -182,7 +182,7 @@ class CallGraph:
                 return
         if type(func) is ir.Attribute and func.name not in self._project.function_names:
             return
-        yield from self._of_value(self._project.evaluator(None).ask(func, file, function))
+        yield from self._of_value(self._project.evaluator(None).ask(func, file, function, everywhere=True))
 
     def _is_local(self, func: ir.Expr, file: str, function: int) -> bool:
         """Whether the root of a dotted expression is a variable or parameter of the body, or of one around it."""
