@@ -23,8 +23,9 @@ KINDS = {"scaled-use": "scaled gradients used"}
 def protocol_rehearsed(context: CheckContext) -> Iterator[Finding]:
     """What the walk finds, and what the rehearsal finds at other places."""
     known = set()
-    fits = _fitting(context)
-    for finding in protocol(context):
+    walked = list(protocol(context))
+    fits = _fitting(context) if walked else set()
+    for finding in walked:
         if finding.span in fits:
             continue
         known |= {finding.span, *(one.span for one in finding.related)}

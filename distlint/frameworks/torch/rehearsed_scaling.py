@@ -80,7 +80,7 @@ def used(player: Any, name: str, parameters: Any, call: ir.Call, scope: Any) -> 
     wrappers = [one for one in found[1] if hasattr(one, "inner")] if found else []
     other = module is not None and bool(wrappers) and not any(module in (one, one.inner) for one in wrappers)
     if not found or stage.unsure or stage.alone or own or other:
-        _seen(stage, SCALED_USE, call, scope, fits=not stage.unsure and (own or other or found == ()))
+        _seen(stage, SCALED_USE, call, scope, fits=not stage.unsure and (own or other))
         return
     stage.kept[_SCALED] = None
     _seen(stage, SCALED_USE, call, scope, fits=False)
