@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from distlint.checks.accumulation import divisions
+from distlint.checks.preparing import function_body, texts_of
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
+from distlint.link.modules import FunctionRef
 from distlint.link.origins import origins_of
+from distlint.link.walking import statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Operation, Related
 
 if TYPE_CHECKING:
     from distlint.link.project import CallSite, Project
+
+_SCALING = ("/", "*")
+_SCALING_METHODS = ("div", "div_", "divide", "true_divide", "mul", "mul_", "multiply")
+_LOSS = "Loss().__call__"
 
 
 @check("backward-past-wrapper")
@@ -32,10 +38,11 @@ def backward_past_wrapper(context: CheckContext) -> Iterator[Finding]:
         prepared.setdefault(found.file, found)
     for file, call in sorted(prepared.items()):
         sites = [found for found in project.sites("backward") if found.file == file]
-        direct = [found for found in sites if _is_direct(context, project, found)]
-        if len(direct) != len(sites):
+        if not all(_is_direct(context, project, found) for found in sites):
             continue
-        if not sites:
+        if sites:
+            direct = [found for found in sites if _is_trained(context, project, found)]
+        else:
             direct = _in_helpers(context, project, file)
         if not direct:
             continue
@@ -43,7 +50,7 @@ def backward_past_wrapper(context: CheckContext) -> Iterator[Finding]:
         if reason is not None:
             why, counts = reason
             for found in direct:
-                if (found.file == file or found.file not in prepared) and not (counts and _is_divided(project, found)):
+                if (found.file == file or found.file not in prepared) and not (counts and _is_scaled(project, found)):
                     yield _finding(context, found, call, why)
 
 
@@ -56,22 +63,39 @@ def _in_helpers(context: CheckContext, project: Project, file: str) -> list[Call
     prepared = tuple(f"{name}()" for name in context.parameters["prepare"])
     found_here = []
     for found in sites:
-        loss = found.site.call.func
-        assert isinstance(loss, ir.Attribute)  # noqa: S101 - tested by _is_direct
-        origins = origins_of(project, loss.base, found.file, found.site.function)
-        # objects that are called themselves; a method's name stands behind the brackets of its object
-        called = [origin.name for origin in origins if origin.name.endswith((").__call__", "].__call__"))]
+        called = [name for name in _called_for(project, found) if not name.endswith(_LOSS)]
         if called and all(name.startswith(prepared) for name in called):
             found_here.append(found)
     return found_here
 
 
+def _called_for(project: Project, found: CallSite) -> list[str]:
+    """The objects that are called themselves for a loss, such as models, by what made them."""
+    origins = origins_of(project, _loss_of(found), found.file, found.site.function)
+    # a method's name stands behind the brackets of its object
+    return [origin.name for origin in origins if origin.name.endswith((").__call__", "].__call__"))]
+
+
+def _is_trained(context: CheckContext, project: Project, found: CallSite) -> bool:
+    """Whether a loss may come from a prepared model: it does, or it has a name and nothing shows where it comes from."""
+    called = _called_for(project, found)
+    if any(name.startswith(f"{prepare}()") for prepare in context.parameters["prepare"] for name in called):
+        return True
+    return type(_loss_of(found)) is ir.Name and all(name.endswith(_LOSS) for name in called)
+
+
+def _loss_of(found: CallSite) -> ir.Expr:
+    """What goes backward in a direct call."""
+    call = found.site.call
+    assert isinstance(call.func, ir.Attribute)  # noqa: S101 - tested by _is_direct
+    return call.args[0] if call.args else call.func.base
+
+
 def _finding(context: CheckContext, found: CallSite, call: CallSite, reason: Related) -> Finding:
-    wrapper, loss = call.site.call.func, found.site.call.func
-    assert isinstance(loss, ir.Attribute)  # noqa: S101 - tested when the site was found
+    wrapper, loss = call.site.call.func, _loss_of(found)
     plan = None
-    if isinstance(wrapper, ir.Attribute) and isinstance(wrapper.base, ir.Name) and isinstance(loss.base, ir.Name):
-        text = f"{wrapper.base.id}.backward({loss.base.id})"
+    if isinstance(wrapper, ir.Attribute) and isinstance(wrapper.base, ir.Name) and isinstance(loss, ir.Name):
+        text = f"{wrapper.base.id}.backward({loss.id})"
         if (call.file, call.site.function) == (found.file, found.site.function):
             plan = context.plan(Operation("replace", found.span, {"text": text}))
     related = [Related(call.span, "the model is prepared here"), reason]
@@ -80,19 +104,51 @@ def _finding(context: CheckContext, found: CallSite, call: CallSite, reason: Rel
     )
 
 
-def _is_divided(project: Project, found: CallSite) -> bool:
+def _is_scaled(project: Project, found: CallSite) -> bool:
     """Whether the program itself divides the loss, as the wrapper would do for several passes."""
-    loss = found.site.call.func
-    assert isinstance(loss, ir.Attribute)  # noqa: S101 - tested when the site was found
-    return any(True for _ in divisions(project, found, loss.base))
+    loss = _loss_of(found)
+    name = texts_of(loss)
+    body = function_body(project, found)
+    given = [loss, *(value for target, value in _assigned(body) if name and target == name)]
+    if any(
+        type(one) is ir.AugAssign and texts_of(one.target) == name and one.operator in _SCALING
+        for one in statements(body)
+    ):
+        return True
+    return any(_is_scaling(one) or _gives_scaled(project, one, found.file) for one in given)
+
+
+def _gives_scaled(project: Project, expr: ir.Expr | None, file: str) -> bool:
+    """Whether a value comes from a function of the project that gives a quotient or a product."""
+    target = project.modules.resolve(expr.func, file) if type(expr) is ir.Call else None
+    if not isinstance(target, FunctionRef):
+        return False
+    body = project.function(target).body
+    scaled = {name for name, value in _assigned(body) if name and _is_scaling(value)}
+    returns = [one.value for one in statements(body) if type(one) is ir.Return and one.value is not None]
+    return any(_is_scaling(one) or texts_of(one) in scaled for one in returns)
+
+
+def _assigned(body: tuple[ir.Stmt, ...]) -> Iterator[tuple[str, ir.Expr | None]]:
+    for statement in statements(body):
+        if type(statement) is ir.Assign:
+            yield from ((texts_of(one), statement.value) for one in statement.targets)
+
+
+def _is_scaling(expr: ir.Expr | None) -> bool:
+    """Whether a value is a quotient or a product."""
+    if type(expr) is ir.Operation:
+        return any(operator in _SCALING for operator in expr.operators)
+    return type(expr) is ir.Call and type(expr.func) is ir.Attribute and expr.func.name in _SCALING_METHODS
 
 
 def _is_direct(context: CheckContext, project: Project, found: CallSite) -> bool:
     call = found.site.call
-    if type(call.func) is not ir.Attribute or call.args or any(k.name != "retain_graph" for k in call.keywords):
+    if type(call.func) is not ir.Attribute or any(k.name != "retain_graph" for k in call.keywords):
         return False
-    if type(call.func.base) is not ir.Name:
-        return False
+    if call.args:
+        plain = project.modules.dotted(call.func, found.file) in context.parameters["plain"]
+        return plain and len(call.args) == 1 and type(call.args[0]) is not ir.Starred
     value = project.evaluator(None).ask(call.func.base, found.file, found.site.function)
     names = [project.evaluator(None).instance_name(one) for one in options_of(value) if isinstance(one, Instance)]
     wrappers = {f"{name}()" for name in context.parameters["wrapper"]}
