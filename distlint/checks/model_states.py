@@ -260,6 +260,10 @@ class ModelStates:
 
     def _path_called(self, call: ir.Call, frame: Frame, at: Env, depth: int) -> str:
         last = last_name(call.func)
+        if last == "open":  # a file that is open stands for its path
+            given = call.func.base if type(call.func) is ir.Attribute and not self._is_library(call, frame) else None
+            given = given if given is not None or not call.args else call.args[0]
+            return self._path(given, frame, at, depth + 1) if given is not None else ""
         if last in ("Path", "PurePath", "str", "fspath", "expanduser", "abspath", "resolve"):
             given = call.args[0] if len(call.args) == 1 else None
             return self._path(given, frame, at, depth + 1) if given is not None else ""
@@ -270,6 +274,10 @@ class ModelStates:
         if len(options) == 1 and isinstance(options[0], Reference) and isinstance(options[0].target, FunctionRef):
             return self._path_returned(options[0], call, frame, at, depth)
         return ""
+
+    def _is_library(self, call: ir.Call, frame: Frame) -> bool:
+        """Whether a function of a library is called, not a method of an object."""
+        return bool(self._evaluator.modules.dotted(call.func, frame.file))
 
     def _path_returned(self, callee: Reference, call: ir.Call, frame: Frame, at: Env, depth: int) -> str:
         assert isinstance(callee.target, FunctionRef)  # noqa: S101 - tested by the caller

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from distlint.checks.execution import body_of, handles_errors_around
 from distlint.checks.model_states import ModelStates, Read, Taken, is_same_path, names_prefix
+from distlint.checks.moved_files import moved_paths
 from distlint.checks.preparing import is_module
 from distlint.checks.protocol_things import Things
 from distlint.checks.registry import CheckContext, check
@@ -159,6 +160,9 @@ def _saved(context: CheckContext, states: ModelStates) -> Iterator[_Saved]:
         if position < len(arguments):
             path = states.path(arguments[position], project.evaluator(None).frame(site.file, site.site.function))
             yield _Saved(site, path)
+            body = body_of(project, site.file, site.site.function)
+            for other in moved_paths(project, states, site, path, body) if path else ():
+                yield _Saved(site, other)
 
 
 def _written(things: Things, states: ModelStates, saved: list[_Saved], read: Read) -> list[Taken]:
