@@ -15,6 +15,7 @@ LOADED = "weights loaded behind the wrap"
 
 LOADS = "calls that loaded weights"
 _BEHIND = "weights loaded, with the operations before them"
+_TRAINED = "models that passes were made through"
 _PASSES = frozenset({"forward", "backward", "barrier"})
 _MAX_PLACES = 1_000
 
@@ -27,17 +28,22 @@ def loaded(player: Any, module: Any, call: ir.Call, scope: Any) -> None:
     behind = stage.kept.setdefault(_BEHIND, [])
     if len(places) < _MAX_PLACES and len(behind) < _MAX_PLACES:
         places.add(span)
-        behind.append((module, span, len(stage.events), bool(stage.unsure), stage.chain))
+        # under a test that is not known it may be the end of the training; before the first pass it can only be its start
+        late = bool(stage.unsure) and id(module) in stage.kept.get(_TRAINED, ())
+        behind.append((module, span, len(stage.events), late, stage.chain))
 
 
 def passed_back(player: Any, wrapper: Any, call: ir.Call, scope: Any) -> None:
     """A backward pass through a wrapped model: the weights that were loaded since it was wrapped."""
     stage = player.stage
+    stage.kept.setdefault(_TRAINED, {})[id(wrapper.inner)] = wrapper.inner
     if stage.unsure:
         return
-    for module, span, before, unsure, chain in stage.kept.get(_BEHIND, ()):
-        if unsure or module is not wrapper.inner or before < wrapper.made or wrapper.sharded:
+    for module, span, before, late, chain in stage.kept.get(_BEHIND, ()):
+        if late or module is not wrapper.inner or before < wrapper.made or wrapper.sharded:
             continue
+        if stage.rank and any(event.name not in _PASSES for event in stage.events[:before]):
+            continue  # what the first process has sent, perhaps
         if all(event.name in _PASSES for event in stage.events[before:]):
             event = Event("load_state_dict", call, scope.file, scope.function, {})
             words = {"backward": event.span, "wrapper": wrapper.span}
