@@ -203,7 +203,7 @@ def _listed(player: Calls, name: str, values: list[Any], given: Given, call: ir.
     items = player.items_of(values[0])
     order: Source | None = None
     if items is not None and name == "sorted":
-        several = len(items) > 1 and all(map(is_known, items))
+        several = len(items) > 1 and all(map(_is_told_apart, items))
         key = given.keywords.get("key")
         items, keys = _sorted(player, items, given, call, scope)
         source = source_of(keys) if several and key is not None else None
@@ -223,6 +223,11 @@ def _listed(player: Calls, name: str, values: list[Any], given: Given, call: ir.
     if isinstance(values[0], Items) and name != "sorted":
         ordered.ordered = values[0].order
     return tuple(items) if name == "tuple" else ordered
+
+
+def _is_told_apart(item: Any) -> bool:
+    """Whether it is known which item this is: pairs of a dictionary are told apart by their keys."""
+    return is_known(item) or (type(item) is tuple and bool(item) and is_known(item[0]))
 
 
 def _sorted(

@@ -15,6 +15,7 @@ from distlint.frameworks.torch import rehearsed_lightning as lightning
 from distlint.frameworks.torch import rehearsed_lives as lives
 from distlint.frameworks.torch import rehearsed_making as making
 from distlint.frameworks.torch import rehearsed_mesh as meshes
+from distlint.frameworks.torch import rehearsed_metrics as metrics
 from distlint.frameworks.torch import rehearsed_modules as modules
 from distlint.frameworks.torch import rehearsed_optimizers as optimizers
 from distlint.frameworks.torch import rehearsed_parts as parts
@@ -91,6 +92,8 @@ class Torch(Models):
             return communication.perform(player, operation, given, call, scope)
         if name.startswith(lightning.PACKAGES):
             return lightning.made(player, name, given, call, scope)
+        if name.startswith(metrics.PREFIX):
+            return metrics.made(player, name, given, call)
         if name.startswith(arrays.PREFIX):
             return arrays.made(player, name[len(arrays.PREFIX) :], given, ir.unpack(call.at, scope.file))
         if not name.startswith(("torch.", "multiprocessing.", "deepspeed.comm.")):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from distlint.frameworks.torch.rehearsed_data import SHARE, Loader
+from distlint.frameworks.torch.rehearsed_metrics import SINGLE
 from distlint.frameworks.torch.rehearsed_modules import LIGHTNING
 from distlint.frameworks.torch.rehearsed_outputs import note
 from distlint.frameworks.torch.rehearsed_prepared import data_parallel, met, prepared
@@ -120,6 +121,8 @@ def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any
     if last not in ("Trainer", "Fabric"):
         return NotImplemented
     player.stage.initialized = True
+    if given.get("devices", None, None) in (1, "1") and given.get("num_nodes", None, 1) == 1:
+        player.stage.kept[SINGLE] = True
     return (Trainer if last == "Trainer" else Fabric)(f"{name}()", call, given)
 
 
