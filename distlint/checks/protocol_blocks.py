@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from distlint.checks.execution import body_of
+from distlint.checks.protocol_keys import is_test
 from distlint.checks.protocol_things import Things
 from distlint.link.abstract import Frame, Instance, Reference, options_of
 from distlint.link.calls import decorated, frame_of_call, returns_of
@@ -38,9 +39,10 @@ def _chosen(things: Things, context: ir.Expr, frame: Frame, state: Env, depth: i
     if depth > MAX_CHOICES:
         return
     if type(context) is ir.Conditional and things.evaluator.truth(context.test, frame, state) is None:
+        test = _behind_name(context.test, state) if depth else context.test
         for part, holds in ((context.body, True), (context.orelse, False)):
             for made, guard in _chosen(things, part, frame, state, depth + 1):
-                yield made, ((context.test, frame, holds), *guard)
+                yield made, ((test, frame, holds), *guard)
         return
     if type(context) is ir.Name:
         place = _binding(context.id, state)
@@ -65,6 +67,15 @@ def _chosen(things: Things, context: ir.Expr, frame: Frame, state: Env, depth: i
     for option in options_of(things.evaluator.ask_in(context, frame, state)):
         if isinstance(option, Instance):
             yield option, ()
+
+
+def _behind_name(test: ir.Expr, state: Env) -> ir.Expr:
+    """The test that a variable of a helper holds the result of: the steps of a program do not lead through the helper."""
+    place = _binding(test.id, state) if type(test) is ir.Name else None
+    if isinstance(place, Bind) and isinstance(place.expr, ir.Operation) and not place.part:
+        if is_test(place.expr) and _is_as_before(place.expr, state, place):
+            return place.expr
+    return test
 
 
 def _joined(things: Things, context: ir.Name, place: Join, frame: Frame, depth: int) -> Iterator[Choice]:
@@ -122,7 +133,7 @@ def _of_helper(things: Things, call: ir.Call, frame: Frame, state: Env, depth: i
     if inner is None:
         return
     for value, end in returns_of(evaluator, inner):
-        guard = tuple((test, inner, holds) for test, holds in _assumed(end))
+        guard = tuple((_behind_name(test, end), inner, holds) for test, holds in _assumed(end))
         if value is not None:
             for made, more in _chosen(things, value, inner, end, depth + 1):
                 yield made, (*guard, *more)

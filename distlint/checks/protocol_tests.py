@@ -74,6 +74,7 @@ class Tests:
                 self._behind.setdefault(stored[0], set()).update(self._families(stored[1], step.frame))
                 if self._is_open(stored[1], step.frame):
                     self._taken.add(stored[0][1])
+        self._count_moved(program, counts)
         self._choosing = {key for expr, frame in chosen for key in self._families(expr, frame)}
         together: dict[Key, int] = {}
         for key, count in counts.items():
@@ -85,6 +86,23 @@ class Tests:
         self._frames: dict[object, set[int]] = {}
         for key, number in self._numbers.items():
             self._depends(key, number)
+
+    def _count_moved(self, program: Program, counts: dict[Key, int]) -> None:
+        """What tests that count are about once their counter has gone on: the first pass of a round is then the second one."""
+        for step in program.steps:
+            statement = step.point.statement
+            if step.point.kind != "bind" or not isinstance(statement, ir.AugAssign) or statement.operator != "+":
+                continue
+            if type(statement.value) is not ir.Constant or type(statement.value.value) is not int:
+                continue
+            try:
+                counter = self._keys.term(statement.target, step.frame)
+            except UnlikeError:
+                continue
+            for key in [one for one in counts if one[0] == ROUND]:
+                following = moved(key, counter, statement.value.value)
+                if following is not None:
+                    counts.setdefault(following, 1)
 
     def _find_limits(self, program: Program) -> None:
         """What is known of the variables of loops; of one that several loops have, nothing."""
