@@ -139,11 +139,14 @@ class HuggingFace(Models):
         ):
             value = given.positional[0] if given.positional else UNKNOWN
             return met(player, last, value, together(player, call, scope), span)
+        if name in TRAINERS:
+            _seed_all(player.stage, Opaque(("seed", "of the trainer")))
         return Trainer(f"{name}()", call, given) if name in TRAINERS else NotImplemented
 
     def built(self, player: Any, thing: Any, given: Given) -> None:
         """A trainer of the project's own keeps what it is given."""
         if player.stage.project.modules.external_bases(thing.cls) & TRAINERS:
+            _seed_all(player.stage, Opaque(("seed", "of the trainer")))
             for name, value in given.keywords.items():
                 thing.attributes.setdefault(name, value)
 
@@ -163,10 +166,18 @@ def _seed(player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
     seed = seeded(player, given.get("seed", 0, UNKNOWN), call, scope)
     if given.get("device_specific", 1, False) is True:
         seed = Opaque(("seed", stage.rank, seed), Source("each rank's own seed", ir.unpack(call.at, scope.file)))
+    _seed_all(stage, seed)
+    return UNKNOWN
+
+
+def _seed_all(stage: Any, seed: Any) -> None:
+    """Seeds the generators of torch, numpy and Python: ``set_seed``, which a trainer calls, too, when it is made.
+
+    Source: transformers 5.23, ``Trainer.__init__``.
+    """
     stage.seed, stage.random = seed, 0
     for generator in ("numpy", "python"):
         stage.kept[f"seed of {generator}"] = [seed, 0]
-    return UNKNOWN
 
 
 MODELS = HuggingFace()
