@@ -155,9 +155,11 @@ class Player(Ways):
         if isinstance(value, Tensor) and not isinstance(base, Tensor):
             value.copied = False
         if isinstance(base, Items):
-            if base.items is not None and isinstance(index, int) and not self.stage.unsure:
+            if base.items is not None and isinstance(index, int):
                 if -len(base.items) <= index < len(base.items):
-                    base.items[index] = value
+                    base.items[index] = (
+                        merged(base.items[index], value, self.stage.reasons) if self.stage.unsure else value
+                    )
                     base.repeated = False
                     self.note(base)
                 return
