@@ -123,9 +123,14 @@ class Evaluator:
 
     def ask_in(self, expr: ir.Expr, frame: Frame, state: Env | None = None, *, everywhere: bool = False) -> Abstract:
         """What an expression can be in a frame, where more may be known of the parameters than ``ask`` knows."""
-        if self._depth == 0:
+        outermost = self._depth == 0
+        if outermost:
             self._steps = MAX_STEPS - self._share if everywhere else 0
-        return self.evaluate(expr, frame, state if state is not None else self.state(frame, expr.at))
+        try:
+            return self.evaluate(expr, frame, state if state is not None else self.state(frame, expr.at))
+        finally:
+            if outermost:
+                self._steps = 0  # whoever evaluates something next has all steps again
 
     @cached_property
     def _share(self) -> int:

@@ -198,9 +198,6 @@ class Operations(Iterating):
         if isinstance(two, range) and isinstance(one, int):
             return (one in two) is (symbol == "in")
         items = list(two.items) if isinstance(two, Table) else self.items_of(two)
-        if items is None and isinstance(one, str) and isinstance(two, Opaque) and two.source is not None:
-            # what a sample holds at all is the same for all samples of a data set, whichever of them a process gets
-            return Opaque(("holds", one, symbol))
         if items is None:
             return derived(symbol, [one, two])
         if any(_same(item, one) for item in items):

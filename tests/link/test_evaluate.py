@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from distlint.link import evaluate
 from distlint.link.abstract import Abstract, node_of, options_of
 from distlint.link.project import Project
 from distlint.model.document import Leaf
@@ -261,3 +262,19 @@ def test_a_function_that_hands_its_parameter_on_to_itself(make_project: MakeProj
         "def walk(options):\n    probe(options.depth)\n    walk(options)\n\nwalk(Options())\n"
     )
     assert shown(probe(make_project({"a.py": HEAD + text}))[0]) == 4
+
+
+def test_a_question_that_is_asked_everywhere_is_given_up_early_and_only_then(
+    make_project: MakeProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its few steps are not those of the questions after it, whichever way they are asked."""
+    monkeypatch.setattr(evaluate, "LEAST_STEPS", 5)
+    monkeypatch.setattr(evaluate, "SHARED_STEPS", 1)
+    chain = "".join(f"def f{n}():\n    return f{n - 1}()\n" for n in range(1, 4))
+    project = make_project({"train.py": f"def f0():\n    return 7\n{chain}probe(f3())\n"})
+    evaluator, (site,) = project.evaluator(None), project.sites("probe")
+    given = site.site.call.args[0]
+    assert shown(evaluator.ask(given, site.file, site.site.function, everywhere=True)) == "?"
+    frame = evaluator.frame(site.file, site.site.function)
+    assert shown(evaluator.evaluate(given, frame, evaluator.state(frame, given.at))) == 7
+    assert shown(evaluator.ask(given, site.file, site.site.function)) == 7

@@ -50,6 +50,11 @@ def found(make_project: MakeProject, body: str) -> list[Clash]:
 
 
 PARTED = {
+    "a number that is drawn without a seed": """
+    import random
+    if random.random() > 0.5:
+        dist.all_reduce(total)
+""",
     "a loop left by what one has, and by something else": """
     for step in range(50):
         dist.barrier()
@@ -274,6 +279,23 @@ TOGETHER = {
         dist.broadcast_object_list(stop, src=0)
         if stop[0]:
             break
+        dist.all_reduce(total)
+""",
+    "a decision that is put into its place before it is sent": """
+    for step in range(6):
+        dist.all_reduce(total)
+        stop = [None]
+        if rank == 0:
+            stop[0] = float(input()) > 2
+        dist.broadcast_object_list(stop, src=0)
+        if stop[0]:
+            break
+""",
+    "a number that is drawn once a trainer has seeded all processes": """
+    import random
+    from transformers import Trainer
+    trainer = Trainer(model=torch.nn.Linear(2, 2))
+    if random.random() > 0.5:
         dist.all_reduce(total)
 """,
 }

@@ -115,6 +115,10 @@ class Split(Made):
         return Items(items[start : start + size + (1 if stage.rank < more else 0)])
 
 
+_TRAINERS_SEED = Opaque(("seed", "of the trainer"))
+"""What its arguments say, the same on all processes."""
+
+
 class HuggingFace(Models):
     """The functions of Accelerate and Transformers."""
 
@@ -139,14 +143,15 @@ class HuggingFace(Models):
         ):
             value = given.positional[0] if given.positional else UNKNOWN
             return met(player, last, value, together(player, call, scope), span)
-        if name in TRAINERS:
-            _seed_all(player.stage, Opaque(("seed", "of the trainer")))
-        return Trainer(f"{name}()", call, given) if name in TRAINERS else NotImplemented
+        if name not in TRAINERS:
+            return NotImplemented
+        _seed_all(player.stage, _TRAINERS_SEED)
+        return Trainer(f"{name}()", call, given)
 
     def built(self, player: Any, thing: Any, given: Given) -> None:
         """A trainer of the project's own keeps what it is given."""
         if player.stage.project.modules.external_bases(thing.cls) & TRAINERS:
-            _seed_all(player.stage, Opaque(("seed", "of the trainer")))
+            _seed_all(player.stage, _TRAINERS_SEED)
             for name, value in given.keywords.items():
                 thing.attributes.setdefault(name, value)
 

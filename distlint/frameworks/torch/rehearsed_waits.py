@@ -159,13 +159,11 @@ def _fault(
     watched.doubted = True
     event = Event("backward", call, scope.file, scope.function, {})
     event.chain = player.stage.chain
-    by_name = dict(watched.layers)
-    layer = by_name[names[0]]
+    layer = dict(watched.layers)[names[0]]
     made = ir.unpack(layer.call.at, layer.file) if layer.call is not None and layer.file else None
-    chance = any(id(layer) in one.chance for _ in names)
     words = {
         "names": names,
-        "chance": chance,
+        "chance": id(layer) in one.chance,
         "made": made,
         "forward": one.span,
         "first": first,
