@@ -7,9 +7,10 @@ from typing import Any
 
 from distlint.checks.meetings import Met, Suspicion, listed, meetings, others
 from distlint.model.finding import Related
+from distlint.rehearsal.entities import Group, Library
 from distlint.rehearsal.performance import Performance
 from distlint.rehearsal.stage import Event
-from distlint.rehearsal.values import Group, Items, Library, Made, Opaque, Table, Tensor, source_of
+from distlint.rehearsal.values import Items, Made, Opaque, Table, Tensor, source_of
 
 _ROOTS = ("src", "dst", "group_src", "group_dst")
 _BITS = ("BAND", "BOR", "BXOR")

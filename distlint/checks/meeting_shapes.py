@@ -8,10 +8,11 @@ from typing import Any
 
 from distlint.checks.meetings import Met, Suspicion, listed, meetings, others
 from distlint.model.finding import Related
+from distlint.rehearsal.merging import alike
 from distlint.rehearsal.performance import Performance
 from distlint.rehearsal.stage import Event
 from distlint.rehearsal.sums import added
-from distlint.rehearsal.values import Items, Opaque, alike, signature, source_of
+from distlint.rehearsal.values import Items, Opaque, signature, source_of
 
 _BROUGHT = {
     "all_reduce": "tensor",

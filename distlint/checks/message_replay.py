@@ -6,8 +6,8 @@ from collections.abc import Hashable
 from typing import Any
 
 from distlint.checks.message_rows import PASSING, SENDING, Row, Step, peer_of, tag_of
+from distlint.rehearsal.entities import Group
 from distlint.rehearsal.stage import Event
-from distlint.rehearsal.values import Group
 
 MAX_TURNS = 20_000
 

@@ -10,6 +10,7 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.absent import used_by
 from distlint.rehearsal.calls import Calls
+from distlint.rehearsal.entities import ClassValue, FunctionValue, LambdaOf, MethodOf, ModuleValue, Partial, Special
 from distlint.rehearsal.failing import (
     CONVERTERS,
     CONVERTING,
@@ -31,20 +32,13 @@ from distlint.rehearsal.tables import table_of
 from distlint.rehearsal.values import (
     MAX_ITEMS,
     UNKNOWN,
-    ClassValue,
-    FunctionValue,
     Generated,
     Given,
     Items,
-    LambdaOf,
     Made,
-    MethodOf,
-    ModuleValue,
     Opaque,
-    Partial,
     Ranged,
     Source,
-    Special,
     Table,
     Tensor,
     Thing,

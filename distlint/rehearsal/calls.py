@@ -9,8 +9,19 @@ from distlint.link.modules import FunctionRef
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.definitions import Definitions
+from distlint.rehearsal.entities import (
+    ClassValue,
+    FunctionValue,
+    LambdaOf,
+    Library,
+    MethodOf,
+    Nothing,
+    Partial,
+    Special,
+)
 from distlint.rehearsal.failing import COMPUTING, READING, handles, is_reading, kind_of, may_fail, own_file
 from distlint.rehearsal.files import WAITING, asked, is_asking, is_writing, waited, written
+from distlint.rehearsal.merging import merged
 from distlint.rehearsal.options import by_default, set_defaults
 from distlint.rehearsal.paths import of_function, of_method, touched, touched_by_method
 from distlint.rehearsal.stage import MAX_AGAIN, MAX_CALLS, MAX_IDLE, Left, Scope
@@ -19,22 +30,14 @@ from distlint.rehearsal.trace import Frame
 from distlint.rehearsal.values import (
     MAX_ITEMS,
     UNKNOWN,
-    ClassValue,
-    FunctionValue,
     Generated,
     Given,
     Items,
-    LambdaOf,
-    Library,
     Made,
-    MethodOf,
-    Nothing,
     OneOf,
     Opaque,
-    Partial,
     Perhaps,
     Source,
-    Special,
     Table,
     Tensor,
     Thing,
@@ -42,7 +45,6 @@ from distlint.rehearsal.values import (
     derived,
     escape,
     is_known,
-    merged,
     signature,
     source_of,
 )

@@ -6,26 +6,12 @@ from typing import Any
 
 from distlint.link.modules import ClassRef, FunctionRef, GlobalRef
 from distlint.model import python as ir
+from distlint.rehearsal.entities import ClassValue, FunctionValue, LambdaOf, Library, MethodOf, Partial, Special
 from distlint.rehearsal.generators import Generators
 from distlint.rehearsal.iterating import is_key
 from distlint.rehearsal.stage import Scope
 from distlint.rehearsal.tables import table_of
-from distlint.rehearsal.values import (
-    UNKNOWN,
-    ClassValue,
-    FunctionValue,
-    Given,
-    Items,
-    LambdaOf,
-    Library,
-    Made,
-    MethodOf,
-    Partial,
-    Special,
-    Table,
-    Thing,
-    derived,
-)
+from distlint.rehearsal.values import UNKNOWN, Given, Items, Made, Table, Thing, derived
 
 _KINDS = {
     "builtins.staticmethod": "static",

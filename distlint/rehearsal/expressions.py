@@ -8,8 +8,19 @@ from typing import Any
 from distlint.link.modules import FunctionRef, GlobalRef, Target
 from distlint.model import python as ir
 from distlint.rehearsal.absent import UNSET, used, without_value
+from distlint.rehearsal.entities import (
+    ClassValue,
+    FunctionValue,
+    LambdaOf,
+    Library,
+    MethodOf,
+    ModuleValue,
+    Nothing,
+    Partial,
+)
 from distlint.rehearsal.failing import DIVIDING, FINDING, SHARE, may_fail
 from distlint.rehearsal.iterating import distinct, is_key
+from distlint.rehearsal.merging import merged
 from distlint.rehearsal.objects import Objects
 from distlint.rehearsal.operations import MAX_TEXT
 from distlint.rehearsal.options import is_parsed, option_of
@@ -19,20 +30,12 @@ from distlint.rehearsal.trace import Branch
 from distlint.rehearsal.values import (
     MAX_ITEMS,
     UNKNOWN,
-    ClassValue,
-    FunctionValue,
     Given,
     Items,
-    LambdaOf,
-    Library,
     Made,
-    MethodOf,
-    ModuleValue,
     Named,
-    Nothing,
     OneOf,
     Opaque,
-    Partial,
     Perhaps,
     Source,
     Table,
@@ -42,7 +45,6 @@ from distlint.rehearsal.values import (
     derived,
     is_known,
     is_measured,
-    merged,
     signature,
     source_of,
 )

@@ -9,19 +9,17 @@ from distlint.link.modules import FunctionRef
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.absent import used
+from distlint.rehearsal.entities import ClassValue, FunctionValue, Library, MethodOf
 from distlint.rehearsal.failing import length_of
+from distlint.rehearsal.merging import merged
 from distlint.rehearsal.stage import Left, Scope, Stage
 from distlint.rehearsal.values import (
     MAX_ITEMS,
     UNKNOWN,
-    ClassValue,
-    FunctionValue,
     Generated,
     Given,
     Items,
-    Library,
     Made,
-    MethodOf,
     Named,
     Opaque,
     Table,
@@ -30,7 +28,6 @@ from distlint.rehearsal.values import (
     counted_in,
     derived,
     is_known,
-    merged,
 )
 
 MAX_FOLLOWED = 128

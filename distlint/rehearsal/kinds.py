@@ -4,25 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.rehearsal.entities import ClassValue, FunctionValue, LambdaOf, Library, ModuleValue, Nothing, Special
 from distlint.rehearsal.iterating import Iterating
-from distlint.rehearsal.values import (
-    UNKNOWN,
-    Array,
-    ClassValue,
-    FunctionValue,
-    Items,
-    LambdaOf,
-    Library,
-    Made,
-    ModuleValue,
-    Nothing,
-    Opaque,
-    Special,
-    Table,
-    Tensor,
-    Thing,
-    is_known,
-)
+from distlint.rehearsal.values import UNKNOWN, Array, Items, Made, Opaque, Table, Tensor, Thing, is_known
 
 _PLAIN = {
     "int": int,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from distlint.model import python as ir
 from distlint.model.framework import CollectiveSpec
 from distlint.model.span import Span
+from distlint.rehearsal.entities import MethodOf
 from distlint.rehearsal.randomness import Randomness
 from distlint.rehearsal.stage import Event
 from distlint.rehearsal.values import (
@@ -20,7 +21,6 @@ from distlint.rehearsal.values import (
     Given,
     Items,
     Made,
-    MethodOf,
     Opaque,
     Source,
     Table,

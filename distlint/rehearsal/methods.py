@@ -8,6 +8,7 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.calls import Calls
 from distlint.rehearsal.iterating import is_key
+from distlint.rehearsal.merging import alike
 from distlint.rehearsal.stage import Scope
 from distlint.rehearsal.values import (
     MAX_ITEMS,
@@ -18,7 +19,6 @@ from distlint.rehearsal.values import (
     Opaque,
     Table,
     Tensor,
-    alike,
     derived,
     escape,
     is_known,

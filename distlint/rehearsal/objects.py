@@ -7,28 +7,21 @@ from typing import Any
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.model import python as ir
 from distlint.rehearsal.absent import UNSET
-from distlint.rehearsal.operations import Operations
-from distlint.rehearsal.stage import Scope
-from distlint.rehearsal.values import (
-    UNKNOWN,
+from distlint.rehearsal.entities import (
     ClassValue,
     FunctionValue,
-    Given,
     Group,
     LambdaOf,
     Library,
-    Made,
     MethodOf,
     ModuleValue,
     Partial,
     Special,
-    Table,
-    Thing,
-    derived,
-    escape,
-    is_known,
-    merged,
 )
+from distlint.rehearsal.merging import merged
+from distlint.rehearsal.operations import Operations
+from distlint.rehearsal.stage import Scope
+from distlint.rehearsal.values import UNKNOWN, Given, Made, Table, Thing, derived, escape, is_known
 
 _ENUMS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag"})
 _VALUES = frozenset({"enum.IntEnum", "enum.StrEnum", "enum.IntFlag"})

@@ -8,29 +8,24 @@ from typing import Any
 
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal.entities import ClassValue, FunctionValue, Group, Library, Nothing
 from distlint.rehearsal.iterating import Iterating
+from distlint.rehearsal.merging import alike, merged
 from distlint.rehearsal.paths import joined
 from distlint.rehearsal.stage import Fault, Scope
 from distlint.rehearsal.sums import added, scaled
 from distlint.rehearsal.values import (
     MAX_ITEMS,
     UNKNOWN,
-    ClassValue,
-    FunctionValue,
     Given,
-    Group,
     Items,
-    Library,
     Made,
-    Nothing,
     Opaque,
     Table,
     Tensor,
     Thing,
-    alike,
     derived,
     is_known,
-    merged,
 )
 
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {

@@ -11,8 +11,9 @@ from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from distlint.model import python as ir
+from distlint.rehearsal.entities import MethodOf
 from distlint.rehearsal.trace import Touch
-from distlint.rehearsal.values import Given, Made, MethodOf, Opaque, Thing
+from distlint.rehearsal.values import Given, Made, Opaque, Thing
 
 if TYPE_CHECKING:
     from distlint.rehearsal.stage import Scope, Stage

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from distlint.link.modules import FunctionRef
 from distlint.model import python as ir
 from distlint.rehearsal.calls import start
+from distlint.rehearsal.entities import Work
 from distlint.rehearsal.files import met
 from distlint.rehearsal.libraries import Libraries
 from distlint.rehearsal.player import Player
 from distlint.rehearsal.stage import Enough, Left, Shared, Stage
 from distlint.rehearsal.trace import End
-from distlint.rehearsal.values import Work
 
 if TYPE_CHECKING:
     from distlint.link.project import Project

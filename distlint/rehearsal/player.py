@@ -5,20 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from distlint.model import python as ir
+from distlint.rehearsal.entities import ModuleValue
 from distlint.rehearsal.iterating import is_key
+from distlint.rehearsal.merging import merged
 from distlint.rehearsal.stage import Scope
-from distlint.rehearsal.values import (
-    UNKNOWN,
-    Items,
-    Made,
-    ModuleValue,
-    Table,
-    Tensor,
-    Thing,
-    escape,
-    merged,
-    source_of,
-)
+from distlint.rehearsal.values import UNKNOWN, Items, Made, Table, Tensor, Thing, escape, source_of
 from distlint.rehearsal.ways import Ways
 
 

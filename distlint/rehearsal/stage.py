@@ -8,25 +8,10 @@ from typing import TYPE_CHECKING, Any
 from distlint.link.modules import ClassRef, External, FunctionRef, GlobalRef, ModuleFile, Target
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal.entities import ClassValue, FunctionValue, Group, Library, ModuleValue, Outside, Work
 from distlint.rehearsal.files import met
 from distlint.rehearsal.trace import Hole, Took, Waited
-from distlint.rehearsal.values import (
-    UNKNOWN,
-    ClassValue,
-    FunctionValue,
-    Group,
-    Library,
-    ModuleValue,
-    Opaque,
-    Outside,
-    Source,
-    Table,
-    Tensor,
-    Work,
-    combined,
-    signature,
-    source_of,
-)
+from distlint.rehearsal.values import UNKNOWN, Opaque, Source, Table, Tensor, combined, signature, source_of
 
 if TYPE_CHECKING:
     from distlint.link.project import Project

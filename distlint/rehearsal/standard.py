@@ -10,19 +10,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from distlint.model import python as ir
+from distlint.rehearsal.entities import ClassValue, Partial
 from distlint.rehearsal.iterating import MAX_FOLLOWED
 from distlint.rehearsal.stage import Left, Scope
 from distlint.rehearsal.tables import table_of
 from distlint.rehearsal.values import (
     MAX_ITEMS,
     UNKNOWN,
-    ClassValue,
     Generated,
     Given,
     Items,
     Made,
     Opaque,
-    Partial,
     Source,
     Table,
     Tensor,

@@ -14,8 +14,8 @@ from distlint.model.span import Span
 from distlint.rehearsal.values import Source
 
 if TYPE_CHECKING:
+    from distlint.rehearsal.entities import Work
     from distlint.rehearsal.stage import Event
-    from distlint.rehearsal.values import Work
 
 MAX_LINE = 1_500
 """Events of one way that are looked at."""

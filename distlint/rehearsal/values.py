@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator
 from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distlint.model.span import Span
+from distlint.rehearsal.entities import ClassValue, Group, Library, MethodOf, Work
 
 if TYPE_CHECKING:
-    from distlint.link.modules import ClassRef, FunctionRef
+    from distlint.link.modules import ClassRef
     from distlint.model import python as ir
 
 MAX_ITEMS = 256
@@ -396,63 +397,6 @@ class Generated:
         self.count = derived("turns", [*([] if self.count is UNKNOWN else [self.count]), *why])
 
 
-class Library(NamedTuple):
-    """Something of a library, by its dotted name."""
-
-    name: str
-
-
-class ModuleValue(NamedTuple):
-    """A module of the project."""
-
-    file: str
-
-
-class ClassValue(NamedTuple):
-    """A class of the project."""
-
-    ref: ClassRef
-
-
-class Special(NamedTuple):
-    """A function under a decorator: ``static``, ``class``, ``property``.
-
-    ``first`` if only the main process executes it, ``remembering`` if it is executed once for the same arguments.
-    """
-
-    kind: str
-    callee: Any
-
-
-class FunctionValue(NamedTuple):
-    """A function of the project, with the scope it was defined in and the object that it is bound to."""
-
-    ref: FunctionRef
-    scope: Any = None
-    receiver: Any = None
-
-
-class LambdaOf(NamedTuple):
-    """A lambda, with the scope it was made in."""
-
-    expr: ir.Lambda
-    scope: Any
-
-
-class Partial(NamedTuple):
-    """A callable with some of its arguments."""
-
-    callee: Any
-    given: Given
-
-
-class MethodOf(NamedTuple):
-    """A method of a value that is no object of a class of the project."""
-
-    receiver: Any
-    name: str
-
-
 class Given:
     """The arguments of a call, worked out; ``open`` if some stand behind ``*`` or ``**`` of something unknown."""
 
@@ -480,65 +424,6 @@ class Given:
     def perhaps(self, name: str) -> Any:
         """What a parameter gets that only something unknown may hold."""
         return derived("argument", [name, *self.rest]) if self.rest else UNKNOWN
-
-
-class Group:
-    """A group of processes: its ranks (``None``: not known), where it was made, and which one it is of those with the same ranks."""
-
-    __slots__ = ("along", "ended", "number", "ranks", "span")
-
-    def __init__(self, ranks: tuple[int, ...] | None, span: Span | None = None, number: int = -1) -> None:
-        self.ranks = ranks
-        self.span = span
-        self.number = number
-        self.ended: Span | None = None
-        """Where it was certainly destroyed."""
-        self.along: tuple[Any, ...] = ()
-        """The names of the dimensions of a grid of all processes along which its members lie."""
-
-    @property
-    def key(self) -> tuple[tuple[int, ...] | None, int]:
-        """Equal for the same group on all of its members: they make groups in the same order."""
-        return self.ranks, self.number
-
-
-class Outside(int):
-    """The -1 that stands for the place in a group, or its size, on a process that is not in it."""
-
-    group: Group
-
-    @classmethod
-    def of(cls, group: Group) -> Outside:
-        """That of a group."""
-        made = cls(-1)
-        made.group = group
-        return made
-
-
-class Work:
-    """An operation under way. ``loose`` where it may have been waited for out of our sight.
-
-    ``way`` are the tests that were not known and behind which it was begun (``Stage.way``), ``lent`` the tensors that it only reads.
-    """
-
-    __slots__ = ("done", "event", "lent", "loose", "tensors", "way")
-
-    def __init__(self, event: Any, tensors: list[Tensor], lent: list[Tensor], way: tuple[Any, ...]) -> None:
-        self.event = event
-        self.tensors = tensors
-        self.lent = lent
-        self.way = way
-        self.done = False
-        self.loose = False
-
-
-class Nothing:
-    """The ``None`` that an operation gave back."""
-
-    __slots__ = ("event",)
-
-    def __init__(self, event: Any) -> None:
-        self.event = event
 
 
 def escape(value: Any, depth: int = 0) -> None:
@@ -657,60 +542,3 @@ def derived(name: str, values: Iterable[Any]) -> Opaque:
 def is_measured(value: Any) -> bool:
     """Whether numbers that a program computes decide what a value is, so that it may be any."""
     return isinstance(value, Tensor) or (isinstance(value, Opaque) and value.measured)
-
-
-def alike(one: Any, other: Any) -> bool:
-    """Whether two values are certainly the same."""
-    if one is other:
-        return True
-    if is_known(one) and is_known(other):
-        return type(one) is type(other) and bool(one == other)
-    if type(one) is tuple and type(other) is tuple:
-        return len(one) == len(other) and all(map(alike, one, other))
-    if isinstance(one, Opaque) and isinstance(other, Opaque):
-        return one.sign is not None and one.sign == other.sign
-    named = (Library, ModuleValue, ClassValue)
-    return type(one) is type(other) and isinstance(one, named) and one == other
-
-
-def merged(one: Any, other: Any, tests: Sequence[Any] = ()) -> Any:
-    """What a variable is where two paths meet; ``tests`` decide which of them a process takes.
-
-    Where the tests are known to go the same way everywhere, so is what they choose; where they differ, so does it.
-    """
-    if alike(one, other):
-        return one
-    every = [*tests, one, other]
-    if isinstance(one, Tensor) and isinstance(other, Tensor):
-        if one.whole is other.whole:
-            return one
-        if not (one.pending or other.pending):
-            same_shape = one.shape is not None and other.shape is not None and alike(one.shape, other.shape)
-            joined = Tensor(one.shape if same_shape else None, one.dtype if one.dtype == other.dtype else "", one.at)
-            joined.through = one.through if one.through == other.through else ()
-            if tests:
-                joined.sign, joined.source = combined("perhaps", every), source_of(every)
-            if one.dtype and other.dtype and one.dtype != other.dtype and tests:
-                joined.typed = Opaque(combined("perhaps", tests), source_of(tests))
-            return joined
-    if isinstance(one, Items) and isinstance(other, Items):
-        length = merged(one.length(), other.length(), tests)
-        escape(one)
-        escape(other)
-        made = Items(None, length, one.at)
-        if tests:
-            made.whole = Opaque(combined("perhaps", every), source_of(every))
-        made.distinct = one.distinct and other.distinct
-        return made
-    escape(one)
-    escape(other)
-    value = _besides_nothing(one, other)
-    if tests and isinstance(value, Tensor | Thing | Made):
-        return Perhaps(value, combined("perhaps", every), source_of(every))
-    return Opaque(combined("perhaps", every), source_of(every)) if tests else UNKNOWN
-
-
-def _besides_nothing(one: Any, other: Any) -> Any:
-    """The only value besides ``None`` that one of two may be."""
-    values = [value.value if isinstance(value, Perhaps) else value for value in (one, other) if value is not None]
-    return values[0] if all(value is values[0] for value in values) else None

@@ -14,6 +14,7 @@ from distlint.rehearsal.calls import Calls
 from distlint.rehearsal.epochs import closed
 from distlint.rehearsal.failing import caught_by
 from distlint.rehearsal.iterating import any_turn
+from distlint.rehearsal.merging import merged
 from distlint.rehearsal.stage import Enough, Left, Scope
 from distlint.rehearsal.trace import Attempt, Branch, End, Laps, Round, is_idle
 from distlint.rehearsal.values import (
@@ -27,7 +28,6 @@ from distlint.rehearsal.values import (
     Thing,
     derived,
     is_known,
-    merged,
     signature,
     source_of,
 )

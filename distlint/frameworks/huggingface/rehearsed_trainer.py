@@ -6,8 +6,9 @@ from typing import Any
 
 from distlint.frameworks.torch.rehearsed_prepared import data_parallel
 from distlint.model import python as ir
+from distlint.rehearsal.entities import FunctionValue
 from distlint.rehearsal.libraries import together
-from distlint.rehearsal.values import UNKNOWN, FunctionValue, Given, Made, Opaque, Source, Table, Thing
+from distlint.rehearsal.values import UNKNOWN, Given, Made, Opaque, Source, Table, Thing
 
 TRAINERS = frozenset({"transformers.Trainer", "transformers.Seq2SeqTrainer", "trl.SFTTrainer", "trl.DPOTrainer"})
 _STEPS = ("on_train_begin", "on_epoch_begin", "on_step_begin", "on_step_end", "on_log", "on_epoch_end", "on_evaluate")

@@ -30,9 +30,10 @@ from distlint.frameworks.torch.rehearsed_shapes import fresh
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.absent import used
+from distlint.rehearsal.entities import Group, Library, Nothing, Work
 from distlint.rehearsal.models import Models
 from distlint.rehearsal.randomness import Generator, seeded
-from distlint.rehearsal.values import UNKNOWN, Array, Given, Group, Items, Library, Made, Nothing, Tensor, Work, derived
+from distlint.rehearsal.values import UNKNOWN, Array, Given, Items, Made, Tensor, derived
 
 _SPAWN = ("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn", "torch.multiprocessing.start_processes")
 _PROCESS = ("torch.multiprocessing.Process", "multiprocessing.Process")

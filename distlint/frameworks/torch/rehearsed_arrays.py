@@ -11,7 +11,8 @@ from distlint.frameworks.torch import rehearsed_parts as parts
 from distlint.frameworks.torch.rehearsed_making import created
 from distlint.frameworks.torch.rehearsed_shapes import dtype_of, fresh, reshaped
 from distlint.model.span import Span
-from distlint.rehearsal.values import UNKNOWN, Array, Given, Items, Library, Tensor, derived
+from distlint.rehearsal.entities import Library
+from distlint.rehearsal.values import UNKNOWN, Array, Given, Items, Tensor, derived
 
 PREFIX = "numpy."
 _MADE = (

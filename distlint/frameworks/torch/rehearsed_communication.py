@@ -12,25 +12,9 @@ from distlint.frameworks.torch.rehearsed_modules import Gradient, evened
 from distlint.frameworks.torch.rehearsed_optimizers import UNSCALED
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal.entities import Group, Library, MethodOf, Nothing, Outside, Work
 from distlint.rehearsal.stage import GRADIENTS_UNDER_WAY, LENT, Event, Fault
-from distlint.rehearsal.values import (
-    UNKNOWN,
-    Given,
-    Group,
-    Items,
-    Library,
-    Made,
-    MethodOf,
-    Nothing,
-    Opaque,
-    Outside,
-    Source,
-    Tensor,
-    Work,
-    escape,
-    is_known,
-    signature,
-)
+from distlint.rehearsal.values import UNKNOWN, Given, Items, Made, Opaque, Source, Tensor, escape, is_known, signature
 
 PREFIXES = ("torch.distributed.distributed_c10d.", "torch.distributed.", "deepspeed.comm.")
 

@@ -11,18 +11,17 @@ from typing import Any
 from distlint.frameworks.torch import rehearsed_epochs as epochs
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal.entities import FunctionValue, Outside
 from distlint.rehearsal.epochs import Shuffled, opened
 from distlint.rehearsal.failing import SHARE
 from distlint.rehearsal.libraries import PADDED
 from distlint.rehearsal.randomness import Generator, drawn
 from distlint.rehearsal.values import (
     UNKNOWN,
-    FunctionValue,
     Given,
     Items,
     Made,
     Opaque,
-    Outside,
     Source,
     Table,
     Tensor,

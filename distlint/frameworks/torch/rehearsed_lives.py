@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal.entities import Group
 from distlint.rehearsal.stage import Event, Fault
-from distlint.rehearsal.values import Group
 
 NONE, STARTED, ENDED, OPEN = "none", "started", "ended", ""
 BEFORE_START, AFTER_END = "group before its start", "group after its end"

@@ -6,21 +6,10 @@ from typing import Any
 
 from distlint.frameworks.torch.rehearsed_shapes import dtype_of, sizes_of
 from distlint.model.span import Span
+from distlint.rehearsal.entities import MethodOf
 from distlint.rehearsal.randomness import Generator
 from distlint.rehearsal.randomness import drawn as drawn_from
-from distlint.rehearsal.values import (
-    UNKNOWN,
-    Given,
-    Items,
-    Made,
-    MethodOf,
-    Opaque,
-    Source,
-    Tensor,
-    combined,
-    derived,
-    source_of,
-)
+from distlint.rehearsal.values import UNKNOWN, Given, Items, Made, Opaque, Source, Tensor, combined, derived, source_of
 
 _FILLED = {"zeros": 0, "ones": 1, "empty": None, "rand": None, "randn": None}
 _RANDOM = ("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "normal", "bernoulli")

@@ -11,7 +11,8 @@ from typing import Any
 from distlint.frameworks.torch import rehearsed_lives as lives
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal.values import UNKNOWN, Given, Group, Items, Made, Opaque
+from distlint.rehearsal.entities import Group
+from distlint.rehearsal.values import UNKNOWN, Given, Items, Made, Opaque
 
 _MESHES = ("torch.distributed.device_mesh.init_device_mesh", "torch.distributed.init_device_mesh")
 _CLASS = "torch.distributed.device_mesh.DeviceMesh"

@@ -433,7 +433,7 @@ def _loaded(module: Any, state: Any) -> None:
 
 def inherited(player: Any, thing: Thing, name: str) -> Any:
     """What a module of the project's own has from the library."""
-    from distlint.rehearsal.values import MethodOf
+    from distlint.rehearsal.entities import MethodOf
 
     if not is_module(player, thing):
         return NotImplemented

@@ -8,8 +8,9 @@ from distlint.frameworks.torch.rehearsed_modules import Gradient
 from distlint.frameworks.torch.rehearsed_shapes import dimension, fresh, product, view
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal.entities import Outside
 from distlint.rehearsal.sums import added
-from distlint.rehearsal.values import UNKNOWN, Given, Items, Opaque, Outside, Tensor, combined, derived
+from distlint.rehearsal.values import UNKNOWN, Given, Items, Opaque, Tensor, combined, derived
 
 CUTTING = ("chunk", "split", "unbind", "tensor_split", "split_with_sizes")
 PICKING = ("narrow", "select", "index_select", "unfold")

@@ -6,19 +6,9 @@ import math
 from typing import Any
 
 from distlint.model.span import Span
-from distlint.rehearsal.values import (
-    UNKNOWN,
-    Array,
-    Given,
-    Items,
-    Library,
-    Opaque,
-    Tensor,
-    alike,
-    combined,
-    derived,
-    source_of,
-)
+from distlint.rehearsal.entities import Library
+from distlint.rehearsal.merging import alike
+from distlint.rehearsal.values import UNKNOWN, Array, Given, Items, Opaque, Tensor, combined, derived, source_of
 
 DTYPES = {
     "float": "float32",

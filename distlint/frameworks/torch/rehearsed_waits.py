@@ -16,9 +16,10 @@ from distlint.frameworks.torch.rehearsed_modules import FROZEN, Layer, parts_of_
 from distlint.frameworks.torch.rehearsed_passes import WATCHED, Pass
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal.entities import MethodOf
 from distlint.rehearsal.libraries import GRADIENTS_KEPT
 from distlint.rehearsal.stage import Event, Fault
-from distlint.rehearsal.values import Items, MethodOf, Opaque, Table, Thing
+from distlint.rehearsal.values import Items, Opaque, Table, Thing
 
 LEFT_OUT = "layers left out of a pass"
 CHANGED = "graph of a pass changed"

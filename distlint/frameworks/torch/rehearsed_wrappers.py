@@ -23,16 +23,9 @@ from distlint.frameworks.torch.rehearsed_outputs import IN_PLACE as KEPT
 from distlint.frameworks.torch.rehearsed_outputs import came_out, note, passed
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal.entities import FunctionValue
 from distlint.rehearsal.libraries import GRADIENTS_KEPT
-from distlint.rehearsal.values import (
-    UNKNOWN,
-    FunctionValue,
-    Given,
-    Made,
-    Tensor,
-    Thing,
-    combined,
-)
+from distlint.rehearsal.values import UNKNOWN, Given, Made, Tensor, Thing, combined
 
 DATA_PARALLEL = "torch.nn.parallel.DistributedDataParallel"
 SHARDED = "torch.distributed.fsdp.FullyShardedDataParallel"

@@ -1,0 +1,78 @@
+"""What a variable is where two paths of a rehearsed program meet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from distlint.rehearsal.entities import ClassValue, Library, ModuleValue
+from distlint.rehearsal.values import (
+    UNKNOWN,
+    Items,
+    Made,
+    Opaque,
+    Perhaps,
+    Tensor,
+    Thing,
+    combined,
+    escape,
+    is_known,
+    source_of,
+)
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Whether two values are certainly the same."""
+    if one is other:
+        return True
+    if is_known(one) and is_known(other):
+        return type(one) is type(other) and bool(one == other)
+    if type(one) is tuple and type(other) is tuple:
+        return len(one) == len(other) and all(map(alike, one, other))
+    if isinstance(one, Opaque) and isinstance(other, Opaque):
+        return one.sign is not None and one.sign == other.sign
+    named = (Library, ModuleValue, ClassValue)
+    return type(one) is type(other) and isinstance(one, named) and one == other
+
+
+def merged(one: Any, other: Any, tests: Sequence[Any] = ()) -> Any:
+    """What a variable is where two paths meet; ``tests`` decide which of them a process takes.
+
+    Where the tests are known to go the same way everywhere, so is what they choose; where they differ, so does it.
+    """
+    if alike(one, other):
+        return one
+    every = [*tests, one, other]
+    if isinstance(one, Tensor) and isinstance(other, Tensor):
+        if one.whole is other.whole:
+            return one
+        if not (one.pending or other.pending):
+            same_shape = one.shape is not None and other.shape is not None and alike(one.shape, other.shape)
+            joined = Tensor(one.shape if same_shape else None, one.dtype if one.dtype == other.dtype else "", one.at)
+            joined.through = one.through if one.through == other.through else ()
+            if tests:
+                joined.sign, joined.source = combined("perhaps", every), source_of(every)
+            if one.dtype and other.dtype and one.dtype != other.dtype and tests:
+                joined.typed = Opaque(combined("perhaps", tests), source_of(tests))
+            return joined
+    if isinstance(one, Items) and isinstance(other, Items):
+        length = merged(one.length(), other.length(), tests)
+        escape(one)
+        escape(other)
+        made = Items(None, length, one.at)
+        if tests:
+            made.whole = Opaque(combined("perhaps", every), source_of(every))
+        made.distinct = one.distinct and other.distinct
+        return made
+    escape(one)
+    escape(other)
+    value = _besides_nothing(one, other)
+    if tests and isinstance(value, Tensor | Thing | Made):
+        return Perhaps(value, combined("perhaps", every), source_of(every))
+    return Opaque(combined("perhaps", every), source_of(every)) if tests else UNKNOWN
+
+
+def _besides_nothing(one: Any, other: Any) -> Any:
+    """The only value besides ``None`` that one of two may be."""
+    values = [value.value if isinstance(value, Perhaps) else value for value in (one, other) if value is not None]
+    return values[0] if all(value is values[0] for value in values) else None
