@@ -1,4 +1,4 @@
-"""Functions that whole programs were followed through on all processes, which met everywhere: what the rehearsal clears."""
+"""What the rehearsal of whole programs clears: functions in which all processes met everywhere, and places without a kind of fault."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from distlint.checks.trace_lines import matters
 from distlint.checks.traces import compared, settled
 from distlint.link.modules import FunctionRef
+from distlint.model.span import Span
 from distlint.rehearsal.performance import Performance, Rehearsal
 from distlint.rehearsal.stage import Stage
 from distlint.rehearsal.trace import MAYBE, Attempt, Branch, Frame, Hole, Laps, Round, is_idle
@@ -42,6 +43,30 @@ def cleared(project: Project) -> Cleared:
         kept = project.kept[Cleared] = Cleared(frozenset(good - bad), frozenset(calls))
     assert isinstance(kept, Cleared)  # noqa: S101 - stored just above
     return kept
+
+
+class _InOrder(frozenset[tuple[str, Span]]):
+    """Kinds of faults, and places that certainly have none of them."""
+
+    __slots__ = ()
+
+
+def in_order(project: Project, kind: str) -> frozenset[Span]:
+    """The places of which every program that comes there, followed to its end on all processes, has seen that there is no such fault.
+
+    ``kind`` is that of the rehearsal's faults (``Stage.looked_at``).
+    """
+    found = project.kept.get(_InOrder)
+    if found is None:
+        known: dict[tuple[str, Span], bool] = {}
+        for performance in Rehearsal.of(project).performances():
+            whole = performance.complete and performance.function < 0
+            for stage in performance.stages:
+                for place, fits in stage.in_order.items():
+                    known[place] = known.get(place, True) and fits and whole
+        found = project.kept[_InOrder] = _InOrder(place for place, fits in known.items() if fits)
+    assert isinstance(found, _InOrder)  # noqa: S101 - stored just above
+    return frozenset(span for one, span in found if one == kind)
 
 
 def _visited(stage: Stage) -> set[FunctionRef]:

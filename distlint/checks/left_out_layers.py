@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from distlint.checks.fitting_passes import fitting
+from distlint.checks.cleared import in_order
 from distlint.checks.forward_ways import ALL, TooManyError, Used, Way, Ways, left_out, mentions
 from distlint.checks.programs import family
 from distlint.checks.protocol_things import Things
@@ -33,6 +33,9 @@ from distlint.model.span import Span
 
 MAX_DEPTH = 3
 """Modules, one inside the other, that are looked at."""
+
+LEFT_OUT = "layers left out of a pass"
+"""The fault, as the rehearsal calls it."""
 
 _BACKWARD = frozenset({"backward", "manual_backward"})
 _MAKING = ("__init__", "_init", "init_", "reset_parameters")
@@ -112,7 +115,7 @@ class _Wrapped:
         except TooManyError:
             return
         missing = [left_out(way, sizes) for ways in passes for way in ways]
-        if missing and all(missing) and self._site.span not in fitting(self._project):
+        if missing and all(missing) and self._site.span not in in_order(self._project, LEFT_OUT):
             always = set.intersection(*missing)
             named = [name for name in layers if name in always] or sorted(set.union(*missing))
             partly = any(sizes[name] > 1 for name in named)

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from distlint.checks.cleared import in_order
 from distlint.checks.protocol import protocol
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.rehearsed import rehearsed
 from distlint.model.finding import Finding
-from distlint.model.span import Span
-from distlint.rehearsal.performance import Rehearsal
 
 KINDS = {"scaled-use": "scaled gradients used"}
 """Faults of which the rehearsal also notes where there are none, as it calls them."""
@@ -24,7 +23,8 @@ def protocol_rehearsed(context: CheckContext) -> Iterator[Finding]:
     """What the walk finds, and what the rehearsal finds at other places."""
     known = set()
     walked = list(protocol(context))
-    fits = _fitting(context) if walked else set()
+    kind = KINDS.get(context.parameters["fault"])
+    fits = in_order(context.project, kind) if walked and kind else frozenset()
     for finding in walked:
         if finding.span in fits:
             continue
@@ -33,15 +33,3 @@ def protocol_rehearsed(context: CheckContext) -> Iterator[Finding]:
     for finding in rehearsed(context):
         if finding.span not in known:
             yield finding
-
-
-def _fitting(context: CheckContext) -> set[Span]:
-    """The calls of which the rehearsal of a whole program has seen that things are as they have to be, whenever they are made."""
-    kind = KINDS.get(context.parameters["fault"])
-    found: dict[Span, bool] = {}
-    for performance in Rehearsal.of(context.project).performances() if kind else ():
-        for stage in performance.stages:
-            for (one, span), fits in stage.kept.get("calls that found things in order", {}).items():
-                if one == kind:
-                    found[span] = found.get(span, True) and fits and performance.complete and performance.function < 0
-    return {span for span, fits in found.items() if fits}

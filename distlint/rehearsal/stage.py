@@ -205,6 +205,8 @@ class Stage:
         self._last: dict[tuple[Any, ...], Event] = {}
         self.waits: list[tuple[int, Work, Span]] = []
         self.faults: list[Fault] = []
+        self.in_order: dict[tuple[str, Span], bool] = {}
+        """Of kinds of faults, the places that were looked at, and whether things were as they have to be there, each time."""
         self.watched: list[tuple[Event, list[tuple[Table, Any]], int]] = []
         """What an operation put into dictionaries, with their keys, and how many backward passes came before."""
         self.environment: dict[str, Any] = {}
@@ -262,6 +264,10 @@ class Stage:
         """Whether the program is started without options: what nobody gives has its default."""
         self.has_defaults = False
         """Whether an option was asked for that is not known, but has a default."""
+
+    def looked_at(self, kind: str, span: Span, *, fits: bool) -> None:
+        """Notes whether a place certainly has none of a kind of faults this time."""
+        self.in_order[kind, span] = self.in_order.get((kind, span), True) and fits
 
     def step(self) -> None:
         """Counts one step. Raises ``Enough`` where there were too many."""

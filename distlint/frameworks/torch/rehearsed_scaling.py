@@ -18,7 +18,6 @@ SCALED_USE = "scaled gradients used"
 ORDER = "order of a scaler"
 """Faults: gradients are clipped or stepped with while they are scaled, and a scaler is asked for what it refuses."""
 
-SEEN = "calls that found things in order"
 _SCALED = "scaled gradients"
 _READY, _UNSCALED, _STEPPED = "ready", "unscaled", "stepped"
 
@@ -79,19 +78,13 @@ def used(player: Any, name: str, parameters: Any, call: ir.Call, scope: Any) -> 
     module = getattr(parameters, "module", None)
     wrappers = [one for one in found[1] if hasattr(one, "inner")] if found else []
     other = module is not None and bool(wrappers) and not any(module in (one, one.inner) for one in wrappers)
-    if not found or stage.unsure or stage.alone or own or other:
-        _seen(stage, SCALED_USE, call, scope, fits=not stage.unsure and (own or other))
+    harmless = not found or stage.unsure or stage.alone or own or other
+    fits = harmless and not stage.unsure and (own or other)
+    stage.looked_at(SCALED_USE, ir.unpack(call.at, scope.file), fits=fits)
+    if harmless:
         return
     stage.kept[_SCALED] = None
-    _seen(stage, SCALED_USE, call, scope, fits=False)
     _fault(player, SCALED_USE, name, found[0], call, scope)
-
-
-def _seen(stage: Any, kind: str, call: ir.Call, scope: Any, *, fits: bool) -> None:
-    """Notes whether a call certainly found things as they have to be, each time."""
-    places = stage.kept.setdefault(SEEN, {})
-    place = (kind, ir.unpack(call.at, scope.file))
-    places[place] = places.get(place, True) and fits
 
 
 def _given(call: ir.Call) -> tuple[ir.Expr, ...]:

@@ -29,7 +29,7 @@ CHANGED = "graph of a pass changed"
 class Watched:
     """What a wrapper waits for: the layers with parameters by their names."""
 
-    __slots__ = ("count", "doubted", "first", "layers", "missed", "static", "wrapper")
+    __slots__ = ("first", "layers", "missed", "static", "wrapper")
 
     def __init__(self, wrapper: Any, layers: list[tuple[str, Layer]], *, static: bool) -> None:
         self.wrapper = wrapper
@@ -39,14 +39,6 @@ class Watched:
         """The backward pass that left the reduction open."""
         self.first: tuple[frozenset[int], Span] | None = None
         """The layers that the first backward pass reached, and where it stands."""
-        self.count = 0
-        self.doubted = False
-        """Whether it is not known of some backward pass which layers it reached, or known that it left some out."""
-
-    @property
-    def fits(self) -> bool:
-        """Whether all backward passes are known to have done what the wrapper waits for, but for the last one perhaps."""
-        return self.count > 0 and not self.doubted
 
 
 def watch(player: Any, wrapper: Any) -> None:
@@ -108,7 +100,8 @@ def reached(player: Any, loss: Any, call: ir.Call, scope: Any) -> None:
             continue
         own = [one for one in made if one.wrapper is wrapper]
         if any(one.open for one in own):
-            watched.missed, watched.doubted = None, True
+            watched.missed = None
+            stage.looked_at(LEFT_OUT, wrapper.span, fits=False)
             continue
         _judge(player, watched, own, besides, call, scope)
 
@@ -121,8 +114,8 @@ def _judge(player: Any, watched: Watched, made: list[Pass], besides: dict[int, A
     maybe = {key for one in made for key in one.maybe}
     chance = {key for one in made for key in one.chance}
     missing = [(name, key) for name, key in layers if key not in sure and key not in besides]
-    watched.count += 1
-    watched.doubted |= any(key in maybe or key in chance for _, key in missing) or (bool(missing and stage.unsure))
+    doubtful = any(key in maybe or key in chance for _, key in missing) or (bool(missing) and stage.unsure > 0)
+    stage.looked_at(LEFT_OUT, watched.wrapper.span, fits=not doubtful)
     if stage.unsure:
         watched.missed = None
         return
@@ -157,7 +150,7 @@ def _judge(player: Any, watched: Watched, made: list[Pass], besides: dict[int, A
 def _fault(
     player: Any, kind: str, watched: Watched, one: Pass, names: list[str], first: Span, call: ir.Call, scope: Any
 ) -> None:
-    watched.doubted = True
+    player.stage.looked_at(LEFT_OUT, watched.wrapper.span, fits=False)
     event = Event("backward", call, scope.file, scope.function, {})
     event.chain = player.stage.chain
     layer = dict(watched.layers)[names[0]]
