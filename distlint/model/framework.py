@@ -277,6 +277,13 @@ class FrameworkSpec:
     """Context managers inside which processes may make different numbers of steps."""
     main_only: tuple[str, ...] = ()
     """Decorators whose function runs on the main process only."""
+    keeping: tuple[str, ...] = ()
+    """What the names of decorators start with that leave what a function does, and what it is given, as it is."""
+    class_makers: tuple[str, ...] = ()
+    """Class methods of library classes that make an object of the class that they are called on."""
+    file_calls: tuple[tuple[str, str, int | None], ...] = ()
+    """(last name, what, place) for functions and methods that ``reads`` or ``makes`` a file, or ``fills`` a folder; the place
+    of the path that is made among the arguments, where it is not one of the first."""
     rehearsed: str = ""
     """The module whose ``MODELS`` says what the library's functions do when a program is rehearsed."""
     rehearsed_calls: tuple[str, ...] = ()

@@ -20,7 +20,8 @@ from distlint.rehearsal.entities import (
     Special,
 )
 from distlint.rehearsal.failing import COMPUTING, READING, handles, is_reading, kind_of, may_fail, own_file
-from distlint.rehearsal.files import WAITING, asked, is_asking, is_writing, waited, written
+from distlint.rehearsal.file_names import FileNames, is_asking, is_waiting
+from distlint.rehearsal.files import asked, waited, written
 from distlint.rehearsal.merging import merged
 from distlint.rehearsal.options import by_default, set_defaults
 from distlint.rehearsal.paths import of_function, of_method, touched, touched_by_method
@@ -380,9 +381,9 @@ class Calls(Definitions):
     def _of_files(self, name: str, given: Given, call: ir.Call, scope: Scope) -> Opaque | None:
         """Notes the files that a library's function makes, asks or waits for; the answer where it differs between processes."""
         touched(self.stage, name, given, call, scope, handled=handles(self.stage, READING))
-        if name == WAITING:
+        if is_waiting(name):
             waited(self.stage)
-        elif is_writing(name):
+        elif FileNames.of(self.stage.project).is_writing(name):
             written(self.stage, given.values())
         elif is_asking(name) and given.positional:
             return asked(self.stage, given.positional[0], call, scope)
@@ -432,7 +433,7 @@ class Calls(Definitions):
             if name == "setdefault" and isinstance(given.get("key", 0), str):
                 self.stage.environment.setdefault(given.get("key", 0), given.get("value", 1, UNKNOWN))
             return UNKNOWN
-        if isinstance(receiver, Made | Opaque) and is_writing(name):
+        if isinstance(receiver, Made | Opaque) and FileNames.of(self.stage.project).is_writing(name):
             written(self.stage, [receiver, *given.values()])
         if isinstance(receiver, Made | Opaque) and is_asking(name, method=True):
             raced = asked(self.stage, receiver, call, scope)
@@ -477,7 +478,7 @@ class Calls(Definitions):
 
             return call_method(self, receiver, name, given, call, scope, span)
         if isinstance(receiver, ClassValue):
-            if name in ("from_pretrained", "from_config", "load_from_checkpoint", "model_validate", "parse_obj"):
+            if name in self.stage.makers:
                 self._handed(given, call, scope)
                 return Thing(receiver.ref, is_open=True)
         if isinstance(receiver, Thing):

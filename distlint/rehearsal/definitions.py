@@ -23,14 +23,6 @@ _KINDS = {
     "functools.cache": "remembering",
 }
 _KEEPING = (
-    "torch.no_grad",
-    "torch.inference_mode",
-    "torch.enable_grad",
-    "torch.compile",
-    "torch.jit.",
-    "torch.autocast",
-    "torch.amp.",
-    "torch.cuda.amp.",
     "functools.",
     "contextlib.",
     "abc.",
@@ -85,7 +77,11 @@ class Definitions(Generators):
                 return self._applied(self.value(decorator, scope), value, decorator, scope)
             if named.name in self.stage.main_only:
                 return Special("first", value)
-            if isinstance(value, ClassValue) or named.name.startswith(_KEEPING) or last in _PLAIN_NAMES:
+            if (
+                isinstance(value, ClassValue)
+                or named.name.startswith((*_KEEPING, *self.stage.kept_functions))
+                or last in _PLAIN_NAMES
+            ):
                 return value
             return UNKNOWN
         if isinstance(named, MethodOf):

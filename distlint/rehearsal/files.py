@@ -17,32 +17,6 @@ if TYPE_CHECKING:
     from distlint.rehearsal.stage import Scope, Stage
 
 RACED = "whether a file is already there that not every rank writes"
-WAITING = "time.sleep"
-_ASKING = frozenset({"os.path.exists", "os.path.isfile", "os.path.isdir", "os.path.lexists"})
-_ASKING_METHODS = frozenset({"exists", "is_file", "is_dir"})
-_WRITING = frozenset(
-    {
-        "replace",
-        "rename",
-        "renames",
-        "copy",
-        "copy2",
-        "copyfile",
-        "copytree",
-        "move",
-        "makedirs",
-        "mkdir",
-        "touch",
-        "write_text",
-        "write_bytes",
-        "symlink_to",
-        "link",
-        "symlink",
-        "extractall",
-        "urlretrieve",
-    }
-)
-_PREFIXES = ("save", "dump", "to_csv", "to_json", "to_parquet", "imwrite", "write_")
 
 
 class Stretch:
@@ -53,17 +27,6 @@ class Stretch:
     def __init__(self) -> None:
         self.asked: list[tuple[Hashable, Hashable]] = []
         self.written: set[Hashable] = set()
-
-
-def is_asking(name: str, *, method: bool = False) -> bool:
-    """Whether a library's function, or a method of a path, tells whether a file is there."""
-    return name in (_ASKING_METHODS if method else _ASKING)
-
-
-def is_writing(name: str) -> bool:
-    """Whether a function of this name makes the files whose paths it is given."""
-    last = name.rpartition(".")[2]
-    return last in _WRITING or last.startswith(_PREFIXES)
 
 
 def asked(stage: Stage, path: Any, call: ir.Expr, scope: Scope) -> Opaque | None:

@@ -12,6 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 from distlint.model import python as ir
 from distlint.rehearsal.entities import MethodOf
+from distlint.rehearsal.file_names import (
+    FOLDERS,
+    MAKING_ITSELF,
+    MAKING_PREFIXES,
+    READING_ITSELF,
+    REMOVING,
+    REMOVING_ITSELF,
+    FileNames,
+    is_looking,
+    is_waiting,
+)
 from distlint.rehearsal.trace import Touch
 from distlint.rehearsal.values import Given, Made, Opaque, Thing
 
@@ -25,44 +36,6 @@ MAKES, READS, REMOVES, ASKS, WAITS = "makes", "reads", "removes", "asks", "waits
 _SAME = frozenset({"pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath", "builtins.str", "os.fspath"})
 """Functions that give the path that they get (several parts are joined)."""
 _SAME_METHODS = frozenset({"resolve", "absolute", "expanduser", "as_posix", "__str__"})
-
-_ASKING = frozenset({"os.path.exists", "os.path.isfile", "os.path.isdir", "os.path.lexists", "glob.glob", "glob.iglob"})
-_ASKING_METHODS = frozenset({"exists", "is_file", "is_dir", "glob", "rglob"})
-_MAKING = {
-    **dict.fromkeys(("makedirs", "mkdir", "savetxt", "imwrite", "touch", "write_text", "write_bytes"), 0),
-    **dict.fromkeys(
-        ("copy", "copy2", "copyfile", "copytree", "move", "replace", "rename", "renames", "symlink", "link"), 1
-    ),
-    **dict.fromkeys(("urlretrieve", "hf_hub_download", "snapshot_download"), 1),
-}
-"""Functions that make a file or folder, with the place of its path among their arguments."""
-_MAKING_ITSELF = frozenset({"mkdir", "touch", "write_text", "write_bytes"})
-"""Methods of a path that make it."""
-_MAKING_PREFIXES = (
-    "save",
-    "to_csv",
-    "to_json",
-    "to_parquet",
-    "to_pickle",
-    "write_",
-    "extract",
-    "export",
-    "unpack",
-    "make_archive",
-)
-_READING = frozenset(
-    {
-        *("load", "load_file", "load_model", "loadtxt", "genfromtxt", "fromfile", "memmap", "safe_open"),
-        *("imread", "read_image", "read_csv", "read_json", "read_parquet", "read_pickle", "read_table", "read_video"),
-        *("load_from_disk", "from_pretrained", "from_file", "listdir", "scandir", "getsize", "stat", "from_json"),
-    }
-)
-_READING_ITSELF = frozenset({"read_text", "read_bytes", "iterdir", "stat"})
-_REMOVING = frozenset({"remove", "unlink", "rmtree", "rmdir", "removedirs"})
-_REMOVING_ITSELF = frozenset({"unlink", "rmdir"})
-_FOLDERS = frozenset({"makedirs", "mkdir"})
-_FILLING = ("save_pretrained", "save_to_disk", "extract", "copytree", "snapshot_download", "unpack")
-"""Functions that make a folder with what is in it, and the folders above it where they are not there."""
 
 
 def path_of(stage: Stage, value: Any) -> Path | None:
@@ -146,21 +119,22 @@ def touched(stage: Stage, name: str, given: Given, call: ir.Expr, scope: Scope, 
     """Notes what a function of a library does with files."""
     last = name.rpartition(".")[2]
     values = [*given.values()]
-    if last == "sleep":
+    names = FileNames.of(stage.project)
+    if is_waiting(name):
         _mark(stage, WAITS, (), call, scope)
-    elif name in _ASKING:
+    elif is_looking(name):
         _note(stage, ASKS, values[0] if values else None, call, scope)
-    elif last in _MAKING:
-        place = _MAKING[last]
+    elif last in names.making:
+        place = names.making[last]
         _made(stage, values[place] if len(values) > place else None, last, call, scope, handled=handled)
     elif last == "memmap" and str(given.get("mode", 2, "r")).startswith("w"):
         _written(stage, values[0] if values else None, call, scope, handled=handled)
-    elif last.startswith(_MAKING_PREFIXES):
+    elif last.startswith(MAKING_PREFIXES):
         for value in values[:3]:
             _made(stage, value, last, call, scope, handled=handled)
-    elif last in _REMOVING and values:
+    elif last in REMOVING and values:
         _note(stage, ASKS if handled else REMOVES, values[0], call, scope)
-    elif last in _READING and values:
+    elif last in names.reading and values:
         _note(stage, ASKS if handled else READS, values[0], call, scope)
 
 
@@ -172,25 +146,25 @@ def touched_by_method(
     if isinstance(receiver, Made | Opaque):
         if name == "open":
             opened(stage, receiver, given.get("mode", 0, "r"), call, scope, handled=handled)
-        elif name in _ASKING_METHODS:
+        elif is_looking(name, method=True):
             _note(stage, ASKS, receiver, call, scope)
-        elif name in _MAKING_ITSELF:
+        elif name in MAKING_ITSELF:
             _made(stage, receiver, name, call, scope, handled=handled)
-        elif name in _REMOVING_ITSELF:
+        elif name in REMOVING_ITSELF:
             _note(stage, ASKS if handled else REMOVES, receiver, call, scope)
-        elif name in _READING_ITSELF:
+        elif name in READING_ITSELF:
             _note(stage, ASKS if handled else READS, receiver, call, scope)
         elif name in ("rename", "replace") and values:
             _note(stage, MAKES, values[0], call, scope)
-    if isinstance(receiver, Made | Opaque | Thing | MethodOf) and name.startswith(_MAKING_PREFIXES):
+    if isinstance(receiver, Made | Opaque | Thing | MethodOf) and name.startswith(MAKING_PREFIXES):
         for value in values[:2]:
             _made(stage, value, name, call, scope, handled=handled)
-    elif name in _READING and values and not isinstance(receiver, str | bytes):
+    elif name in FileNames.of(stage.project).reading and values and not isinstance(receiver, str | bytes):
         _note(stage, ASKS if handled else READS, values[0], call, scope)
 
 
 def _made(stage: Stage, value: Any, name: str, call: ir.Expr, scope: Scope, *, handled: bool) -> None:
-    if name in _FOLDERS or name.startswith(_FILLING):
+    if name in FOLDERS or name.startswith(FileNames.of(stage.project).filling):
         _note(stage, MAKES, value, call, scope)
     else:
         _written(stage, value, call, scope, handled=handled)

@@ -44,6 +44,9 @@ LENT = "lent"
 """What ``Stage.kept`` holds of messages under way that nobody waited for yet."""
 
 
+_MAKERS = frozenset({"model_validate", "parse_obj"})
+"""Class methods of classes from common libraries that make an object; a framework names its own (``FrameworkSpec.class_makers``)."""
+
 _BROUGHT = ("tensor", "input_tensor", "input", "obj")
 """Parameters of operations that are given what a process brings."""
 
@@ -201,6 +204,8 @@ class Stage:
         self.world = world
         self.sources = {name: kind for spec in project.specs for name, kind in spec.rank_sources}
         self.main_only = frozenset(name for spec in project.specs for name in spec.main_only)
+        self.kept_functions = tuple(name for spec in project.specs for name in spec.keeping)
+        self.makers = _MAKERS.union(*(spec.class_makers for spec in project.specs))
         self.events: list[Event] = []
         self._last: dict[tuple[Any, ...], Event] = {}
         self.waits: list[tuple[int, Work, Span]] = []

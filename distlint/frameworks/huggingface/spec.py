@@ -79,6 +79,15 @@ SPEC = FrameworkSpec(
         StarterSpec("accelerate.debug_launcher", ("num_processes", 2), default=2),
     ),
     collectives=COLLECTIVES,
+    class_makers=("from_pretrained", "from_config"),
+    file_calls=(
+        ("from_pretrained", "reads", None),
+        ("load_from_disk", "reads", None),
+        ("hf_hub_download", "makes", 1),
+        ("snapshot_download", "fills", 1),
+        ("save_pretrained", "fills", None),
+        ("save_to_disk", "fills", None),
+    ),
     rehearsed="distlint.frameworks.huggingface.rehearsed",
     rehearsed_calls=(
         "Accelerator",

@@ -77,6 +77,11 @@ SPEC = FrameworkSpec(
     rank_sources=RANK_SOURCES,
     lengths=LENGTHS,
     evened=EVENED,
+    keeping=(
+        *("torch.no_grad", "torch.inference_mode", "torch.enable_grad", "torch.compile", "torch.jit."),
+        *("torch.autocast", "torch.amp.", "torch.cuda.amp."),
+    ),
+    class_makers=("load_from_checkpoint",),
     rehearsed="distlint.frameworks.torch.rehearsed",
     rehearsed_calls=(
         "all_reduce",
