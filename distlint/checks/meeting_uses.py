@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from distlint.checks.execution import body_of
 from distlint.checks.meetings import Suspicion
 from distlint.checks.spread_names import called_name
+from distlint.link.walking import below, expressions_of, statements
+from distlint.model import python as ir
 from distlint.model.finding import Related
+from distlint.rehearsal.names import MISNAMED, NOT_FOUND
 from distlint.rehearsal.performance import Performance
 from distlint.rehearsal.stage import Fault
+from distlint.rehearsal.values import Table
 
 _START = "init_process_group"
+_OTHER_NAMES = "the names of the wrapped model begin with `module.`, those of the model do not"
 MOST_NAMED = 3
 """Layers that a message names."""
 
@@ -136,11 +142,30 @@ def ignored_trained(performance: Performance) -> Iterator[Suspicion]:
 
 def other_names(performance: Performance) -> Iterator[Suspicion]:
     """A copy of a model's state is asked by the names of the wrapped model, or the other way round."""
-    for fault in _seen(performance, "name of another family"):
-        message = (
-            "the names of the wrapped model begin with `module.`, those of the model do not: no name is found here"
-        )
-        yield Suspicion(fault.span, message, _way(fault), "module.")
+    for fault in _seen(performance, MISNAMED):
+        yield Suspicion(fault.span, f"{_OTHER_NAMES}: no name is found here", _way(fault), "module.")
+
+
+def never_found(performance: Performance) -> Iterator[Suspicion]:
+    """It is tested whether a copy of a model's state has a name, and all names that it is asked by are of another form."""
+    for fault in _seen(performance, NOT_FOUND):
+        base = fault.words["base"]
+        if isinstance(base, Table) and base.family != fault.words["family"]:
+            continue  # other names came in later
+        if not _knows_prefix(performance, fault):
+            message = f"{_OTHER_NAMES}: no name is found here, and what is done for those that are found never is"
+            yield Suspicion(fault.span, message, _way(fault), "module.")
+
+
+def _knows_prefix(performance: Performance, fault: Fault) -> bool:
+    """Whether the function that asks has to do with the prefix: it may ask again by the other names."""
+    body = body_of(performance.stages[0].project, fault.event.file, fault.event.function)
+    return any(
+        type(part) is ir.Constant and isinstance(part.value, str) and "module" in part.value
+        for statement in statements(body)
+        for expr in expressions_of(statement)
+        for part in below(expr)
+    )
 
 
 def left_out(performance: Performance) -> Iterator[Suspicion]:

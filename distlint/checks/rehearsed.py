@@ -63,6 +63,7 @@ _FAULTS: dict[str, _Fault] = {
     "loaded-by-some": meeting_uses.loaded_by_some,
     "ignored-trained": meeting_uses.ignored_trained,
     "other-names": meeting_uses.other_names,
+    "never-found": meeting_uses.never_found,
     "left-out": meeting_uses.left_out,
     "graph-changed": meeting_uses.changed_graph,
     "put-in-late": meeting_uses.put_in_late,

@@ -21,6 +21,7 @@ from distlint.rehearsal.entities import (
 from distlint.rehearsal.failing import DIVIDING, FINDING, SHARE, may_fail
 from distlint.rehearsal.iterating import distinct, is_key
 from distlint.rehearsal.merging import merged
+from distlint.rehearsal.names import families_differ, misnamed, not_found
 from distlint.rehearsal.objects import Objects
 from distlint.rehearsal.operations import MAX_TEXT
 from distlint.rehearsal.options import is_parsed, option_of
@@ -33,7 +34,6 @@ from distlint.rehearsal.values import (
     Given,
     Items,
     Made,
-    Named,
     OneOf,
     Opaque,
     Perhaps,
@@ -230,8 +230,8 @@ class Expressions(Objects):
             self.stage.use(base, self.span(expr.base, scope))
             return self._own_rows(self.models.indexed(self, base, index), index, expr, scope)
         may_fail(self.stage, FINDING, [base, index], expr, scope)
-        if isinstance(index, Named) and _families_differ(base, index):
-            self.stage.misnamed(expr, scope)
+        if families_differ(base, index):
+            misnamed(self.stage, expr, scope)
         if isinstance(base, Made) and base.name == "os.environ":
             return self.stage.variable(index)
         if isinstance(base, Made) and not is_parsed(base):
@@ -424,6 +424,9 @@ class Expressions(Objects):
                 used(self.stage, value, operand, scope)
         if first in ("/", "//", "%") and not isinstance(values[1], Tensor):
             may_fail(self.stage, DIVIDING, values[1:], expr, scope)
+        if first in ("in", "not in") and families_differ(values[1], values[0]):
+            not_found(self.stage, values[1], expr, scope)
+            return first != "in"
         return self.operate(first, values[0], values[1], expr.at, scope)
 
     def _logic(self, symbol: str, expr: ir.Operation, scope: Scope) -> Any:
@@ -483,12 +486,6 @@ def _function_scope(scope: Scope) -> Scope:
     while outer is not None and outer.function == scope.function and outer.file == scope.file:
         scope, outer = outer, outer.outer
     return scope
-
-
-def _families_differ(base: Any, index: Named) -> bool:
-    """Whether all keys of a dictionary have another form than a name by which it is asked."""
-    family = getattr(base, "family", None)
-    return bool(family) and bool(index.family) and family != index.family
 
 
 def _bounds(index: slice) -> tuple[Any, Any, Any]:

@@ -9,6 +9,7 @@ from distlint.model.span import Span
 from distlint.rehearsal.calls import Calls
 from distlint.rehearsal.iterating import is_key
 from distlint.rehearsal.merging import alike
+from distlint.rehearsal.names import families_differ, not_found
 from distlint.rehearsal.stage import Scope
 from distlint.rehearsal.values import (
     MAX_ITEMS,
@@ -45,6 +46,9 @@ def call_method(player: Calls, receiver: Any, name: str, given: Given, call: ir.
     if isinstance(receiver, Items):
         return _of_list(player, receiver, name, values, given, call, scope)
     if isinstance(receiver, Table):
+        if values and name == "get" and families_differ(receiver, values[0]):
+            not_found(player.stage, receiver, call, scope)
+            return given.get("default", 1, None)
         return _of_table(player, receiver, name, values, given)
     if isinstance(receiver, Generated):
         if name in ("__next__", "send"):

@@ -147,7 +147,7 @@ class Rehearsal:
             if not ((file, -1) in holders or self._starts(file)) or files.isdisjoint(project.closure(file)):
                 continue
             made = self._performed(file, -1, visited)
-            if made is not None and any(stage.events for stage in made.stages):
+            if made is not None and any(stage.events or stage.faults for stage in made.stages):
                 found.append(made)
         alone = 0
         for file, function in sorted(holders):
@@ -156,7 +156,7 @@ class Rehearsal:
                 continue
             alone += 1
             made = self._performed(file, function, visited)
-            if made is not None and any(stage.events for stage in made.stages):
+            if made is not None and any(stage.events or stage.faults for stage in made.stages):
                 found.append(made)
 
     def _starts(self, file: str) -> bool:

@@ -421,13 +421,6 @@ class Stage:
             event.group = group
             self.faults.append(Fault("outside", event.span, event, {"what": what}))
 
-    def misnamed(self, expr: ir.Expr, scope: Scope) -> None:
-        """Something is looked up by a name of which its keys have another form."""
-        if not self.unsure and not self.alone and not any(self.attempts):
-            event = Event("state_dict", expr, scope.file, scope.function, {})  # type: ignore[arg-type]
-            event.chain = self.chain
-            self.faults.append(Fault("name of another family", event.span, event, {}))
-
     def use_gradients(self, span: Span) -> None:
         """All gradients are read: those that an operation is still working on are read too early."""
         for work in self.kept.pop(GRADIENTS_UNDER_WAY, ()):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_passes as passes
+from distlint.frameworks.torch import rehearsed_waits as waits
 from distlint.frameworks.torch.rehearsed_prepared import data_parallel
 from distlint.model import python as ir
 from distlint.rehearsal.entities import FunctionValue
 from distlint.rehearsal.libraries import together
-from distlint.rehearsal.values import UNKNOWN, Given, Made, Opaque, Source, Table, Thing
+from distlint.rehearsal.values import UNKNOWN, Given, Made, Opaque, Source, Table, Tensor, Thing
 
 TRAINERS = frozenset({"transformers.Trainer", "transformers.Seq2SeqTrainer", "trl.SFTTrainer", "trl.DPOTrainer"})
 _STEPS = ("on_train_begin", "on_epoch_begin", "on_step_begin", "on_step_end", "on_log", "on_epoch_end", "on_evaluate")
@@ -17,6 +19,9 @@ _HOOKS = {
     "evaluate": ("on_prediction_step", "on_evaluate"),
     "predict": ("on_prediction_step", "on_predict"),
 }
+_SWITCH = "ddp_find_unused_parameters"
+_OTHERS = ("deepspeed", "fsdp", "fsdp_config")
+"""Arguments by which the trainer wraps the model in another way."""
 _BATCH = "the batch that each rank gets"
 
 
@@ -41,7 +46,10 @@ def trained(player: Any, parts: dict[str, Any], thing: Thing | None, name: str, 
             _hooked(player, callback, hook, [Made(f"{owner}().args"), Made(f"{owner}().state"), UNKNOWN], call, scope)
     batch = Opaque(None, Source(_BATCH, ir.unpack(call.at, scope.file)))
     model = parts.get("model", UNKNOWN)
-    wrapped = data_parallel(player, model, ir.unpack(call.at, scope.file))
+    span = ir.unpack(call.at, scope.file)
+    wrapped = data_parallel(player, model, span)
+    if name == "train" and _waits_for_all(player, wrapped, parts.get("args")):
+        _first_step(player, wrapped, thing, batch, call, scope)
     if thing is not None:
         for hook in ("compute_loss", "training_step") if name == "train" else ("prediction_step",):
             _hooked(player, thing, hook, [wrapped, batch], call, scope)
@@ -50,6 +58,46 @@ def trained(player: Any, parts: dict[str, Any], thing: Thing | None, name: str, 
         player.apply(metrics, Given([Opaque(together(player, call, scope))], {}), call, scope)
     sign = together(player, call, scope)
     return Table({}, is_open=True) if name == "evaluate" else Opaque(sign)
+
+
+def _waits_for_all(player: Any, wrapped: Any, arguments: Any) -> bool:
+    """Whether the wrapper is told not to look for parameters without gradients, which the trainer does by itself otherwise.
+
+    Source: transformers 5.23, ``Trainer._build_accelerator_args``.
+    """
+    given = arguments.arguments if isinstance(arguments, Made) else None
+    if given is None or given.open:
+        return False
+    if arguments.stored.get(_SWITCH, given.get(_SWITCH, None, None)) is not False:
+        return False
+    if given.get("max_steps", None, -1) == 1 or any(given.get(one, None, None) is not None for one in _OTHERS):
+        return False
+    if arguments.call is not None and arguments.file:
+        word = next((one for one in arguments.call.keywords if one.name == _SWITCH), arguments.call)
+        wrapped.span = ir.unpack(word.at, arguments.file)
+    wrapped.arguments = Given([], {"find_unused_parameters": False})
+    return waits.watch(player, wrapped)
+
+
+def _first_step(player: Any, wrapped: Any, thing: Thing | None, batch: Any, call: ir.Call, scope: Any) -> None:
+    """A step as the trainer makes it: which layers of the model get a gradient."""
+    project = player.stage.project
+    if thing is not None and project.modules.method(thing.cls, "training_step") is not None:
+        return
+    method = project.modules.method(thing.cls, "compute_loss") if thing is not None else None
+    if method is None:
+        loss = Tensor((), "float32")
+        loss.through = passes.begun(player, wrapped, wrapped.span)
+        player.apply(wrapped.inner, Given([], {}, is_open=True), call, scope)
+        passes.ended(player, loss.through)
+    else:
+        named = {one.name for one in project.function(method).parameters}
+        more = {"num_items_in_batch": UNKNOWN} if "num_items_in_batch" in named else {}
+        loss = player.call_function(FunctionValue(method, None, thing), Given([wrapped, batch], more), call, scope)
+    if isinstance(loss, Tensor):
+        player.stage.repeating += 1
+        waits.reached(player, loss, call, scope)
+        player.stage.repeating -= 1
 
 
 def _hooked(player: Any, thing: Any, name: str, values: list[Any], call: ir.Call, scope: Any) -> None:

@@ -98,6 +98,8 @@ SPEC = FrameworkSpec(
         "broadcast_object_list",
         "Trainer",
         "Seq2SeqTrainer",
+        "TrainingArguments",
+        "Seq2SeqTrainingArguments",
     ),
     uneven=UNEVEN,
     main_only=MAIN_ONLY,

@@ -17,6 +17,7 @@ from distlint.frameworks.torch.rehearsed_outputs import IN_PLACE, came_out, note
 from distlint.frameworks.torch.rehearsed_shapes import fresh
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal.names import families_differ, not_found
 from distlint.rehearsal.values import (
     UNKNOWN,
     Given,
@@ -247,6 +248,9 @@ class Parameters(Made):
 
     def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         """A state is a dictionary."""
+        if self.what == _STATE and name == "get" and given.positional and families_differ(self, given.positional[0]):
+            not_found(player.stage, self, call, scope)
+            return given.get("default", 1, None)
         if self.what != _STATE or name not in ("keys", "values", "items"):
             return NotImplemented
         if name == "keys":

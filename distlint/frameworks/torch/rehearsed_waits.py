@@ -41,19 +41,20 @@ class Watched:
         """The layers that the first backward pass reached, and where it stands."""
 
 
-def watch(player: Any, wrapper: Any) -> None:
-    """Remembers which parameters a wrapper waits for."""
+def watch(player: Any, wrapper: Any) -> bool:
+    """Remembers which parameters a wrapper waits for; whether these are known."""
     given = wrapper.arguments
     if given is None or given.open or given.get("find_unused_parameters", None, False) is not False:
-        return
+        return False
     static = given.get("static_graph", None, False)
     named = members(wrapper.inner, "", deep=True)
     if named is None or not isinstance(static, bool):
-        return
+        return False
     frozen = player.stage.kept.get(FROZEN, {})
     layers = [(name, one) for name, one in named if isinstance(one, Layer) and id(one) not in frozen and _trained(one)]
     if layers:
         player.stage.kept.setdefault(WATCHED, {})[id(wrapper)] = Watched(wrapper, layers, static=static)
+    return bool(layers)
 
 
 def _trained(layer: Layer) -> bool:
