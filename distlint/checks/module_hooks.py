@@ -15,6 +15,7 @@ from distlint.checks.derivations import derivation
 from distlint.checks.preparing import last_name, texts_of
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
+from distlint.checks.unparted_loaders import unparted
 from distlint.link.abstract import Abstract, Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.modules import ClassRef
@@ -295,14 +296,9 @@ def _sampler(context: CheckContext, hooked: Hooked) -> Iterator[Finding]:
     files = sorted(family(project, trainer.file) & set(project.python_files))
     if any(word in project.text_of(file) for word in context.parameters["parting"] for file in files):
         return
-    loaders = [one for one in project.calls_to(set(context.parameters["loaders"])) if one.file in files]
+    loaders = list(unparted(context, files))
     if not loaders:
         return
-    for loader in loaders:
-        for name in ("sampler", "batch_sampler"):
-            given, certain = find_argument(loader.site.call, name, None)
-            if given is not None or not certain:
-                return
     yield context.finding(
         "the trainer is told not to part the data, and no loader does: each process goes through all of it",
         ir.unpack(switch.at, trainer.file),
