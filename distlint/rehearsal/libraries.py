@@ -240,6 +240,14 @@ class Libraries:
                 return found
         return NotImplemented
 
+    def drawn(self, name: str, given: Given, value: Any, span: Span) -> Any:
+        """What a library's generator of random numbers gives, told more closely where a framework can."""
+        for part in self._parts:
+            found = part.drawn(name, given, value, span)
+            if found is not NotImplemented:
+                return found
+        return value
+
     def harmless(self, name: str) -> bool:
         """Whether a library's function that is not followed certainly does nothing to what processes have together."""
         return any(part.harmless(name) for part in self._parts)

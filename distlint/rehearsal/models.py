@@ -41,6 +41,10 @@ class Models:
         """A function is called that tells a process its place; ``NotImplemented`` where that is all."""
         return NotImplemented
 
+    def drawn(self, name: str, given: Given, value: Any, span: Span) -> Any:
+        """What a generator of random numbers gives, of which ``value`` says what tells it; ``NotImplemented`` where no more is known."""
+        return NotImplemented
+
     def harmless(self, name: str) -> bool:
         """Whether a library's function that is not followed certainly does nothing to what processes have together."""
         return False

@@ -26,8 +26,9 @@ class Generator(Made):
             return self
         if name in ("get_state", "initial_seed", "set_state"):
             return UNKNOWN
-        sign, source = drawn(player, self.state, ir.unpack(call.at, scope.file))
-        return drawn_value(player, name, given, sign, source)
+        span = ir.unpack(call.at, scope.file)
+        sign, source = drawn(player, self.state, span)
+        return player.models.drawn(f"{self.name}.{name}", given, drawn_value(player, name, given, sign, source), span)
 
 
 class Randomness:
@@ -67,7 +68,7 @@ class Randomness:
             sign, source = player.stage.drawn(span)
         else:
             sign, source = drawn(player, player.stage.kept.setdefault(f"seed of {generator}", [None, 0]), span)
-        return drawn_value(player, name, given, sign, source)
+        return player.models.drawn(name, given, drawn_value(player, name, given, sign, source), span)
 
     def _of(self, name: str) -> str:
         found = self._draws.get(name)

@@ -164,6 +164,10 @@ class Torch(Models):
             lives.used(player, last, None, call, scope)
         return NotImplemented
 
+    def drawn(self, name: str, given: Given, value: Any, span: Span) -> Any:
+        """What numpy's generators of random numbers give."""
+        return arrays.drawn(name, given, value, span) if name.startswith(arrays.PREFIX) else NotImplemented
+
     def harmless(self, name: str) -> bool:
         """Whether a function that is not followed certainly leaves groups of processes alone."""
         return lives.harmless(name)

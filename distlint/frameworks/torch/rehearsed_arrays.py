@@ -9,10 +9,10 @@ from typing import Any
 
 from distlint.frameworks.torch import rehearsed_parts as parts
 from distlint.frameworks.torch.rehearsed_making import created
-from distlint.frameworks.torch.rehearsed_shapes import dtype_of, fresh, reshaped
+from distlint.frameworks.torch.rehearsed_shapes import DTYPES, dimension, dtype_of, fresh, reshaped, sizes_of
 from distlint.model.span import Span
 from distlint.rehearsal.entities import Library
-from distlint.rehearsal.values import UNKNOWN, Array, Given, Items, Tensor, derived
+from distlint.rehearsal.values import UNKNOWN, Array, Given, Items, Opaque, Tensor, derived
 
 PREFIX = "numpy."
 _MADE = (
@@ -29,6 +29,14 @@ _MADE = (
     "full_like",
 )
 _SAME = ("abs", "exp", "log", "sqrt", "sin", "cos", "clip", "square", "round", "negative", "flip", "copy", "astype")
+_SIZES = {
+    **dict.fromkeys(("random", "random_sample", "standard_normal", "standard_exponential"), 0),
+    **dict.fromkeys(("exponential", "poisson", "rayleigh"), 1),
+    **dict.fromkeys(("normal", "uniform", "beta", "binomial", "gamma", "laplace", "lognormal", "logistic"), 2),
+    **dict.fromkeys(("integers", "randint"), 2),
+}
+"""Where the generators of random numbers are told how many to give."""
+_DRAWN_WHOLE = ("integers", "randint", "binomial", "poisson")
 _REDUCED = ("sum", "mean", "max", "min", "prod", "std", "var", "argmax", "argmin", "any", "all")
 
 
@@ -58,21 +66,48 @@ def method(player: Any, base: Array, name: str, given: Given) -> Any:
     """A method of an array; ``NotImplemented`` for those that are not known."""
     everything = [base, *given.values()]
     if name in _SAME:
-        dtype = (
-            dtype_of(given.get("dtype", 0))
-            if name == "astype"
-            else base.dtype
-            if name in ("copy", "flip", "clip")
-            else ""
-        )
+        kept = name in ("copy", "flip", "clip", "abs", "square", "round", "negative") or base.dtype == "float64"
+        dtype = _asked_kind(given.get("dtype", 0)) if name == "astype" else base.dtype if kept else ""
         return fresh(name, base.shape, dtype or "", everything, base.at)
     if name in ("reshape", "ravel", "flatten"):
         return reshaped(name, base, given.positional, given, 0)
     if name in _REDUCED:
         where = given.get("axis", 0, None)
-        shape = () if where is None and "keepdims" not in given.keywords else None
-        return fresh(name, shape, "", everything, base.at)
+        place = dimension(where, len(base.shape)) if base.shape is not None else None
+        shape: Any = () if where is None else None
+        if place is not None and base.shape is not None:
+            shape = (*base.shape[:place], *base.shape[place + 1 :])
+        shape = None if "keepdims" in given.keywords or given.open else shape
+        kept = base.dtype == "float64" and name not in ("argmax", "argmin", "any", "all")
+        return fresh(name, shape, base.dtype if kept else "", everything, base.at)
     return NotImplemented
+
+
+def drawn(name: str, given: Given, value: Any, span: Span) -> Any:
+    """What a generator of random numbers gives where it is asked for several; ``NotImplemented`` for one, and where that is open.
+
+    ``value`` says what tells the numbers, and why they differ between processes.
+    """
+    last = name.rpartition(".")[2]
+    if last in ("rand", "randn"):
+        asked: Any = tuple(given.positional) or None
+    else:
+        asked = given.get("size", _SIZES.get(last), UNKNOWN if last not in _SIZES else None)
+    if given.open or not isinstance(value, Opaque) or not (isinstance(asked, int | Items) or type(asked) is tuple):
+        return NotImplemented
+    kind = _asked_kind(given.get("dtype", None, None))
+    kind = ("int64" if last in _DRAWN_WHOLE else "float64") if kind is None else kind
+    return Array(sizes_of([asked]), kind, span, value.sign, value.source)
+
+
+def _asked_kind(asked: Any) -> str | None:
+    """The type that numpy is asked for: its own names, and those of Python for its longest ones."""
+    if isinstance(asked, str):
+        return DTYPES.get(asked, "") if asked not in ("float", "int") else f"{asked}64"
+    if isinstance(asked, Library) and asked.name.startswith(("numpy.", "builtins.")):
+        last = asked.name.rpartition(".")[2]
+        return {"float": "float64", "int": "int64"}.get(last, DTYPES.get(last, ""))
+    return dtype_of(asked)
 
 
 def _with_sizes(name: str, given: Given) -> Given:
@@ -91,11 +126,7 @@ def _as_array(found: Any, given: Given) -> Any:
         return found
     array = Array(found.shape, found.dtype, found.at, found.sign, found.source)
     array.copied = False
-    asked = given.keywords.get("dtype")
-    kind = dtype_of(asked)
-    if isinstance(asked, Library) and asked.name.startswith(("numpy.", "builtins.")):
-        kind = dtype_of(Library(f"torch.{asked.name.rpartition('.')[2]}"))
-        kind = {"float": "float64", "int": "int64"}.get(asked.name.rpartition(".")[2], kind)
+    kind = _asked_kind(given.keywords.get("dtype"))
     array.dtype = ("float64" if found.dtype == "float32" else found.dtype) if kind is None else kind
     array.gradient = False
     if found.numbers is not None:

@@ -420,6 +420,12 @@ def frozen(player: Any, what: Any) -> None:
     player.stage.kept.setdefault(FROZEN, {}).update((id(one), one) for one in parts)
 
 
+def is_trained(player: Any, weight: Weight) -> bool:
+    """Whether a parameter of known layers certainly was not frozen."""
+    kept = player.stage.kept.get(FROZEN, {})
+    return bool(weight.owners) and not any(id(one) in kept for one in (weight, *weight.owners))
+
+
 def state_of(module: Any) -> Made:
     """``module.state_dict()``."""
     state = Parameters(_STATE, module, named=False)
