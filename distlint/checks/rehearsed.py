@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 from distlint.checks import (
     meeting_arguments,
+    meeting_copies,
     meeting_gradients,
     meeting_groups,
     meeting_lists,
@@ -52,6 +53,7 @@ _FAULTS: dict[str, _Fault] = {
     "local-size": meeting_shapes.local_sizes,
     "slots": meeting_shapes.wrong_slots,
     "splits": meeting_shapes.wrong_splits,
+    "changed-by-some": meeting_copies.changed_by_some,
     "own-folder": meeting_states.own_folders,
     "not-sent": meeting_states.not_sent,
     "never-taken": meeting_states.never_taken,

@@ -348,27 +348,42 @@ def _namespace(player: Calls, name: str, given: Given, call: ir.Call, scope: Sco
 def _copied(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
     if name not in ("copy", "deepcopy") or not given.positional:
         return NotImplemented
-    return duplicate(given.positional[0], 4 if name == "deepcopy" else 1)
+    return duplicate(given.positional[0], _DEEP if name == "deepcopy" else 1)
 
 
-def duplicate(value: Any, depth: int) -> Any:
-    """A copy of a value, and of what is in it down to a depth."""
+_DEEP = 8
+
+
+def duplicate(value: Any, depth: int, made: dict[int, Any] | None = None) -> Any:
+    """A copy of a value, and of what is in it down to a depth; ``made`` are the copies of objects so far."""
     if depth <= 0:
         return value
+    made = {} if made is None else made
+    if id(value) in made:
+        return made[id(value)]
+
+    def inner(item: Any) -> Any:
+        return duplicate(item, depth - 1, made)
+
     if isinstance(value, Items):
-        items = [duplicate(item, depth - 1) for item in value.items] if value.items is not None else None
-        made = Items(items, value.size, value.at)
-        made.sample, made.whole, made.distinct, made.most = value.sample, value.whole, value.distinct, value.most
-        return made
+        items = [inner(item) for item in value.items] if value.items is not None else None
+        listed = Items(items, value.size, value.at)
+        listed.sample, listed.whole, listed.distinct, listed.most = (
+            value.sample,
+            value.whole,
+            value.distinct,
+            value.most,
+        )
+        return listed
     if isinstance(value, Table):
-        table = Table({key: duplicate(item, depth - 1) for key, item in value.items.items()}, is_open=value.open)
-        table.missing = value.missing
+        table = Table({key: inner(item) for key, item in value.items.items()}, is_open=value.open)
+        table.missing, table.family = value.missing, value.family
         return table
     if isinstance(value, Thing) and "_name_" not in value.attributes:
-        thing = Thing(value.cls, is_open=value.open)
+        thing = made[id(value)] = Thing(value.cls, is_open=value.open)
         thing.fields, thing.sample = value.fields, value.sample
-        thing.content = duplicate(value.content, depth) if value.content is not None else None
-        thing.attributes = {name: duplicate(item, depth - 1) for name, item in value.attributes.items()}
+        thing.content = duplicate(value.content, depth, made) if value.content is not None else None
+        thing.attributes = {name: inner(item) for name, item in value.attributes.items()}
         return thing
     if isinstance(value, Tensor):
         tensor = Tensor(value.shape, value.dtype, value.at, value.sign, value.source)
@@ -376,7 +391,10 @@ def duplicate(value: Any, depth: int) -> Any:
         tensor.copied = False
         return tensor
     if type(value) is tuple:
-        return tuple(duplicate(item, depth - 1) for item in value)
+        return tuple(inner(item) for item in value)
+    if isinstance(value, Made) and depth > 1:
+        made[id(value)] = value.copied(inner)
+        return made[id(value)]
     return value
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -363,6 +363,10 @@ class Made:
 
     def left(self, player: Any, span: Span) -> None:
         """The context that it made is left."""
+
+    def copied(self, duplicated: Callable[[Any], Any]) -> Any:
+        """A deep copy; ``duplicated`` makes those of what it holds. Others are taken to be what they are copies of."""
+        return self
 
 
 class Generated:

@@ -6,9 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from distlint.frameworks.torch import rehearsed_arrays as arrays
+from distlint.frameworks.torch import rehearsed_averages as averages
 from distlint.frameworks.torch import rehearsed_changes as changes
 from distlint.frameworks.torch import rehearsed_checkpoints as checkpoints
 from distlint.frameworks.torch import rehearsed_communication as communication
+from distlint.frameworks.torch import rehearsed_copies as copies
 from distlint.frameworks.torch import rehearsed_data as data
 from distlint.frameworks.torch import rehearsed_epochs as epochs
 from distlint.frameworks.torch import rehearsed_lightning as lightning
@@ -132,6 +134,8 @@ class Torch(Models):
             return UNKNOWN
         if name.startswith(_NN):
             return self._of_modules(player, name[len(_NN) :], given, call, scope)
+        if name == averages.NAME:
+            return averages.averaged(given, call)
         made = optimizers.made(name, given, call)
         if made is not NotImplemented:
             return made
@@ -245,6 +249,8 @@ class Torch(Models):
                 return wrappers.backward(player, receiver, call, scope)
             if name == "requires_grad_" and isinstance(receiver, modules.Weight) and given.get("", 0, True) is not True:
                 modules.frozen(player, receiver)
+            if name.endswith("_") and isinstance(receiver.whole, modules.Weight):
+                copies.changed(player, receiver, span, scope)
             if name in wrappers.HOOKS:
                 return wrappers.hooked(player, receiver, name, given)
             if name == "full_tensor":

@@ -5,9 +5,10 @@ A module is an object of a class of the project, a ``Layer`` of the library, or 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_copies as copies
 from distlint.frameworks.torch import rehearsed_loads as loads
 from distlint.frameworks.torch import rehearsed_passes as passes
 from distlint.frameworks.torch import rehearsed_sharding as sharding
@@ -94,7 +95,7 @@ class Gradient(Tensor):
 class Layer(Made):
     """A module of the library. ``synced`` and ``sharded`` are as a parameter has them."""
 
-    __slots__ = ("children", "kind", "manager", "names", "sharded", "synced", "training")
+    __slots__ = ("children", "copies", "kind", "manager", "names", "place", "sharded", "synced", "training")
 
     def __init__(self, kind: str, call: ir.Call, given: Given) -> None:
         super().__init__(f"torch.nn.{kind}()", call, given)
@@ -107,6 +108,24 @@ class Layer(Made):
         """The names of its children, where they are no numbers."""
         self.manager: Any = None
         """The call that sharded its parameters in place."""
+        self.place: tuple[Any, ...] = ()
+        """What tells it from others: where it was made, on which way, and which copy of it this is; the same on all processes."""
+        self.copies = 0
+
+    def copied(self, duplicated: Callable[[Any], Any]) -> Layer:
+        """A copy with weights of its own."""
+        assert self.call is not None  # noqa: S101 - layers are made by calls
+        found = Layer(
+            self.kind, self.call, self.arguments if self.arguments is not None else Given([], {}, is_open=True)
+        )
+        if self.arguments is None:
+            found.arguments = None
+        self.copies += 1
+        found.place = (*self.place, self.copies)
+        found.file, found.function, found.names, found.training = self.file, self.function, self.names, self.training
+        found.sign, found.source, found.stored = self.sign, self.source, dict(self.stored)
+        found.children = None if self.children is None else [duplicated(one) for one in self.children]
+        return found
 
     @property
     def has_parameters(self) -> bool:
@@ -184,6 +203,7 @@ class Layer(Made):
         for value in given.values():
             player.stage.use(value, span)
         passes.used(player, [self], span)
+        copies.used(player, self, span)
         sharding.used(player, self, call, scope)
         through = passed(player, self, given, call, scope)
         if self.kind == "Sequential" and self.children is not None:
@@ -192,7 +212,9 @@ class Layer(Made):
         sharding.during(player, through, lambda: None)
         if self.kind == "SyncBatchNorm" and self.training:
             note(player, "SyncBatchNorm", call, scope)
-        return came_out(player, self._out(given, span), through, given, span)
+        found = self._out(given, span)
+        copies.computed(self, found, span)
+        return came_out(player, found, through, given, span)
 
     def _in_turn(self, player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
         value = given.positional[0] if given.positional else UNKNOWN
@@ -355,6 +377,7 @@ def layer(player: Any, kind: str, given: Given, call: ir.Call, scope: Any) -> An
         return made if kind == "Parameter" else data
     found = Layer(kind, call, given)
     found.file, found.function = scope.file, scope.function
+    found.place = (scope.file, call.at, player.stage.chain)
     if kind == "Sequential":
         found.children = list(given.positional) if not given.open else None
     elif kind == "ModuleList":
@@ -401,7 +424,12 @@ def module_method(player: Any, module: Any, name: str, given: Given, call: ir.Ca
     if name == "state_dict":
         return state_of(module)
     if name == "load_state_dict":
-        _loaded(module, given.get("state_dict", 0, UNKNOWN))
+        state = given.get("state_dict", 0, UNKNOWN)
+        _loaded(module, state)
+        copies.evened(player, parts_of_model(module))
+        for part in parts_of_model(state.module) if isinstance(state, Parameters) else ():
+            if isinstance(part, Layer):
+                copies.used(player, part, ir.unpack(call.at, scope.file), trained=True)
         loads.loaded(player, module, call, scope)
         return UNKNOWN
     if name in ("register_buffer", "register_parameter", "add_module") and isinstance(module, Thing):
@@ -471,6 +499,7 @@ def evened(player: Any, tensor: Tensor) -> None:
     """All processes have the same in a tensor now: in a parameter, and so in its model, or in a gradient."""
     whole = tensor.whole
     if isinstance(whole, Weight):
+        copies.evened(player, whole.owners)
         for position, part in enumerate(whole.owners):
             part.sign = None if whole.sign is None else hash(("evened", position, whole.sign))
             part.source = None

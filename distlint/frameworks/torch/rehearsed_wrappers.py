@@ -10,6 +10,7 @@ from typing import Any
 from distlint.frameworks.torch import rehearsed_apart as apart
 from distlint.frameworks.torch import rehearsed_changes as changes
 from distlint.frameworks.torch import rehearsed_checkpoints as checkpoints
+from distlint.frameworks.torch import rehearsed_copies as copies
 from distlint.frameworks.torch import rehearsed_in_place as in_place
 from distlint.frameworks.torch import rehearsed_lives as lives
 from distlint.frameworks.torch import rehearsed_loads as loads
@@ -159,6 +160,7 @@ def wrapped(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> 
 
 def _evened(player: Any, made: Wrapped, call: ir.Call, scope: Any) -> Wrapped:
     """The constructor sends the parameters of rank 0, and gradients are the same from now on."""
+    copies.evened(player, modules.parts_of_model(made.inner))
     for position, part in enumerate(modules.parts_of_model(made.inner)):
         if made.arguments is None or made.arguments.get("init_sync", None, True) is True:
             part.sign = hash(("sent", scope.file, call.at, position))
@@ -204,6 +206,7 @@ def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any) -> None:
     sharding.resharded(player)
     scaling.passed_back(player, loss, ir.unpack(call.at, scope.file))
     waits.reached(player, loss, call, scope)
+    copies.passed_back(player, loss)
     for one in loss.through:
         changes.passed_back(player, one, call, scope)
         if isinstance(one, Wrapped):
@@ -212,7 +215,7 @@ def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any) -> None:
             note(player, "backward", call, scope, one.group)
         elif muted:
             player.stage.excused.add((scope.file, call.at))
-    if not loss.through:
+    if not any(isinstance(one, Wrapped) for one in loss.through):
         kept["gradient"] = loss.source or kept.get("gradient")
     for callback, tensor, name in list(kept.get(_HOOKED, ()))[:MAX_HOOKS]:
         value = tensor if name == HOOKS[1] else modules.gradient_of(player, tensor)

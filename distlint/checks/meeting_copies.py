@@ -1,0 +1,58 @@
+"""Copies of a model that some processes update and others go on with as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from distlint.checks.meetings import Suspicion
+from distlint.link.modules import FunctionRef
+from distlint.model.finding import Related
+from distlint.model.span import Span
+from distlint.rehearsal.performance import Performance
+from distlint.rehearsal.stage import Stage
+
+CHANGED = "layers whose weights were changed by hand"
+USED = "layers and where they were used"
+EVENED = "layers whose weights came from elsewhere once training was under way"
+"""Under these names a process of a rehearsal keeps them."""
+_JOINING = ("all_reduce", "all_gather", "gather", "reduce", "reduce_scatter", "all_gather_into_tensor")
+
+
+def changed_by_some(performance: Performance) -> Iterator[Suspicion]:
+    """Weights that some processes change by hand are used by others, whose results count for all."""
+    if not performance.complete:
+        return
+    seen = set()
+    for stage in performance.stages:
+        for key, change in stage.kept.get(CHANGED, {}).items():
+            span = change.span
+            found = ((other, _use(other, key)) for other in performance.stages)
+            other, use = next(((one, use) for one, use in found if use is not None), (None, None))
+            if use is None or other is None:
+                continue
+            entered = change.function < 0 or FunctionRef(change.file, change.function) in other.visited
+            place = span if entered or not change.chain else change.chain[-1]
+            if place in seen:
+                continue
+            seen.add(place)
+            used, joined = use
+            related = [
+                *([Related(span, "the weights are changed here")] if span != place else ()),
+                Related(used, "all ranks use them here, the others as they were"),
+                *([Related(joined, "what comes of it is brought together here")] if joined is not None else ()),
+            ]
+            message = "only some ranks update these weights, and the others go on with what they were at the start"
+            yield Suspicion(place, message, tuple(related), "")
+
+
+def _use(stage: Stage, key: Any) -> tuple[Span, Span | None] | None:
+    """Where a process that does not change the weights of a layer uses it for what all processes have together."""
+    kept = stage.kept
+    if key in kept.get(CHANGED, {}) or key in kept.get(EVENED, ()):
+        return None
+    for span, (before, trained) in kept.get(USED, {}).get(key, {}).items():
+        after = next(iter(stage.events[before:]), None)
+        if after is not None and (after.name.startswith(_JOINING) or (trained and after.name == "backward")):
+            return span, after.span
+    return None
