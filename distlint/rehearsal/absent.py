@@ -21,6 +21,7 @@ UNSET = Opaque()
 """What a name of a module, or an attribute, holds that nothing has given a value so far."""
 
 KIND = "absent"
+_UNSET, _NONE = "has no value", "is `None`"
 _CATCHING = frozenset(
     {"", "Exception", "BaseException", "AttributeError", "TypeError", "NameError", "UnboundLocalError"}
 )
@@ -34,9 +35,9 @@ _KNOWN = frozenset(dir(builtins))
 def without_value(stage: Stage, value: Any, expr: ir.Expr, scope: Scope) -> Any:
     """Looks at what a name, or an attribute, was found to hold."""
     if value is UNSET or (type(value) is Library and _is_no_builtin(value.name, expr)):
-        _lacks(stage, expr, scope, "has no value")
+        _lacks(stage, expr, scope, _UNSET)
     elif stage.shared.wanted:
-        _has(stage, expr, scope)
+        _has(stage, expr, scope, _UNSET)
     return value
 
 
@@ -47,9 +48,9 @@ def _is_no_builtin(name: str, expr: ir.Expr) -> bool:
 def used(stage: Stage, value: Any, expr: ir.Expr, scope: Scope) -> None:
     """A value is used in a way that ``None`` can't be."""
     if value is None:
-        _lacks(stage, expr, scope, "is `None`")
+        _lacks(stage, expr, scope, _NONE)
     elif stage.shared.wanted and not isinstance(value, Perhaps):
-        _has(stage, expr, scope)
+        _has(stage, expr, scope, _NONE)
 
 
 def used_by(stage: Stage, name: str, given: Given, call: ir.Call, scope: Scope) -> None:
@@ -65,7 +66,7 @@ def _lacks(stage: Stage, expr: ir.Expr, scope: Scope, how: str) -> None:
     if any(names & _CATCHING for names in stage.attempts):
         stage.kept[_HANDLED] = True  # what is without a value behind the handler is not followed
         return
-    place = (scope.file, expr.at, stage.chain)
+    place = (scope.file, expr.at, stage.chain, how)
     stage.shared.absent.setdefault(place, set()).add(stage.rank)
     if place in stage.shared.wanted:
         call = ir.Call(expr, (), (), expr.at)
@@ -74,8 +75,8 @@ def _lacks(stage: Stage, expr: ir.Expr, scope: Scope, how: str) -> None:
         stage.faults.append(Fault(KIND, event.span, event, {"place": place, "how": how}))
 
 
-def _has(stage: Stage, expr: ir.Expr, scope: Scope) -> None:
-    place = (scope.file, expr.at, stage.chain)
+def _has(stage: Stage, expr: ir.Expr, scope: Scope, how: str) -> None:
+    place = (scope.file, expr.at, stage.chain, how)
     if place in stage.shared.wanted:
         stage.shared.present.add(place)
 
