@@ -11,7 +11,7 @@ from distlint.link.modules import FunctionRef
 from distlint.model.span import Span
 from distlint.rehearsal.performance import Performance, Rehearsal
 from distlint.rehearsal.stage import Stage
-from distlint.rehearsal.trace import MAYBE, Attempt, Branch, Frame, Hole, Laps, Round, is_idle
+from distlint.rehearsal.trace import MAYBE, Attempt, Branch, Frame, Hole, Laps, Round, is_idle, is_private
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
@@ -105,7 +105,7 @@ def _is_doubtful(nodes: list[Any], stage: Stage) -> bool:
         elif isinstance(node, Attempt):
             if node.handlers or any(_is_doubtful(inner, stage) for inner in (node.body, node.orelse, node.final)):
                 return True
-        elif isinstance(node, Frame) and _is_doubtful(node.body, stage):
+        elif isinstance(node, Frame) and not is_private(node.body) and _is_doubtful(node.body, stage):
             return True
     return False
 

@@ -9,12 +9,10 @@ from distlint.model.finding import Related
 from distlint.model.span import Span
 from distlint.rehearsal.performance import Performance
 from distlint.rehearsal.stage import Event
+from distlint.rehearsal.twins import PAIRED
 
 MAX_EVENTS = 2_000
 """Calls of one process that are compared with those of the others."""
-
-ALONE = frozenset({"send", "recv", "isend", "irecv", "send_object_list", "recv_object_list", "destroy_process_group"})
-"""Calls that do not meet the same call on all processes."""
 
 
 class Suspicion(NamedTuple):
@@ -46,7 +44,7 @@ def _by_place(performance: Performance) -> Iterator[tuple[Met, ...]]:
     for stage in performance.stages:
         table: dict[Any, list[Event]] = {}
         for event in stage.events[:MAX_EVENTS]:
-            if event.name not in ALONE:
+            if event.name not in PAIRED:
                 table.setdefault(event.place, []).append(event)
         tables.append((stage.rank, table))
     for place, events in tables[0][1].items() if tables else ():
@@ -87,7 +85,7 @@ def _sure(events: list[Event], stage: Any) -> list[Event]:
     """The calls over all processes that certainly come first."""
     found = []
     for event in events[:MAX_EVENTS]:
-        if event.name in ALONE:
+        if event.name in PAIRED:
             continue
         if not event.sure or event.repeated or event.group is None:
             break

@@ -6,11 +6,11 @@ from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distlint.checks.meeting_arguments import is_number
-from distlint.checks.meetings import ALONE
 from distlint.checks.trace_lines import matters
 from distlint.rehearsal.performance import Performance
 from distlint.rehearsal.stage import Event, Stage
 from distlint.rehearsal.trace import Hole, Waited
+from distlint.rehearsal.twins import PAIRED
 from distlint.rehearsal.values import signature
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def of_nodes(nodes: Iterable[Node], stage: Stage | None) -> Row | None:
                 return None
             together = node.name not in PASSING
             turn = turns[id(node)] = turns.get(id(node), -1) + 1
-            if together and (node.name in ALONE or node.values.get("async_op") not in (None, False)):
+            if together and (node.name in PAIRED or node.values.get("async_op") not in (None, False)):
                 continue
             row.extend(Step(node, turn, part=part) for part in range(2 if node.name in OBJECTS else 1))
     return row

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.checks.collectives import Collectives
-from distlint.checks.meetings import ALONE
 from distlint.model.span import Span
 from distlint.rehearsal.stage import Event, Stage
 from distlint.rehearsal.trace import Hole, Took
+from distlint.rehearsal.twins import PAIRED
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
@@ -54,7 +54,7 @@ class Line(NamedTuple):
 
 def counts(event: Step, rank: int, other: int) -> bool:
     """Whether an event is one that both processes have to make."""
-    if not isinstance(event, Event) or event.name in ALONE:
+    if not isinstance(event, Event) or event.name in PAIRED:
         return False
     group = event.group
     if group is None or group.ranks is None or len(group.ranks) < 2:

@@ -394,7 +394,8 @@ def _extreme(name: str, numbers: range) -> Any:
 
 
 def _gathered(player: Calls, name: str, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
-    if isinstance(values[0], range) and len(values[0]) and len(values) == 1:
+    keyed = "key" in given.keywords
+    if isinstance(values[0], range) and len(values[0]) and len(values) == 1 and not keyed:
         return sum(values[0]) if name == "sum" and len(values[0]) < 1 << 20 else _extreme(name, values[0])
     items = player.items_of(values[0]) if len(values) == 1 or name == "sum" else values
     if items is None:
@@ -403,9 +404,10 @@ def _gathered(player: Calls, name: str, values: list[Any], given: Given, call: i
         items = [values[1], *items]
     if not items:
         return 0 if name == "sum" else given.keywords.get("default", UNKNOWN)
-    if "key" in given.keywords:
-        order, _ = _sorted(player, items, Given([], {"key": given.keywords["key"]}), call, scope)
-        return derived(name, items) if order is None else order[0 if name == "min" else -1]
+    if keyed:
+        words = {"key": given.keywords["key"], "reverse": name == "max"}
+        order, keys = _sorted(player, items, Given([], words), call, scope)
+        return derived(name, [*items, *keys]) if order is None else order[0]
     if all(isinstance(item, int | float) for item in items) or (name != "sum" and all(map(_orderable, items))):
         functions: dict[str, Callable[[Any], Any]] = {"min": min, "max": max, "sum": sum}
         try:

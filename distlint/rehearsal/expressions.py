@@ -34,6 +34,7 @@ from distlint.rehearsal.values import (
     Given,
     Items,
     Made,
+    Number,
     OneOf,
     Opaque,
     Perhaps,
@@ -323,8 +324,9 @@ class Expressions(Objects):
         size = len(part) if part is not None else tells
         made = self.some(derived("slice", [base, *_bounds(index)]), size, span=base.at)
         made.sample = self.item_of(base) if base.items or base.sample is not None else None
-        if type(made.sample) is Opaque:
-            made.sample = derived("item", [made.sample, made.whole])  # other slices hold others
+        if type(made.sample) in (Opaque, Number):
+            other = derived("item", [made.sample, made.whole])  # other slices hold others
+            made.sample = Number(made.sample.kind, other) if isinstance(made.sample, Number) else other
         return made
 
     def _entry(self, base: Table, index: Any) -> Any:

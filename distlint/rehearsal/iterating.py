@@ -21,6 +21,7 @@ from distlint.rehearsal.values import (
     Items,
     Made,
     Named,
+    Number,
     Opaque,
     Table,
     Tensor,
@@ -289,7 +290,7 @@ class Iterating:
         if found:
             if isinstance(found[0], Tensor) and found[0].pending is not None:
                 return UNKNOWN
-            made.sample = found[0]
+            made.sample = any_turn(found[0])
         return made
 
     def _turns_of(self, expr: ir.Comprehension, level: int, source: Any, inner: Scope, found: list[Any]) -> bool:
@@ -339,7 +340,7 @@ def any_turn(item: Any) -> Any:
     if type(item) is tuple:
         return tuple(any_turn(one) for one in item)
     if isinstance(item, int | float) and not isinstance(item, bool):
-        return Opaque(("any turn", item))
+        return Number(type(item), Opaque(("any turn", item)))
     return item
 
 
@@ -387,5 +388,7 @@ def _table_of(pairs: list[Any], source: Any, *, known: bool) -> Table:
 
 
 def is_key(value: Any) -> bool:
-    """Whether a value can be told apart as the key of a dictionary."""
+    """Whether a value can be told apart as the key of a dictionary: members of enumerations are by what they are."""
+    if isinstance(value, Thing):
+        return "_name_" in value.attributes
     return is_known(value) or (type(value) is tuple and all(is_key(item) for item in value))

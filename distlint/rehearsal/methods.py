@@ -43,6 +43,8 @@ _KEYS = frozenset({"setdefault", "update", "pop", "popitem"})
 def call_method(player: Calls, receiver: Any, name: str, given: Given, call: ir.Call, scope: Scope, span: Span) -> Any:
     """What a method of a list, dictionary, text or iterator does."""
     values = given.positional
+    if name in ("__getitem__", "__len__", "__contains__") and not isinstance(receiver, str | bytes | Generated):
+        return _asked(player, receiver, name, values, call, scope)
     if isinstance(receiver, Items):
         return _of_list(player, receiver, name, values, given, call, scope)
     if isinstance(receiver, Table):
@@ -98,8 +100,8 @@ def _of_list(
         made = Items(list(receiver.items) if receiver.items is not None else None, receiver.size)
         made.distinct, made.sample, made.whole = receiver.distinct, receiver.sample, receiver.whole
         return made
-    if name in ("index", "count") and receiver.items is not None and values and is_known(values[0]):
-        if all(is_known(item) for item in receiver.items):
+    if name in ("index", "count") and receiver.items is not None and values:
+        if all(is_known(item) for item in (*receiver.items, values[0])):
             if name == "count":
                 return receiver.items.count(values[0])
             return receiver.items.index(values[0]) if values[0] in receiver.items else UNKNOWN
@@ -119,6 +121,19 @@ def _of_list(
     receiver.open()
     player.note(receiver)
     return item
+
+
+def _asked(player: Calls, receiver: Any, name: str, values: list[Any], call: ir.Call, scope: Scope) -> Any:
+    """What ``[]``, ``len`` and ``in`` give, asked as methods, as a key function is."""
+    if name == "__len__":
+        return player.length(receiver)
+    if len(values) != 1:
+        return UNKNOWN
+    return (
+        player.item(receiver, values[0])
+        if name == "__getitem__"
+        else player.operate("in", values[0], receiver, call.at, scope)
+    )
 
 
 def _add(player: Calls, receiver: Items, name: str, value: Any) -> None:

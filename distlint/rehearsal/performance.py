@@ -15,6 +15,7 @@ from distlint.rehearsal.libraries import Libraries
 from distlint.rehearsal.player import Player
 from distlint.rehearsal.stage import Enough, Left, Shared, Stage
 from distlint.rehearsal.trace import End
+from distlint.rehearsal.twins import twins
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
@@ -195,11 +196,14 @@ class Rehearsal:
             if found is not None
             else frozenset()
         )
-        if (differing or wanted) and found is not None:
-            shared = Shared(differing, wanted)
+        others = twins(found.stages) if found is not None else {}
+        if (differing or wanted or others) and found is not None:
+            shared = Shared(differing, wanted, others)
             found = self._all(file, function, visited, world, shared, told=told, usual=usual)
         return (
-            found if found is None else self._exactly(found, visited, Shared(differing, wanted), usual=usual) or found
+            found
+            if found is None
+            else self._exactly(found, visited, Shared(differing, wanted, others), usual=usual) or found
         )
 
     def _exactly(

@@ -91,10 +91,8 @@ def drawn_value(player: Any, name: str, given: Given, sign: Any, source: Source 
     """What is drawn; a list that is shuffled holds the same in another order."""
     first = given.positional[0] if given.positional else None
     if name.rpartition(".")[2] == "shuffle" and isinstance(first, Items):
-        size = first.length()
-        content = derived(name, [Opaque(sign, source), first.whole if first.items is None else tuple(first.items)])
-        first.open()
-        first.size, first.whole = size, content
+        content = first.whole if first.items is None else tuple(first.items)
+        first.shuffled(derived(name, [Opaque(sign, source), content]))
         player.note(first)
         return None
     last = name.rpartition(".")[2]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from distlint.link.modules import ClassRef, External, FunctionRef, GlobalRef, ModuleFile, Target
@@ -150,8 +150,15 @@ class Shared:
     where the notes of the processes turn out to differ, they are all followed once more, and then it is known.
     """
 
-    def __init__(self, differing: frozenset[Hashable] = frozenset(), wanted: frozenset[Hashable] = frozenset()) -> None:
+    def __init__(
+        self,
+        differing: frozenset[Hashable] = frozenset(),
+        wanted: frozenset[Hashable] = frozenset(),
+        twins: Mapping[Hashable, Hashable] | None = None,
+    ) -> None:
         self.differing = differing
+        self.twins = twins or {}
+        """Places of operations that meet those of other processes at another place, with that one (``rehearsal.twins``)."""
         self._noted: dict[Hashable, dict[int, list[Hashable]]] = {}
         self.absent: dict[Hashable, set[int]] = {}
         """The ranks that certainly have no value at a place where one is needed (``rehearsal.absent``)."""

@@ -175,13 +175,10 @@ def _random(draw: str, player: Calls, name: str, given: Given, call: ir.Call, sc
     first = given.positional[0] if given.positional else None
     if name != "shuffle" or not isinstance(first, Items):
         return NotImplemented
-    before, length = derived("list", [first]), first.length()
+    before = derived("list", [first])
     drawn = player.models.call(player, draw, Given([], {}), call, scope)
     order = drawn if isinstance(drawn, Opaque) else UNKNOWN
-    sample = first.items[0] if first.items else first.sample
-    first.open()
-    first.size, first.whole = length, derived("shuffle", [before, order])
-    first.sample = None if sample is None or is_known(sample) or isinstance(sample, Opaque) else sample
+    first.shuffled(derived("shuffle", [before, order]))
     player.note(first)
     return None
 

@@ -6,7 +6,7 @@ not known is a ``Branch`` with an arm for each way. ``follow`` makes a line of e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from distlint.model import python as ir
@@ -175,6 +175,26 @@ def is_idle(node: Any) -> bool:
     if isinstance(node, Attempt):
         return all(all(map(is_idle, nodes)) for nodes in (node.body, *node.handlers, node.orelse, node.final))
     return False
+
+
+def is_private(nodes: Sequence[Any]) -> bool:
+    """Whether the trace of a call holds no operation, nothing unseen and nothing that leaves the call: what it tests is its own affair."""
+    for node in nodes:
+        if isinstance(node, End):
+            if node.kind in ("raise", "exit", "cut"):
+                return False
+        elif isinstance(node, Branch):
+            if node.fails or not all(map(is_private, node.arms)):
+                return False
+        elif isinstance(node, Round | Frame):
+            if not is_private(node.body):
+                return False
+        elif isinstance(node, Laps):
+            if not all(map(is_private, node.turns)):
+                return False
+        elif not isinstance(node, Took) and not is_idle(node):
+            return False
+    return True
 
 
 class Choice:

@@ -60,6 +60,17 @@ class OneOf(Opaque):
 UNKNOWN = Opaque()
 
 
+class Number(Opaque):
+    """A number of a kind (``int`` or ``float``) that is not known."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: type, told: Opaque) -> None:
+        super().__init__(told.sign, told.source, measured=told.measured)
+        self.kind = kind
+        self.chance = told.chance
+
+
 class Named(Opaque):
     """One of the names of a family: those of another family are all different from it."""
 
@@ -206,6 +217,15 @@ class Items:
         self.size = UNKNOWN
         self.sample = None
         self.whole = UNKNOWN if source is None else Opaque(None, source)
+
+    def shuffled(self, whole: Opaque) -> None:
+        """Forgets the order of its items: ``whole`` tells it now."""
+        size, sample = self.length(), self.items[0] if self.items else self.sample
+        self.open()
+        self.size, self.whole = size, whole
+        if isinstance(sample, int | float) and not isinstance(sample, bool):
+            sample = Number(type(sample), derived("item", [whole]))
+        self.sample = None if is_known(sample) or type(sample) is Opaque else sample
 
     def received(self, value: Any) -> None:
         """Something was added to what is not known: what is in the list differs where that does."""

@@ -247,7 +247,7 @@ def _result(player: Any, event: Event, span: Span) -> Any:
     operation = event.name
     group = event.group
     is_member = group is None or group.ranks is None or stage.rank in group.ranks
-    key = ("together", event.file, event.call.at, event.chain, event.turn)
+    key = ("together", stage.shared.twins.get(event.place, event.place), event.turn)
     outputs = [value for name in _FILLING.get(operation, ()) for value in [event.values.get(name)]]
     tensors = [tensor for value in outputs for tensor in _tensors(value)]
     ranks = group.ranks if group is not None and group is not stage.everyone else None

@@ -9,13 +9,26 @@ from distlint.model.span import Span
 from distlint.rehearsal.entities import MethodOf
 from distlint.rehearsal.randomness import Generator
 from distlint.rehearsal.randomness import drawn as drawn_from
-from distlint.rehearsal.values import UNKNOWN, Given, Items, Made, Opaque, Source, Tensor, combined, derived, source_of
+from distlint.rehearsal.values import (
+    UNKNOWN,
+    Given,
+    Items,
+    Made,
+    Number,
+    Opaque,
+    Source,
+    Tensor,
+    combined,
+    derived,
+    source_of,
+)
 
 _FILLED = {"zeros": 0, "ones": 1, "empty": None, "rand": None, "randn": None}
 _RANDOM = ("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "normal", "bernoulli")
 _ASIDE = ("device", "generator", "requires_grad", "pin_memory", "out", "dtype", "layout")
 _LIKE = ("zeros_like", "ones_like", "empty_like", "rand_like", "randn_like", "full_like", "randint_like")
 MAX_DATA = 64
+MAX_DEPTH = 3
 
 
 MAX_NUMBERS = 64
@@ -142,9 +155,10 @@ def _shape_of_data(data: Any, depth: int) -> tuple[tuple[Any, ...] | None, str]:
         return (), _of_number(data)
     if isinstance(data, Items) or type(data) is tuple:
         items = data.items if isinstance(data, Items) else data
-        if items is None:
-            return None, ""
-        if not items or depth > 3 or len(items) > MAX_DATA:
+        if isinstance(data, Items) and items is None:
+            inner_shape, kind = _shape_of_data(data.sample, depth + 1) if depth <= MAX_DEPTH else (None, "")
+            return ((data.length(), *inner_shape) if inner_shape is not None else None), kind
+        if not items or depth > MAX_DEPTH or len(items) > MAX_DATA:
             return ((len(items),) if items and all(isinstance(item, int | float) for item in items) else None), ""
         inner = [_shape_of_data(item, depth + 1) for item in items]
         shapes = {shape if shape is None else tuple(map(repr, shape)) for shape, _ in inner}
@@ -154,6 +168,8 @@ def _shape_of_data(data: Any, depth: int) -> tuple[tuple[Any, ...] | None, str]:
         return ((len(items), *first) if len(shapes) == 1 and first is not None else None), kind
     if isinstance(data, Tensor):
         return data.shape, data.dtype
+    if isinstance(data, Number):
+        return (), _of_number(data.kind())
     if isinstance(data, Opaque | Made | MethodOf):
         return None, ""
     return None, ""

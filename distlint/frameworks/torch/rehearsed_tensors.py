@@ -29,7 +29,19 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import Library, MethodOf
 from distlint.rehearsal.merging import alike
-from distlint.rehearsal.values import UNKNOWN, Array, Given, Items, Opaque, Source, Tensor, combined, derived, source_of
+from distlint.rehearsal.values import (
+    UNKNOWN,
+    Array,
+    Given,
+    Items,
+    Number,
+    Opaque,
+    Source,
+    Tensor,
+    combined,
+    derived,
+    source_of,
+)
 
 _CASTS = frozenset(DTYPES) - {"float32", "float64", "int32", "int64", "float16", "int16", "int8", "uint8"}
 _SAME_NAMES = """
@@ -228,7 +240,8 @@ def _listed(base: Tensor, size: Any) -> Items:
     found = Items(None if base.numbers is None else list(base.numbers), size)
     if found.items is None:
         found.whole = Opaque(combined("list", [base]), base.source)
-        found.sample = Opaque(combined("some number", [base]), _counted(base))
+        some = Opaque(combined("some number", [base]), _counted(base))
+        found.sample = Number(int, some) if base.dtype in INTEGERS else some
     return found
 
 
