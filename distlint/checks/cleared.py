@@ -63,7 +63,7 @@ def in_order(project: Project, kind: str) -> frozenset[Span]:
             whole = performance.complete and performance.function < 0
             for stage in performance.stages:
                 for place, fits in stage.in_order.items():
-                    known[place] = known.get(place, True) and fits and whole
+                    known[place] = known.get(place, True) and fits is True and whole
         found = project.kept[_InOrder] = _InOrder(place for place, fits in known.items() if fits)
     assert isinstance(found, _InOrder)  # noqa: S101 - stored just above
     return frozenset(span for one, span in found if one == kind)

@@ -30,12 +30,10 @@ from distlint.link.walking import below, expressions_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.span import Span
+from distlint.rehearsal.notes import LEFT_OUT
 
 MAX_DEPTH = 3
 """Modules, one inside the other, that are looked at."""
-
-LEFT_OUT = "layers left out of a pass"
-"""The fault, as the rehearsal calls it."""
 
 _BACKWARD = frozenset({"backward", "manual_backward"})
 _MAKING = ("__init__", "_init", "init_", "reset_parameters")

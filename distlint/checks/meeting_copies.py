@@ -9,13 +9,10 @@ from distlint.checks.meetings import Suspicion
 from distlint.link.modules import FunctionRef
 from distlint.model.finding import Related
 from distlint.model.span import Span
+from distlint.rehearsal.notes import LAYERS_USED, WEIGHTS_CHANGED, WEIGHTS_EVENED
 from distlint.rehearsal.performance import Performance
 from distlint.rehearsal.stage import Stage
 
-CHANGED = "layers whose weights were changed by hand"
-USED = "layers and where they were used"
-EVENED = "layers whose weights came from elsewhere once training was under way"
-"""Under these names a process of a rehearsal keeps them."""
 _JOINING = ("all_reduce", "all_gather", "gather", "reduce", "reduce_scatter", "all_gather_into_tensor")
 
 
@@ -25,7 +22,7 @@ def changed_by_some(performance: Performance) -> Iterator[Suspicion]:
         return
     seen = set()
     for stage in performance.stages:
-        for key, change in stage.kept.get(CHANGED, {}).items():
+        for key, change in stage.kept.get(WEIGHTS_CHANGED, {}).items():
             span = change.span
             found = ((other, _use(other, key)) for other in performance.stages)
             other, use = next(((one, use) for one, use in found if use is not None), (None, None))
@@ -49,9 +46,9 @@ def changed_by_some(performance: Performance) -> Iterator[Suspicion]:
 def _use(stage: Stage, key: Any) -> tuple[Span, Span | None] | None:
     """Where a process that does not change the weights of a layer uses it for what all processes have together."""
     kept = stage.kept
-    if key in kept.get(CHANGED, {}) or key in kept.get(EVENED, ()):
+    if key in kept.get(WEIGHTS_CHANGED, {}) or key in kept.get(WEIGHTS_EVENED, ()):
         return None
-    for span, (before, trained) in kept.get(USED, {}).get(key, {}).items():
+    for span, (before, trained) in kept.get(LAYERS_USED, {}).get(key, {}).items():
         after = next(iter(stage.events[before:]), None)
         if after is not None and (after.name.startswith(_JOINING) or (trained and after.name == "backward")):
             return span, after.span

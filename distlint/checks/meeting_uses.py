@@ -11,6 +11,7 @@ from distlint.link.walking import below, expressions_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Related
 from distlint.rehearsal.names import MISNAMED, NOT_FOUND
+from distlint.rehearsal.notes import GRAPH_CHANGED, LEFT_OUT, SCALED_USE, SCALER_ORDER
 from distlint.rehearsal.performance import Performance
 from distlint.rehearsal.stage import Fault
 from distlint.rehearsal.values import Table
@@ -88,7 +89,7 @@ def put_in_late(performance: Performance) -> Iterator[Suspicion]:
 
 def scaled_use(performance: Performance) -> Iterator[Suspicion]:
     """Gradients of a scaled loss are clipped, or an optimizer takes them as they are."""
-    for fault in _seen(performance, "scaled gradients used"):
+    for fault in _seen(performance, SCALED_USE):
         related = (Related(fault.words["first"], "the gradients are those of the scaled loss"), *_way(fault))
         step = fault.event.name == "step"
         message = "the optimizer steps past the scaler, with gradients that are still scaled"
@@ -99,7 +100,7 @@ def scaled_use(performance: Performance) -> Iterator[Suspicion]:
 
 def scaler_order(performance: Performance) -> Iterator[Suspicion]:
     """A gradient scaler is asked twice for what it does once between two updates."""
-    for fault in _seen(performance, "order of a scaler"):
+    for fault in _seen(performance, SCALER_ORDER):
         before, name = fault.words["before"], fault.event.name
         again = "the scaler steps an optimizer again without `update()` in between"
         if name == "unscale_":
@@ -170,7 +171,7 @@ def _knows_prefix(performance: Performance, fault: Fault) -> bool:
 
 def left_out(performance: Performance) -> Iterator[Suspicion]:
     """A backward pass leaves out layers whose gradients the wrapper waits for, and another pass follows."""
-    for fault in _seen(performance, "layers left out of a pass"):
+    for fault in _seen(performance, LEFT_OUT):
         named = ", ".join(f"`{name}`" for name in fault.words["names"][:MOST_NAMED])
         chance = " by chance" if fault.words["chance"] else ""
         yield Suspicion(
@@ -184,7 +185,7 @@ def left_out(performance: Performance) -> Iterator[Suspicion]:
 
 def changed_graph(performance: Performance) -> Iterator[Suspicion]:
     """With a static graph a backward pass reaches other layers than the first one did."""
-    for fault in _seen(performance, "graph of a pass changed"):
+    for fault in _seen(performance, GRAPH_CHANGED):
         named = ", ".join(f"`{name}`" for name in fault.words["names"][:MOST_NAMED])
         yield Suspicion(
             fault.span,

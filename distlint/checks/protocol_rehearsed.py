@@ -13,8 +13,9 @@ from distlint.checks.protocol import protocol
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.rehearsed import rehearsed
 from distlint.model.finding import Finding
+from distlint.rehearsal.notes import SCALED_USE
 
-KINDS = {"scaled-use": "scaled gradients used"}
+KINDS = {"scaled-use": SCALED_USE}
 """Faults of which the rehearsal also notes where there are none, as it calls them."""
 
 

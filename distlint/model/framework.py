@@ -282,8 +282,8 @@ class FrameworkSpec:
     class_makers: tuple[str, ...] = ()
     """Class methods of library classes that make an object of the class that they are called on."""
     file_calls: tuple[tuple[str, str, int | None], ...] = ()
-    """(last name, what, place) for functions and methods that ``reads`` or ``makes`` a file, or ``fills`` a folder; the place
-    of the path that is made among the arguments, where it is not one of the first."""
+    """(last name, what, place) for functions and methods of which one ``reads`` a file, ``makes`` one, or ``fills`` a folder;
+    the place of the path that is made among the arguments, where it is not one of the first."""
     rehearsed: str = ""
     """The module whose ``MODELS`` says what the library's functions do when a program is rehearsed."""
     rehearsed_calls: tuple[str, ...] = ()

@@ -79,7 +79,7 @@ class Definitions(Generators):
                 return Special("first", value)
             if (
                 isinstance(value, ClassValue)
-                or named.name.startswith((*_KEEPING, *self.stage.kept_functions))
+                or named.name.startswith((*_KEEPING, *self.stage.keeping))
                 or last in _PLAIN_NAMES
             ):
                 return value

@@ -211,14 +211,15 @@ class Stage:
         self.world = world
         self.sources = {name: kind for spec in project.specs for name, kind in spec.rank_sources}
         self.main_only = frozenset(name for spec in project.specs for name in spec.main_only)
-        self.kept_functions = tuple(name for spec in project.specs for name in spec.keeping)
+        self.keeping = tuple(name for spec in project.specs for name in spec.keeping)
         self.makers = _MAKERS.union(*(spec.class_makers for spec in project.specs))
         self.events: list[Event] = []
         self._last: dict[tuple[Any, ...], Event] = {}
         self.waits: list[tuple[int, Work, Span]] = []
         self.faults: list[Fault] = []
-        self.in_order: dict[tuple[str, Span], bool] = {}
-        """Of kinds of faults, the places that were looked at, and whether things were as they have to be there, each time."""
+        self.in_order: dict[tuple[str, Span], bool | None] = {}
+        """Of kinds of faults, the places that are looked at, and whether things were as they have to be there, each time
+        (``None``: nothing has come of it yet)."""
         self.watched: list[tuple[Event, list[tuple[Table, Any]], int]] = []
         """What an operation put into dictionaries, with their keys, and how many backward passes came before."""
         self.environment: dict[str, Any] = {}
@@ -277,9 +278,13 @@ class Stage:
         self.has_defaults = False
         """Whether an option was asked for that is not known, but has a default."""
 
+    def looks_at(self, kind: str, span: Span) -> None:
+        """Notes that a place will show whether it has a kind of faults."""
+        self.in_order.setdefault((kind, span), None)
+
     def looked_at(self, kind: str, span: Span, *, fits: bool) -> None:
         """Notes whether a place certainly has none of a kind of faults this time."""
-        self.in_order[kind, span] = self.in_order.get((kind, span), True) and fits
+        self.in_order[kind, span] = fits and self.in_order.get((kind, span)) is not False
 
     def step(self) -> None:
         """Counts one step. Raises ``Enough`` where there were too many."""

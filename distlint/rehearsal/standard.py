@@ -34,6 +34,9 @@ from distlint.rehearsal.values import (
 if TYPE_CHECKING:
     from distlint.rehearsal.calls import Calls
 
+DEEP = 8
+"""How many objects, one inside the other, are copied by a deep copy."""
+
 _SHARED = (
     "builtins.open",
     "io.",
@@ -345,10 +348,7 @@ def _namespace(player: Calls, name: str, given: Given, call: ir.Call, scope: Sco
 def _copied(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
     if name not in ("copy", "deepcopy") or not given.positional:
         return NotImplemented
-    return duplicate(given.positional[0], _DEEP if name == "deepcopy" else 1)
-
-
-_DEEP = 8
+    return duplicate(given.positional[0], DEEP if name == "deepcopy" else 1)
 
 
 def duplicate(value: Any, depth: int, made: dict[int, Any] | None = None) -> Any:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from distlint.checks import traces
-from distlint.checks.cleared import cleared
+from distlint.checks.cleared import cleared, in_order
+from distlint.checks.meeting_works import absent_values
 from distlint.checks.trace_lines import Clash
 from distlint.checks.traces import compared
 from distlint.link.modules import FunctionRef
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal.notes import LEFT_OUT
 from distlint.rehearsal.performance import Rehearsal
 from distlint.rehearsal.trace import MAX_PASSED, Choice, Round, follow
 from tests.conftest import MakeProject
@@ -360,3 +362,56 @@ def test_loops_in_loops_are_not_passed_without_end() -> None:
     choice = Choice()
     assert follow(inner, choice, []) == "cut"
     assert choice.passed <= MAX_PASSED + 1
+
+
+WRAPPING = """
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+def wrapped():
+    dist.init_process_group("gloo")
+    return DistributedDataParallel(torch.nn.Linear(2, 1))
+"""
+TRAINING = """
+import torch
+from wrapping import wrapped
+
+if __name__ == "__main__":
+    model = wrapped()
+    for _ in range(2):
+        model(torch.ones(3, 2)).sum().backward()
+"""
+BUILDING = """
+from wrapping import wrapped
+
+if __name__ == "__main__":
+    print(wrapped())
+"""
+
+
+def test_a_place_is_in_order_where_every_program_that_comes_there_saw_so(make_project: MakeProject) -> None:
+    one = make_project({"wrapping.py": WRAPPING, "train.py": TRAINING})
+    assert [span.line for span in in_order(one, LEFT_OUT)] == [8]
+    other = make_project({"wrapping.py": WRAPPING, "train.py": TRAINING, "build.py": BUILDING})
+    assert not in_order(other, LEFT_OUT), "nothing has shown there what the second program does with it"
+
+
+MISSING = """
+class Job:
+    def __init__(self, settings):
+        self.settings = settings
+
+if __name__ == "__main__":
+    dist.init_process_group("gloo")
+    job = Job(None)
+    if dist.get_rank() == 0:
+        print(job.settings.name)
+    dist.barrier()
+"""
+
+
+def test_what_one_rank_lacks_is_no_fault_where_no_other_uses_it(make_project: MakeProject) -> None:
+    project = make_project({"train.py": HEAD + MISSING})
+    found = [one for performance in Rehearsal.of(project).performances() for one in absent_values(performance)]
+    assert not found

@@ -20,8 +20,8 @@ _HOOKS = {
     "predict": ("on_prediction_step", "on_predict"),
 }
 _SWITCH = "ddp_find_unused_parameters"
-_OTHERS = ("deepspeed", "fsdp", "fsdp_config")
-"""Arguments by which the trainer wraps the model in another way."""
+_OTHERS = ("deepspeed", "fsdp", "fsdp_config", "ddp_static_graph")
+"""Arguments by which the trainer wraps the model in another way, or has the wrapper find out in the first pass."""
 _BATCH = "the batch that each rank gets"
 
 

@@ -10,11 +10,10 @@ from typing import Any
 from distlint.frameworks.torch import rehearsed_copies as copies
 from distlint.frameworks.torch import rehearsed_modules as modules
 from distlint.model import python as ir
-from distlint.rehearsal.standard import duplicate
+from distlint.rehearsal.standard import DEEP, duplicate
 from distlint.rehearsal.values import Given, Made
 
 NAME = "torch.optim.swa_utils.AveragedModel"
-_DEEP = 8
 
 
 class Averaged(Made):
@@ -38,7 +37,7 @@ class Averaged(Made):
         found = modules.module_method(player, self.inner, name, given, call, scope)
         if isinstance(found, modules.Parameters):
             found.family = modules.WRAPPED if found.family == modules.BARE else ""
-        return self if found is self.inner and found is not NotImplemented else found
+        return self if found is self.inner else found
 
     def called(self, player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
         """A forward pass of the copy."""
@@ -49,5 +48,5 @@ def averaged(given: Given, call: ir.Call) -> Any:
     """``AveragedModel(model)``; ``NotImplemented`` where the model is not known."""
     model = given.get("model", 0, None)
     model = getattr(model, "inner", model)
-    inner = duplicate(model, _DEEP)
+    inner = duplicate(model, DEEP)
     return NotImplemented if inner is model else Averaged(call, given, inner)

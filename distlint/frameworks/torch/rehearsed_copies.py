@@ -9,11 +9,9 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from distlint.model.span import Span
+from distlint.rehearsal.notes import LAYERS_USED, WEIGHTS_CHANGED, WEIGHTS_EVENED
 from distlint.rehearsal.values import Tensor
 
-CHANGED = "layers whose weights were changed by hand"
-USED = "layers and where they were used"
-EVENED = "layers whose weights came from elsewhere once training was under way"
 _MAX_KEPT = 4_000
 _MAX_PLACES = 16
 _OF_ORIGINAL = 3
@@ -44,7 +42,7 @@ class FromCopy:
 def updated(player: Any, parts: Iterable[Any], span: Span, scope: Any) -> None:
     """The weights of layers are changed by hand."""
     stage = player.stage
-    kept = stage.kept.setdefault(CHANGED, {})
+    kept = stage.kept.setdefault(WEIGHTS_CHANGED, {})
     if not stage.kept.get("backward"):
         return  # how they are at the start is another question
     for part in parts:
@@ -61,7 +59,7 @@ def changed(player: Any, tensor: Tensor, span: Span, scope: Any) -> None:
 def used(player: Any, part: Any, span: Span, *, trained: bool = False) -> None:
     """A layer is called, or (``trained``) its weights, or what they compute, go into the training."""
     stage = player.stage
-    kept = stage.kept.setdefault(USED, {})
+    kept = stage.kept.setdefault(LAYERS_USED, {})
     if len(kept) < _MAX_KEPT and stage.kept.get("backward"):
         places = kept.setdefault(part.place, {})
         if span in places or len(places) < _MAX_PLACES:
@@ -85,5 +83,5 @@ def evened(player: Any, parts: Iterable[Any]) -> None:
     """Weights are sent by another process, or loaded: what was changed by hand before does not tell what they are."""
     stage = player.stage
     if stage.kept.get("backward"):
-        kept = stage.kept.setdefault(EVENED, set())
+        kept = stage.kept.setdefault(WEIGHTS_EVENED, set())
         kept.update(one.place for one in parts if hasattr(one, "place"))

@@ -11,12 +11,9 @@ from typing import Any
 from distlint.link.walking import below
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal.notes import SCALED_USE, SCALER_ORDER
 from distlint.rehearsal.stage import Event, Fault
 from distlint.rehearsal.values import UNKNOWN, Tensor
-
-SCALED_USE = "scaled gradients used"
-ORDER = "order of a scaler"
-"""Faults: gradients are clipped or stepped with while they are scaled, and a scaler is asked for what it refuses."""
 
 _SCALED = "scaled gradients"
 _READY, _UNSCALED, _STEPPED = "ready", "unscaled", "stepped"
@@ -116,7 +113,7 @@ def asked(player: Any, scaler: Any, phases: Phases, name: str, optimizer: Any, c
     before = phases.known.get(id(optimizer), _READY)
     if before == _STEPPED or (before == _UNSCALED and name == "unscale_"):
         words = "stepped" if before == _STEPPED else "unscaled"
-        _fault(player, ORDER, name, phases.spans[id(optimizer)], call, scope, words)
+        _fault(player, SCALER_ORDER, name, phases.spans[id(optimizer)], call, scope, words)
         phases.known[0] = ""  # the program ends here
         return
     phases.known[id(optimizer)] = _UNSCALED if name == "unscale_" else _STEPPED

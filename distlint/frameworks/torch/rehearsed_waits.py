@@ -18,12 +18,9 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import MethodOf
 from distlint.rehearsal.libraries import GRADIENTS_KEPT
+from distlint.rehearsal.notes import GRAPH_CHANGED, LEFT_OUT
 from distlint.rehearsal.stage import Event, Fault
 from distlint.rehearsal.values import Items, Opaque, Table, Thing
-
-LEFT_OUT = "layers left out of a pass"
-CHANGED = "graph of a pass changed"
-"""Faults: parameters are waited for that get no gradient, or other ones get some than in the first pass."""
 
 
 class Watched:
@@ -54,6 +51,7 @@ def watch(player: Any, wrapper: Any) -> bool:
     layers = [(name, one) for name, one in named if isinstance(one, Layer) and id(one) not in frozen and _trained(one)]
     if layers:
         player.stage.kept.setdefault(WATCHED, {})[id(wrapper)] = Watched(wrapper, layers, static=static)
+        player.stage.looks_at(LEFT_OUT, wrapper.span)
     return bool(layers)
 
 
@@ -129,7 +127,7 @@ def _judge(player: Any, watched: Watched, made: list[Pass], besides: dict[int, A
             watched.first = reached, span
         elif watched.first[0] != reached:
             other = [name for name, key in layers if (key in reached) is not (key in watched.first[0])]
-            _fault(player, CHANGED, watched, made[-1], other, watched.first[1], call, scope)
+            _fault(player, GRAPH_CHANGED, watched, made[-1], other, watched.first[1], call, scope)
             watched.first = None
         return
     if watched.missed is not None:
