@@ -22,7 +22,7 @@ def broken_files(context: CheckContext) -> Iterator[Finding]:
     reported: set[str] = set()
     for path, loaded, symbol in _loaded(context):
         facts = project.file_facts(path)
-        if path in reported or facts is None or not project.is_broken(path):
+        if path in reported or facts is None or not project.documents.is_broken(path):
             continue
         reported.add(path)
         error = facts.errors[0]
@@ -48,7 +48,7 @@ def _loaded(context: CheckContext) -> Iterator[tuple[str, Span | None, str]]:
             yield launch.config.file, option.span, launch.script_file
         else:
             folders = [folder for folder in (launch.directory, launch.file.rpartition("/")[0]) if folder is not None]
-            path = project.configuration_path(option.value, launch.file, folders)
+            path = project.documents.path_of(option.value, launch.file, folders)
             if path:
                 yield path, option.span, launch.script_file
     for kind in context.parameters["subjects"]:

@@ -53,7 +53,7 @@ def _inside(project: Project, subject: Subject, setting: Setting, path: tuple[st
     """The value at a path of the configuration that a setting holds or names."""
     content: Any = setting.value.only
     if isinstance(content, str):
-        document = project.document(setting.value, subject.span.file)
+        document = project.documents.found(setting.value, subject.span.file)
         if document is None or not isinstance(document.root, Tree):
             return None
         entry, _ = find(document.root, path)

@@ -105,9 +105,9 @@ def _add_launches(graph: nx.DiGraph[Any], project: Project) -> None:
 
 
 def _add_documents(graph: nx.DiGraph[Any], project: Project) -> None:
-    for written in project.written:
+    for written in project.documents.written:
         graph.add_edge(("file", written.script), _document(graph, written.path), kind="writes")
-    for load in sorted(project.loads.values(), key=lambda load: (load.script, load.path)):
+    for load in sorted(project.documents.loads.values(), key=lambda load: (load.script, load.path)):
         if ("file", load.script) not in graph:
             graph.add_node(("file", load.script), kind="source", label=load.script, file=load.script, line=1)
         graph.add_edge(("file", load.script), _document(graph, load.path), kind="loads")

@@ -75,7 +75,9 @@ def call_library(
         return _load_text(evaluator, _TEXT_LOADERS[name], call, frame, state, span)
     if name in _PATH_LOADERS and call.args:
         path = evaluator.evaluate(call.args[0], frame, state)
-        return evaluator.project.loaded(node_value(node_of(path, span)), frame.file, _PATH_LOADERS[name], span)
+        return evaluator.project.documents.loaded(
+            node_value(node_of(path, span)), frame.file, _PATH_LOADERS[name], span
+        )
     if name in ("os.environ.get", "os.getenv") and call.args:
         from distlint.link.items import environment_item
 
@@ -155,7 +157,7 @@ def _load(
         if name in _TEXT_LOADERS:
             return _load_text(evaluator, loader, call, frame, state, span)
         return Leaf(path, span)
-    return evaluator.project.loaded(path, frame.file, loader, span)
+    return evaluator.project.documents.loaded(path, frame.file, loader, span)
 
 
 def _load_text(evaluator: Evaluator, loader: str, call: ir.Call, frame: Frame, state: Env, span: Span) -> Abstract:
@@ -170,9 +172,9 @@ def _load_text(evaluator: Evaluator, loader: str, call: ir.Call, frame: Frame, s
                 path = node_value(node_of(evaluator.evaluate(option.call.func.base, option.frame, option.state), span))
             else:
                 break
-            return evaluator.project.loaded(path, frame.file, loader, span)
+            return evaluator.project.documents.loaded(path, frame.file, loader, span)
         if isinstance(option, Leaf) and isinstance(option.value.only, str) and loader in ("json", "hjson", "yaml"):
-            return evaluator.project.parsed(option.value.only, loader, span)
+            return evaluator.project.documents.parsed(option.value.only, loader, span)
     return Leaf(unknown("a text that we can't follow", span), span)
 
 

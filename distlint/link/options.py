@@ -204,7 +204,7 @@ class Options:
             if path is None:
                 return None
             where = node_value(node_of(path, span))
-            given = evaluator.project.loaded(where, instance.frame.file, _FROM_FILES[name], span)
+            given = evaluator.project.documents.loaded(where, instance.frame.file, _FROM_FILES[name], span)
         else:
             return None
         return given if isinstance(given, Mapping) else None

@@ -5,17 +5,16 @@ Linking is a pure function of the facts; files that triage left out are read whe
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distlint.link.callers import Caller, callers_of
+from distlint.link.documents import Documents
 from distlint.link.evaluate import Evaluator
 from distlint.link.flow import Flow
 from distlint.link.flow_walk import flow_of
 from distlint.link.modules import ClassRef, FunctionRef, ModuleTable
-from distlint.link.paths import ProjectPath, folders_around, resolve_path
 from distlint.link.stores import (
     OutsideStore,
     changed_attributes,
@@ -25,17 +24,12 @@ from distlint.link.stores import (
     stored_attributes,
 )
 from distlint.model import python as ir
-from distlint.model.document import Document, Entry, Leaf, Node
-from distlint.model.document import Mapping as Tree
-from distlint.model.document import Sequence as Items
 from distlint.model.facts import FileFacts
 from distlint.model.finding import Note
 from distlint.model.framework import FrameworkSpec
 from distlint.model.launch import Launch, LaunchIndex, Run
-from distlint.model.record import dataclass
-from distlint.model.source import SourceKind
-from distlint.model.span import Span, whole_line
-from distlint.model.value import Value, known, unknown
+from distlint.model.span import Span
+from distlint.model.value import Value, unknown
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -65,19 +59,6 @@ class CallSite(NamedTuple):
         return ir.unpack(self.site.call.at, self.file)
 
 
-_CONFIGURATIONS = (SourceKind.JSON, SourceKind.YAML, SourceKind.TOML)
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """A script reads a configuration file: which one, from where, with which loader."""
-
-    script: str
-    path: str
-    loader: str
-    span: Span
-
-
 class Project:
     """Everything that is known of the analysed repository."""
 
@@ -101,7 +82,7 @@ class Project:
         self.gpu_memory = gpu_memory
         self.gpus_per_node = gpus_per_node
         self.notes: list[Note] = []
-        self.loads: dict[tuple[str, str], Load] = {}
+        self.documents = Documents(self)
         self._pins = pins or {}
         self._installed = installed or {}
         self._more: dict[str, FileFacts | None] = {}
@@ -491,124 +472,3 @@ class Project:
         from distlint.link.graph import build_graph
 
         return build_graph(self)
-
-    # Documents ---------------------------------------------------------------------------------------------------
-
-    def loaded(self, path: Value, script: str, loader: str, span: Span) -> Node:
-        """The tree of a configuration file that a script reads.
-
-        An unknown leaf if it is not known or not in the project.
-        """
-        document = self.document(path, script)
-        if document is None:
-            reason = f"`{path.only}` is not in the project" if path.is_known else path.reason or "the path is not known"
-            return Leaf(unknown(reason, span), span)
-        self.loads[(script, document.file)] = Load(script, document.file, loader, span)
-        return document.root
-
-    def document(self, path: Value, near: str, extra_folders: Sequence[str] = (), text: str = "") -> Document | None:
-        """The configuration document that a path means for a file of the project.
-
-        On disk, or written by a script's here-document.
-
-        ``text`` is a shell word with ``${NAME}`` for what is not known of it: a script may write a file and name it
-        by the same word.
-        """
-        if not path.is_known or not isinstance(path.only, str):
-            for place in ("${PWD}/", "${PROJECT}/"):
-                if path.symbol.startswith(place) and path.symbol.count("$") == 1:
-                    rest = path.symbol.removeprefix(place)
-                    found_there = known(ProjectPath(rest) if place == "${PROJECT}/" else rest, *path.spans)
-                    return self.document(found_there, near, extra_folders)
-            return self._written_as(path, lambda w: w.symbol == path.symbol) if path.symbol else self._named_alike(text)
-        if path.only.startswith("/"):
-            absolute = posixpath.normpath(path.only)
-            return self._written_as(path, lambda w: w.path == absolute)
-        folders = [*extra_folders, *folders_around(near)]
-        written = {w.path: w for w in self.written}
-        # of scripts that write the same name, that which names it here
-        callers = {span.file for span in path.spans}
-        written.update({w.path: w for w in self.written if w.script in callers})
-        found = resolve_path(path.only, folders, {*self.paths, *written})
-        if found is None:
-            return None
-        self.loads.setdefault((near, found), Load(near, found, "", path.spans[0] if path.spans else whole_line(near)))
-        if found in written:
-            return written[found].document
-        facts = self.file_facts(found)
-        return facts.documents[0] if facts is not None and facts.documents else None
-
-    def _named_alike(self, text: str) -> Document | None:
-        """The only document that is written under a word with this text."""
-        same = [w for w in self.written if text and w.path == posixpath.normpath(text)]
-        return same[0].document if len(same) == 1 else None
-
-    def _written_as(self, path: Value, matches: Callable[[WrittenDocument], bool]) -> Document | None:
-        """The document that a script writes where the path points; that of the launching script if several do."""
-        same = [w for w in self.written if matches(w)]
-        files = {span.file for span in path.spans}
-        own = [w for w in same if w.script in files] or same
-        return own[0].document if len(own) == 1 else None
-
-    @cached_property
-    def written(self) -> tuple[WrittenDocument, ...]:
-        """The configuration files that shell scripts write, parsed."""
-        from distlint.link.written import written_documents
-
-        return tuple(written_documents(self.launch_index, self.text_of))
-
-    def parsed(self, text: str, loader: str, span: Span) -> Node:
-        """The tree of a configuration that stands as a string in the program.
-
-        Every place in it is the string itself.
-        """
-        if len(text) > 100_000:
-            return Leaf(unknown("too long", span), span)
-        from distlint.read.json import read_json
-        from distlint.read.yaml import read_yaml
-
-        reading = read_yaml(text, span.file) if loader == "yaml" else read_json(text, span.file)
-        if reading.errors or not reading.documents:
-            return Leaf(unknown("not a configuration", span), span)
-        return respanned(reading.documents[0].root, span)
-
-    def is_broken(self, path: str) -> bool:
-        """Whether a configuration file holds errors for which every loader refuses it."""
-        facts = self.file_facts(path)
-        return facts is not None and facts.kind in _CONFIGURATIONS and bool(facts.errors) and not facts.loaders
-
-    def configuration_path(self, path: Value, near: str, folders: Sequence[str] = ()) -> str:
-        """The file on disk that a path means for a file of the project, or ``""``."""
-        if not isinstance(path.only, str) or path.only.startswith("/"):
-            return ""
-        return resolve_path(path.only, [*folders, *folders_around(near)], self.paths) or ""
-
-    def configuration_files(self) -> Iterator[tuple[str, FileFacts]]:
-        """The JSON, YAML and TOML files that were read, sorted."""
-        for path in sorted(self.facts):
-            facts = self.facts[path]
-            if facts.kind in _CONFIGURATIONS and facts.documents:
-                yield path, facts
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenDocument:
-    """A configuration file that a shell script writes: the path relative to the root, its tree, and the script."""
-
-    path: str
-    document: Document
-    script: str
-    symbol: str = ""
-    """What stands for the path where it is not known."""
-
-
-def respanned(node: Node, span: Span) -> Node:
-    """A tree with every place replaced by ``span``."""
-    if isinstance(node, Leaf):
-        from dataclasses import replace
-
-        return Leaf(replace(node.value, spans=(span,)), span)
-    if isinstance(node, Items):
-        return Items(tuple(respanned(item, span) for item in node.items), span, node.open)
-    entries = tuple(Entry(entry.key, span, respanned(entry.node, span), entry.certain) for entry in node.entries)
-    return Tree(entries, span, node.open)

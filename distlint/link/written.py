@@ -17,7 +17,7 @@ from distlint.model.launch import LaunchIndex, WrittenFile
 from distlint.model.value import unknown
 
 if TYPE_CHECKING:
-    from distlint.link.project import WrittenDocument
+    from distlint.link.documents import WrittenDocument
     from distlint.read.config import ConfigReading
 
 EDITORS = re.compile(r"(?<![\w./-])(?:g?sed|perl|jq|yq|envsubst|awk)\s")
@@ -26,7 +26,7 @@ EDITORS = re.compile(r"(?<![\w./-])(?:g?sed|perl|jq|yq|envsubst|awk)\s")
 
 def written_documents(index: LaunchIndex, text_of: Callable[[str], str]) -> Iterator[WrittenDocument]:
     """The configuration files that the scripts of a project write, in the order of the scripts."""
-    from distlint.link.project import WrittenDocument
+    from distlint.link.documents import WrittenDocument
 
     for written in index.written:
         values = _read(written, written.text)

@@ -76,7 +76,7 @@ def _uses(project: Project) -> Iterator[Use]:
 
 def _from_files(project: Project) -> Iterator[Use]:
     """Accelerate files with a DeepSpeed block, for each run that uses them, or by themselves."""
-    for path, facts in project.configuration_files():
+    for path, facts in project.documents.files():
         for document in facts.documents:
             if not _asks_for_engine(document):
                 continue
@@ -112,7 +112,7 @@ def _only_accelerate_run(project: Project, path: str) -> Run | None:
     """Where one accelerate file and one script stand in a project and no launch line names either, they belong together."""
     from distlint.frameworks.huggingface.scripts import accelerator_scripts
 
-    files = [p for p, facts in project.configuration_files() if any(_is_accelerate(d) for d in facts.documents)]
+    files = [p for p, facts in project.documents.files() if any(_is_accelerate(d) for d in facts.documents)]
     scripts = accelerator_scripts(project)
     if (
         files != [path]

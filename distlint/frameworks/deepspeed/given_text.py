@@ -28,7 +28,7 @@ def named_document(
     project: Project, value: Value, near: str, folders: tuple[str, ...] = (), text: str = ""
 ) -> Document | None:
     """The configuration that a path or a text means for a file of the project; ``None`` if it is not in the project."""
-    found = project.document(value, near, folders, text)
+    found = project.documents.found(value, near, folders, text)
     if found is not None or not value.is_known or not isinstance(value.only, str):
         return found
     span = value.spans[0] if value.spans else whole_line(near)
@@ -43,7 +43,7 @@ def written_out(project: Project, text: str, span: Span) -> Document | None:
         if decoded is None:
             return None
         source = decoded.strip()
-    root = project.parsed(source, "json", span) if source.startswith("{") else None
+    root = project.documents.parsed(source, "json", span) if source.startswith("{") else None
     return Document(root, span, "argv", "json") if isinstance(root, Mapping) else None
 
 

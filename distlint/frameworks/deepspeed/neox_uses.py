@@ -60,7 +60,7 @@ def neox_uses(project: Project) -> Iterator[Use]:
             if any(looks_like_neox(one) for one in documents) and not any(_searches(one) for one in documents):
                 named.update(one.file for one in documents)
                 yield Use(_handed_on(documents, is_open=is_open), NEOX, run, release=FORK)
-    for path, facts in project.configuration_files():
+    for path, facts in project.documents.files():
         for document in facts.documents:
             if path not in named and looks_like_neox(document) and not _searches(document):
                 alone = Run(path, world_size=project.given_size())

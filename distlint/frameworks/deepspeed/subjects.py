@@ -86,7 +86,7 @@ NAMES = frozenset(
 def build(project: Project) -> Iterator[Subject]:
     """One subject per configuration and run."""
     for use in find_uses(project):
-        if use.document.carrier == "file" and project.is_broken(use.document.file):
+        if use.document.carrier == "file" and project.documents.is_broken(use.document.file):
             # Nobody gets what could be read of it: the file is one fault, and not what seems to stand in it.
             nothing = Mapping((), use.document.root.span, open=True)
             yield subject_of(project, replace(use, document=replace(use.document, root=nothing)))

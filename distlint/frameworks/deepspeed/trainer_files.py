@@ -39,7 +39,7 @@ AXOLOTL = {
 
 def trainer_file_uses(project: Project) -> Iterator[Use]:
     """The configurations that argument files and launches of scripts outside of the project name."""
-    for path, facts in project.configuration_files():
+    for path, facts in project.documents.files():
         for document in facts.documents:
             arguments = _arguments_of(document)
             if arguments is not None:

@@ -200,11 +200,11 @@ def _option(run: Run, flags: tuple[str, ...]) -> Argument | None:
 
 def _lone(project: Project) -> Iterator[Document]:
     """Files, here-documents and dicts that evidently are DeepSpeed configurations, whoever may load them."""
-    for _, facts in project.configuration_files():
+    for _, facts in project.documents.files():
         for document in facts.documents:
             if looks_like_deepspeed(document.root):
                 yield with_open_numbers(document) if document.format == "yaml" else document
-    for written in project.written:
+    for written in project.documents.written:
         if looks_like_deepspeed(written.document.root):
             yield written.document
     yield from lone_dicts(project)

@@ -110,7 +110,7 @@ def _add(project: Project, path: Value, run: Run, shapes: dict[str, ModelShape |
         folders.append(run.launch.span.file.rpartition("/")[0])
     text = path.only.rstrip("/")
     full = path.map(lambda _: text if text.endswith(".json") else f"{text}/config.json")
-    document = project.document(full, run.script_file, folders)
+    document = project.documents.found(full, run.script_file, folders)
     if document is not None and document.file not in shapes:
         shapes[document.file] = shape_of(document)
 

@@ -158,7 +158,7 @@ def _relayed_sketch(subject: Subject) -> Sketch | None:
 
 def _accelerate(project: Project) -> Iterator[Subject]:
     """One subject per Accelerate configuration file."""
-    for path, facts in project.configuration_files():
+    for path, facts in project.documents.files():
         for document in facts.documents:
             if path.endswith((".yaml", ".yml")) and is_accelerate_file(document):
                 runs: list[Run | None] = [run for run in project.runs if _names(run, path)]

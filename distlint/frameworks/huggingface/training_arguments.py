@@ -226,7 +226,7 @@ def _add_argument_file(project: Project, launch: Launch, arguments: TrainingArgu
     for word in launch.arguments:
         text = word.value.only
         if isinstance(text, str) and text.endswith((".yaml", ".yml", ".json")) and not text.startswith("-"):
-            document = project.document(word.value, launch.script_file, [launch.directory or ""])
+            document = project.documents.found(word.value, launch.script_file, [launch.directory or ""])
             if document is None:
                 arguments.open = True
             elif isinstance(document.root, Mapping):

@@ -119,7 +119,7 @@ def documents_of(project: Project, launch: Launch) -> tuple[list[Document], bool
     """The configurations that a launch names, and whether there may be others that are not in the project."""
     near, folders = launch.file or launch.span.file, _folders(launch)
     paths = configuration_paths(launch.options, launch.arguments)
-    documents = [one for one in (project.document(path, near, folders) for path in paths) if one is not None]
+    documents = [one for one in (project.documents.found(path, near, folders) for path in paths) if one is not None]
     return documents, launch.open_arguments or len(documents) < len(paths)
 
 

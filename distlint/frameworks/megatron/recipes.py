@@ -40,7 +40,7 @@ class _Host:
 
 def recipe_launches(project: Project) -> Iterator[Launch]:
     """One launch for every set of options in the recipes of a project."""
-    files = [(path, facts.documents[0]) for path, facts in project.configuration_files()]
+    files = [(path, facts.documents[0]) for path, facts in project.documents.files()]
     recipes = [(path, document) for path, document in files if _sets(document)]
     if not recipes:
         return

@@ -74,7 +74,7 @@ def build(project: Project) -> Iterator[Subject]:
             yield _command_subject(project, launch)
     for launch in recipe_launches(project):
         yield _command_subject(project, launch)
-    for path, facts in project.configuration_files():
+    for path, facts in project.documents.files():
         for document in facts.documents[:1]:
             if path not in named and looks_like_neox(document):
                 yield _neox_subject(project, [document], None, is_open=True)
@@ -233,7 +233,7 @@ def _add_deepspeed(project: Project, launch: Launch, settings: dict[str, Setting
     words = {word.span: word.text for word in launch.arguments}
     folders = [folder for folder in (launch.directory, launch.span.file.rpartition("/")[0]) if folder is not None]
     near = launch.script_file or launch.span.file
-    document = project.document(given.value, near, folders, words.get(given.span, ""))
+    document = project.documents.found(given.value, near, folders, words.get(given.span, ""))
     if document is None:
         return
     places = {

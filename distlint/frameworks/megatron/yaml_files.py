@@ -80,7 +80,7 @@ def read_yaml(project: Project, launch: Launch, read: CommandSettings, versions:
     words = {word.span: word.text for word in launch.arguments}
     folders = [folder for folder in (launch.directory, launch.span.file.rpartition("/")[0]) if folder is not None]
     near = launch.script_file or launch.span.file
-    document = project.document(given.value, near, folders, words.get(given.span, ""))
+    document = project.documents.found(given.value, near, folders, words.get(given.span, ""))
     if document is None or document.format != "yaml" or not isinstance(document.root, Mapping):
         return None
     found = YamlSettings(open=document.root.open, file=document.file)
