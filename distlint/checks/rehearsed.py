@@ -75,7 +75,6 @@ _FAULTS: dict[str, _Fault] = {
 }
 _SIZED = frozenset({"list-length", "peer"})
 """Faults that do not count where they show with the defaults of options alone: these often have to agree with the number of processes."""
-_USUALLY = " (with the defaults of the options)"
 _OF_MESSAGES = (meeting_messages.stuck_messages, meeting_messages.different_messages)
 
 
@@ -97,7 +96,7 @@ def rehearsed(context: CheckContext) -> Iterator[Finding]:
                 continue
             seen.add(suspicion.span)
             yield context.finding(
-                suspicion.message + (_USUALLY if first.usual else ""),
+                suspicion.message + (first.supposes),
                 suspicion.span,
                 related=suspicion.related,
                 confidence=Confidence.LIKELY,

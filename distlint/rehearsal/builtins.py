@@ -320,7 +320,9 @@ def _filter(player: Calls, values: list[Any], given: Given, call: ir.Call, scope
     steps = player.steps_of(values[1]) if len(values) == 2 else None
     if steps is None:
         sample = player.item_of(values[1]) if len(values) == 2 else UNKNOWN
-        return Generated(None, sample, count=derived("filter", values))
+        count = derived("filter", values)
+        supposed = player.stage.left_over(count, player.length(values[1])) if len(values) == 2 else UNKNOWN
+        return Generated(None, sample, count=count if supposed is UNKNOWN else supposed)
     found = []
     for item in itertools.islice(steps, MAX_ITEMS):
         kept = item if values[0] is None else player.apply(values[0], Given([item], {}), call, scope)

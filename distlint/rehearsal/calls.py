@@ -494,11 +494,16 @@ class Calls(Definitions):
 
     def extend(self, items: Items, other: Any) -> None:
         """``items += other``."""
+        if len(self.stage.reasons) == self.stage.reasons_around:
+            items.picked = False
         more = self.items_of(other)
         known = items.items is not None and more is not None and len(items.items) + len(more) <= MAX_ITEMS
         if not known or self.stage.unsure:
             escape(other)
-            length = self.stage.because(items.length(), self.length(other))
+            length: Any = self.stage.because(items.length(), self.length(other))
+            before, added = items.length(), self.length(other)
+            if isinstance(before, int) and isinstance(added, int) and not self.stage.unsure:
+                length = before + added
             items.open()
             items.size = length
         elif items.items is not None and more is not None:

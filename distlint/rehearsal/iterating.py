@@ -286,12 +286,37 @@ class Iterating:
             return listed
         tests = len(expr.generators) > 1 or bool(expr.generators[0][2]) or expr.kind == "set"
         whole = derived("comprehension", [first, *found[:1]])
-        made = self.some(whole, UNKNOWN if tests else self.length(first), span=span)
+        count = (
+            UNKNOWN if expr.kind == "set" else self._count(expr, first, inner, whole) if tests else self.length(first)
+        )
+        made = self.some(whole, count, span=span)
         if found:
             if isinstance(found[0], Tensor) and found[0].pending is not None:
                 return UNKNOWN
             made.sample = any_turn(found[0])
         return made
+
+    def _count(self, expr: ir.Comprehension, source: Any, inner: Scope, whole: Opaque) -> Any:
+        """How many items a comprehension with tests gives: known where a number is dealt out by its remainder (``i % n == k``)."""
+        length = self.length(source)
+        tests = expr.generators[0][2]
+        if len(expr.generators) > 1 or not isinstance(length, int) or len(tests) != 1:
+            return self.stage.left_over(whole, length)
+        test, names = tests[0], expr.generators[0][0]
+        index = names if isinstance(source, range) else _first_name(names) if _is_numbered(source) else None
+        if type(test) is not ir.Operation or test.operators != ("==",) or type(index) is not ir.Name:
+            return self.stage.left_over(whole, length)
+        divided, rest = test.operands if type(test.operands[0]) is ir.Operation else test.operands[::-1]
+        if (
+            type(divided) is not ir.Operation
+            or divided.operators != ("%",)
+            or not _is_named(divided.operands[0], index.id)
+        ):
+            return self.stage.left_over(whole, length)
+        by, remainder = self.value(divided.operands[1], inner), self.value(rest, inner)
+        if isinstance(by, int) and isinstance(remainder, int) and 0 <= remainder < by:
+            return len(range(remainder, length, by))
+        return UNKNOWN
 
     def _turns_of(self, expr: ir.Comprehension, level: int, source: Any, inner: Scope, found: list[Any]) -> bool:
         """Follows the turns of one ``for`` of a comprehension; whether all are known."""
@@ -333,6 +358,22 @@ class Iterating:
             return self._turns_of(expr, level + 1, following, inner, found)
         found.append(self.value(expr.element, inner))
         return True
+
+
+def _is_numbered(value: Any) -> bool:
+    """Whether items come with their numbers, from zero on."""
+    sample = value.sample if isinstance(value, Items) else None
+    number = sample[0] if type(sample) is tuple and len(sample) == 2 else None
+    return isinstance(number, Opaque) and type(number.sign) is tuple and number.sign[:1] == ("turn",)
+
+
+def _first_name(target: ir.Expr) -> ir.Expr | None:
+    """The first of two variables that each item is taken apart into."""
+    return target.items[0] if type(target) is ir.ListDisplay and len(target.items) == 2 else None
+
+
+def _is_named(expr: ir.Expr, name: str) -> bool:
+    return type(expr) is ir.Name and expr.id == name
 
 
 def any_turn(item: Any) -> Any:

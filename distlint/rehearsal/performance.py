@@ -59,7 +59,17 @@ class Performance(NamedTuple):
     complete: bool
     """Whether every process was followed to its end."""
     usual: bool = False
-    """Whether options that nobody is known to give have their defaults."""
+    """Whether options that nobody is known to give have their defaults, and lists some length that tests may leave."""
+
+    @property
+    def supposes(self) -> str:
+        """What is supposed of the program, for the end of a message."""
+        words = []
+        if self.usual and any(stage.has_defaults for stage in self.stages):
+            words.append("with the defaults of the options")
+        if self.usual and any(stage.has_left_over for stage in self.stages):
+            words.append("where a test leaves a number of items that can't be dealt out evenly")
+        return f" ({', '.join(words)})" if words else ""
 
 
 class Rehearsal:
@@ -107,10 +117,13 @@ class Rehearsal:
         return self._of_size(first, processes) or first
 
     def by_default(self, first: Performance) -> Performance | None:
-        """The same program started without options, so that these have their defaults; ``None`` where it asks for none."""
+        """The same program as it usually goes; ``None`` where it does so anyway.
+
+        It is started without options, so that these have their defaults, and tests leave some number of a list's items.
+        """
         key = (first.file, first.function)
         if key not in self._by_default:
-            asks = first.function < 0 and any(stage.has_defaults for stage in first.stages)
+            asks = first.function < 0 and any(stage.has_defaults or stage.has_left_over for stage in first.stages)
             found = self._performed(*key, set(), usual=True) if asks else None
             self._by_default[key] = found
         return self._by_default[key]

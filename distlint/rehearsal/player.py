@@ -59,8 +59,10 @@ class Player(Ways):
     def _on_Evaluate(self, statement: ir.Evaluate, scope: Scope) -> None:  # noqa: N802
         self.value(statement.value, scope)
 
-    def _on_Assert(self, statement: ir.Assert, scope: Scope) -> None:  # noqa: N802
-        self.value(statement.test, scope)
+    def _on_Assert(self, statement: ir.Assert, scope: Scope) -> str:  # noqa: N802
+        holds = self.truth(self.value(statement.test, scope))
+        # what is supposed of a program is not to contradict what it demands; else what it demands is taken to be so
+        return "raise" if holds is False and self.stage.usual else ""
 
     def _on_Return(self, statement: ir.Return, scope: Scope) -> str:  # noqa: N802
         scope.results.append(self.value(statement.value, scope) if statement.value is not None else None)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 MAX_STEPS = 60_000
 """Expressions that one process of a rehearsal works out."""
 
+LEFT_EACH = 19_200
+"""Items for each process that a test is taken to leave, besides one: a number that the usual sizes of batches divide."""
+
 MAX_TURNS = 8
 
 MAX_CALLS = 16
@@ -265,6 +268,8 @@ class Stage:
         self.longest = 0
         """Turns of the longest loop, of those with a known number of turns, in which processes meet and of which not all were followed."""
         self.reasons: list[Any] = []
+        self.reasons_around = 0
+        """How many of them stand around the innermost loop of which not all turns are followed."""
         self.attempts: list[frozenset[str]] = []
         """The exceptions that the ``try`` statements around take, the innermost last."""
         self.remembered: dict[FunctionRef, dict[Any, Any]] = {}
@@ -277,6 +282,8 @@ class Stage:
         """Whether the program is started without options: what nobody gives has its default."""
         self.has_defaults = False
         """Whether an option was asked for that is not known, but has a default."""
+        self.has_left_over = False
+        """Whether a list was asked for of which a test has left some items, nobody knows how many."""
 
     def looks_at(self, kind: str, span: Span) -> None:
         """Notes that a place will show whether it has a kind of faults."""
@@ -377,6 +384,13 @@ class Stage:
         """The value that one of some values is, depending on tests that are not known: equal where all of them are."""
         every = [*self.reasons, *values]
         return Opaque(combined("perhaps", every), source_of(every))
+
+    def left_over(self, *told: Any) -> Any:
+        """How many items a test leaves of a list that is the same everywhere: any number, so one that can't be dealt out evenly."""
+        if source_of(told) is not None:
+            return UNKNOWN
+        self.has_left_over = True
+        return LEFT_EACH * self.world + 1 if self.usual else UNKNOWN
 
     def differs(self, call: ir.Expr, file: str, value: Any) -> bool:
         """Whether what a known value is at a call is another on other processes."""

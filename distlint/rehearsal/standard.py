@@ -231,6 +231,11 @@ def _of_others(player: Calls, name: str, values: list[Any], given: Given, call: 
     if None in steps or not values:
         count = derived(name, [player.length(one) for one in values])
         if name == "islice":
+            length = player.length(values[0])
+            bounds = [one for one in values[1:] if one is None or isinstance(one, int)]
+            if isinstance(length, int) and len(bounds) == len(values) - 1:
+                number = len(range(*slice(*bounds).indices(length)))
+                return Generated(None, player.item_of(values[0]), count=number)
             count = Opaque(count.sign)  # a limit makes it as many everywhere, as a rule
         return Generated(None, player.item_of(values[0]) if values else UNKNOWN, count=count)
     known: list[Iterator[Any]] = [one for one in steps if one is not None]

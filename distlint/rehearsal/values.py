@@ -192,12 +192,14 @@ class Items:
     why that differs between processes (an ``Opaque``).
     """
 
-    __slots__ = ("at", "distinct", "items", "most", "ordered", "repeated", "sample", "size", "whole")
+    __slots__ = ("at", "distinct", "items", "most", "ordered", "picked", "repeated", "sample", "size", "whole")
 
     def __init__(self, items: list[Any] | None, size: Any = UNKNOWN, at: Span | None = None) -> None:
         self.items = items
         self.size = len(items) if items is not None else size
         self.repeated = False
+        self.picked = True
+        """Whether nothing is put in without a test, in a loop of which not all turns are followed."""
         self.at = at
         self.sample: Any = None
         self.whole: Opaque = UNKNOWN

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
+from distlint.link.walking import statements
 from distlint.model import python as ir
 from distlint.rehearsal.absent import used
 from distlint.rehearsal.calls import Calls
@@ -340,10 +341,12 @@ class Ways(Calls):
         tests = len(scope.tests)
         place = (self.span(loop.iterable if isinstance(loop, ir.For) else loop.test, scope), stage.chain)
         stage.quiet += 1
+        around, stage.reasons_around = stage.reasons_around, len(stage.reasons)
         try:
             ended = self._pass(loop, items, scope, [])
         finally:
             stage.quiet -= 1
+            stage.reasons_around = around
             touched, stage.touched = stage.touched, outer
             if outer is not None:
                 outer.extend(touched)
@@ -351,7 +354,16 @@ class Ways(Calls):
         if not stage.quiet:
             ended = self._any_turn(loop, scope, count, iterable, place)
         self._widen(scope, before, touched, place, [count, *scope.tests[tests:]])
+        if not _may_stop(loop):
+            self._picked(touched)
         return ended if ended in _LEAVING else ""
+
+    def _picked(self, touched: list[Any]) -> None:
+        """Lists into which a loop puts some of what it goes through have some number of items."""
+        for changed in touched:
+            if isinstance(changed, Items) and changed.picked and changed.items is None:
+                supposed = self.stage.left_over(changed.whole, changed.size)
+                changed.size = changed.size if supposed is UNKNOWN else supposed
 
     def _pass(self, loop: ir.For | ir.While, items: list[Any], scope: Scope, nodes: list[Any]) -> str:
         stage = self.stage
@@ -550,3 +562,10 @@ def _raises(nodes: list[Any], caught: frozenset[str]) -> Branch | None:
 
 def _holds_end(node: Attempt) -> bool:
     return any(nodes and isinstance(nodes[-1], End) for nodes in (node.body, node.orelse, node.final, *node.handlers))
+
+
+def _may_stop(loop: ir.For | ir.While) -> bool:
+    """Whether something in a loop may end it before its time."""
+    return any(
+        type(one) is ir.Return or (type(one) is ir.Jump and one.kind == "break") for one in statements(loop.body)
+    )
