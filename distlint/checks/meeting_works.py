@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from distlint.checks.meetings import Suspicion, meetings
 from distlint.model.finding import Related
 from distlint.model.span import Span
+from distlint.rehearsal.notes import OWN_ORDER
 from distlint.rehearsal.performance import Performance, unfinished
 
 _FIXED_SALT = "PYTHONHASHSEED"
@@ -97,7 +98,7 @@ def own_orders(performance: Performance) -> Iterator[Suspicion]:
         return
     for stage in performance.stages:
         for fault in stage.faults:
-            if fault.kind == "own order":
+            if fault.kind == OWN_ORDER:
                 event = fault.event
                 yield Suspicion(
                     event.span,

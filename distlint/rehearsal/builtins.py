@@ -45,6 +45,7 @@ from distlint.rehearsal.values import (
     derived,
     escape,
     is_known,
+    order_of,
     signature,
     source_of,
 )
@@ -209,13 +210,13 @@ def _listed(player: Calls, name: str, values: list[Any], given: Given, call: ir.
         made = player.some(derived(name, values), size, span=span)
         made.sample = player.item_of(values[0])
         made.distinct = "set" in name
-        made.ordered = order
+        made.ordered = order if name == "sorted" else order_of(values[0])
         return made
     if "set" in name:
         return distinct(items, span)
     ordered = Items(items[::-1] if name == "reversed" else items, at=span)
-    if isinstance(values[0], Items) and name != "sorted":
-        ordered.ordered = values[0].order
+    if name != "sorted":
+        ordered.ordered = order_of(values[0])
     return tuple(items) if name == "tuple" else ordered
 
 

@@ -239,7 +239,12 @@ class Expressions(Objects):
             part = base.part(self, index, self.span(expr, scope))
             if part is not NotImplemented:
                 return part
+        if isinstance(base, Table) and base.missing is not None and is_key(index):
+            self.leads(base, expr.index, index, scope)
         found = self.item(base, index)
+        new = not is_key(index) or (isinstance(base, Table) and self.stage.unsure and index not in base.items)
+        if new and isinstance(base, Table) and base.missing is not None and (base.led or not base.items):
+            base.gets(index, found, self.own_keys(expr.index, index, scope))
         if isinstance(found, Tensor):
             return self._own_rows(found, index, expr, scope)
         if isinstance(index, slice) and isinstance(found, Items | Opaque) and type(expr.index) is not ir.Constant:
@@ -264,6 +269,31 @@ class Expressions(Objects):
         part.whole, part.sample = own(part.whole), own(part.sample)
         part.items = None if part.items is None else [own(item) for item in part.items]
         return part
+
+    def leads(self, table: Table, expr: ir.Expr, key: Any, scope: Scope) -> None:
+        """Notes whether the first key of a dictionary is another one on each process."""
+        if not table.items and not table.open and type(expr) is not ir.Formatted:
+            table.led = self.stage.differs(expr, scope.file, key)
+
+    def own_order(self, expr: ir.Expr, table: Table, scope: Scope) -> Source | None:
+        """Why a dictionary whose keys are known gives them in another order on each process, where these are the same ones."""
+        if table.open or len(table.items) < 2 or not all(map(is_known, table.items)):
+            return None
+        place = (scope.file, expr.at, self.stage.chain, "keys")
+        others = self.stage.shared.note(self.stage.rank, place, tuple(table.items))
+        same = not self.stage.shared.note(self.stage.rank, (*place, "together"), frozenset(table.items))
+        return Source("the order in which keys come up first", self.span(expr, scope)) if others and same else None
+
+    def own_keys(self, expr: ir.Expr, key: Any, scope: Scope) -> Source | None:
+        """Why keys come up in an order of each process's own: ``None`` where they don't, or name the process."""
+        if type(expr) is ir.Formatted:
+            return None
+        source = source_of([key])
+        if source is not None and not source.counted:
+            return Source(f"the order in which keys come up first ({source.why})", self.span(expr, scope))
+        if source is None and self.stage.differs(expr, scope.file, key):
+            return Source("the order in which keys come up first", self.span(expr, scope))
+        return None
 
     def _own_rows(self, rows: Any, index: Any, expr: ir.Expr, scope: Scope) -> Any:
         """Rows of a tensor, or one of several tensors, are each process's own where they are known to take different ones."""

@@ -29,6 +29,7 @@ from distlint.rehearsal.values import (
     counted_in,
     derived,
     is_known,
+    order_of,
 )
 
 MAX_FOLLOWED = 128
@@ -282,7 +283,7 @@ class Iterating:
             if expr.kind == "set":
                 return distinct(found, span)
             listed = Items(found, at=span)
-            listed.ordered = first.order if isinstance(first, Items) else None
+            listed.ordered = order_of(first)
             return listed
         tests = len(expr.generators) > 1 or bool(expr.generators[0][2]) or expr.kind == "set"
         whole = derived("comprehension", [first, *found[:1]])
@@ -290,6 +291,7 @@ class Iterating:
             UNKNOWN if expr.kind == "set" else self._count(expr, first, inner, whole) if tests else self.length(first)
         )
         made = self.some(whole, count, span=span)
+        made.ordered = order_of(first)
         if found:
             if isinstance(found[0], Tensor) and found[0].pending is not None:
                 return UNKNOWN

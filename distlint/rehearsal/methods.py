@@ -51,7 +51,7 @@ def call_method(player: Calls, receiver: Any, name: str, given: Given, call: ir.
         if values and name == "get" and families_differ(receiver, values[0]):
             not_found(player.stage, receiver, call, scope)
             return given.get("default", 1, None)
-        return _of_table(player, receiver, name, values, given)
+        return _of_table(player, receiver, name, values, given, call, scope)
     if isinstance(receiver, Generated):
         if name in ("__next__", "send"):
             found, item = player.advance(receiver)
@@ -204,7 +204,9 @@ def _changed(player: Calls, receiver: Items, name: str, values: list[Any], given
     return True
 
 
-def _of_table(player: Calls, receiver: Table, name: str, values: list[Any], given: Given) -> Any:
+def _of_table(
+    player: Calls, receiver: Table, name: str, values: list[Any], given: Given, call: ir.Call, scope: Scope
+) -> Any:
     if name not in ("keys", "update", "clear"):
         receiver.read(values[0] if name in ("get", "pop", "setdefault") and values and is_key(values[0]) else None)
     if name == "get" and values and is_key(values[0]):
@@ -216,16 +218,20 @@ def _of_table(player: Calls, receiver: Table, name: str, values: list[Any], give
             return derived("get", [receiver, *values])
         return player.one_of([*receiver.items.values(), *values[1:]], values[0])
     if name in ("keys", "values", "items"):
-        return _view(receiver, name)
+        found = _view(receiver, name)
+        found.ordered = found.ordered or player.own_order(call, receiver, scope)
+        return found
     if name == "copy":
         made = Table(dict(receiver.items), is_open=receiver.open)
         made.missing = receiver.missing
         made.whole, made.keyed = receiver.whole, receiver.keyed
         return made
     if name == "setdefault" and len(values) == 2 and not is_key(values[0]):
-        receiver.gets(*values)
+        receiver.gets(values[0], values[1], player.own_keys(call.args[0], values[0], scope) if call.args else None)
         receiver.items.clear()
         return derived("get", [receiver, *values])
+    if name == "setdefault" and values and call.args:
+        player.leads(receiver, call.args[0], values[0], scope)
     if not player.stage.unsure and not given.open:
         found = _stored(receiver, name, values, given)
         if found is not NotImplemented:
@@ -239,7 +245,7 @@ def _of_table(player: Calls, receiver: Table, name: str, values: list[Any], give
     return Opaque()
 
 
-def _view(receiver: Table, name: str) -> Any:
+def _view(receiver: Table, name: str) -> Items:
     found: dict[str, list[Any]] = {
         "keys": list(receiver.items),
         "values": list(receiver.items.values()),
@@ -248,6 +254,7 @@ def _view(receiver: Table, name: str) -> Any:
     if not receiver.open:
         return Items(found[name])
     made = Items(None, receiver.length())
+    made.ordered = receiver.order
     made.whole = derived(name, [receiver.whole])
     made.sample = found[name][0] if found[name] else None
     return made

@@ -10,6 +10,8 @@ SCALED_USE = "scaled gradients used"
 """Fault: gradients are clipped or stepped with while they are scaled."""
 SCALER_ORDER = "order of a scaler"
 """Fault: a gradient scaler is asked for what it refuses."""
+OWN_ORDER = "own order"
+"""Fault: processes meet in a loop that goes through things in an order of each one's own. It shows in any turn of loops around."""
 
 WEIGHTS_CHANGED = "layers whose weights were changed by hand"
 LAYERS_USED = "layers and where they were used"

@@ -230,6 +230,12 @@ class Rehearsal:
         made = self._all(
             found.file, found.function, visited, found.world, shared, told=found.told, usual=usual, turns=longest
         )
+        more = shared.found() - shared.differing
+        if made is not None and made.complete and more:
+            shared = Shared(shared.differing | more, shared.wanted, shared.twins)
+            made = self._all(
+                found.file, found.function, visited, found.world, shared, told=found.told, usual=usual, turns=longest
+            )
         fits = made is not None and made.complete and all(len(one.events) <= MAX_EVENTS for one in made.stages)
         return made if fits else None
 

@@ -162,9 +162,10 @@ class Player(Ways):
             escape(value)
         elif isinstance(base, Table):
             if is_key(index) and (index in base.items or not self.stage.unsure):
+                self.leads(base, target.index, index, scope)
                 self.put(base.items, index, value)
             else:
-                base.gets(index, value)
+                base.gets(index, value, self.own_keys(target.index, index, scope))
                 base.keyed = base.keyed or source_of(self.stage.reasons)
                 base.items.clear()
         elif isinstance(base, Tensor):

@@ -10,6 +10,7 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import ClassValue, FunctionValue, Group, Library, ModuleValue, Outside, Work
 from distlint.rehearsal.files import met
+from distlint.rehearsal.notes import OWN_ORDER
 from distlint.rehearsal.trace import Hole, Took, Waited
 from distlint.rehearsal.values import UNKNOWN, Opaque, Source, Table, Tensor, combined, signature, source_of
 
@@ -344,7 +345,7 @@ class Stage:
         self.events.append(event)
         if self.orders and any(isinstance(event.values.get(name), Tensor | Opaque) for name in _BROUGHT):
             source = self.orders[-1]
-            self.faults.append(Fault("own order", source.span or event.span, event, {"why": source.why}))
+            self.faults.append(Fault(OWN_ORDER, source.span or event.span, event, {"why": source.why}))
         self.mark(event)
         met(self)
 

@@ -257,7 +257,7 @@ class Table:
     ``family`` is that of all the names that are its keys, where it has no others (``Named``).
     """
 
-    __slots__ = ("family", "items", "keyed", "missing", "open", "unread", "whole")
+    __slots__ = ("family", "items", "keyed", "led", "missing", "open", "order", "unread", "whole")
 
     def __init__(self, items: dict[Any, Any] | None = None, *, is_open: bool = False) -> None:
         self.items = items if items is not None else {}
@@ -266,6 +266,10 @@ class Table:
         self.whole: Opaque = UNKNOWN
         self.keyed: Source | None = None
         self.family: str | None = None
+        self.order: Source | None = None
+        """Why its keys are in another order on each process."""
+        self.led = False
+        """Whether its first key is another one on each process."""
         self.unread: set[Any] | None = None
         """Keys that were given a value out of sight, and that nobody read since."""
 
@@ -278,8 +282,10 @@ class Table:
         if self.unread is not None:
             self.unread = self.unread - {key} if key is not None else None
 
-    def gets(self, key: Any, value: Any) -> None:
-        """A value is put under a key that is not known."""
+    def gets(self, key: Any, value: Any, order: Source | None = None) -> None:
+        """A value is put under a key that is not known; ``order`` says why others come first on other processes."""
+        if (self.led or not self.items) and not self.open:
+            self.order = order
         self.keyed = self.keyed or counted_in(key)
         family = key.family if isinstance(key, Named) and not self.items and self.family in (None, key.family) else ""
         if self.open and self.family is None:
@@ -450,6 +456,11 @@ class Given:
     def perhaps(self, name: str) -> Any:
         """What a parameter gets that only something unknown may hold."""
         return derived("argument", [name, *self.rest]) if self.rest else UNKNOWN
+
+
+def order_of(value: Any) -> Source | None:
+    """Why going through something has another order on each process; ``None`` where the order is the same, or not known."""
+    return value.order if isinstance(value, Items | Table) else None
 
 
 def escape(value: Any, depth: int = 0) -> None:

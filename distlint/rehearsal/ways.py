@@ -16,6 +16,7 @@ from distlint.rehearsal.epochs import closed
 from distlint.rehearsal.failing import caught_by
 from distlint.rehearsal.iterating import any_turn
 from distlint.rehearsal.merging import merged
+from distlint.rehearsal.notes import OWN_ORDER
 from distlint.rehearsal.stage import Enough, Left, Scope
 from distlint.rehearsal.trace import Attempt, Branch, End, Laps, Round, is_idle
 from distlint.rehearsal.values import (
@@ -25,10 +26,12 @@ from distlint.rehearsal.values import (
     Made,
     Opaque,
     Ranged,
+    Table,
     Tensor,
     Thing,
     derived,
     is_known,
+    order_of,
     signature,
     source_of,
 )
@@ -280,7 +283,9 @@ class Ways(Calls):
         iterable = self.value(statement.iterable, scope)
         self.begins(iterable, self.span(statement.iterable, scope))
         used(self.stage, iterable, statement.iterable, scope)
-        order = iterable.order if isinstance(iterable, Items) else None
+        order = order_of(iterable)
+        if isinstance(iterable, Table):
+            order = order or self.own_order(statement.iterable, iterable, scope)
         if order is not None:
             self.stage.orders.append(order)
         try:
@@ -414,7 +419,8 @@ class Ways(Calls):
             ended = self._pass(loop, [item], scope, node.body)
         finally:
             stage.unsure -= 1
-            del stage.events[events:], stage.waits[waits:], stage.faults[faults:]
+            del stage.events[events:], stage.waits[waits:]
+            stage.faults[faults:] = [fault for fault in stage.faults[faults:] if fault.kind == OWN_ORDER]
         if stage.grown == grown and stage.trace[-1:] == [node] and not (node.body and isinstance(node.body[-1], End)):
             stage.trace.pop()
         elif isinstance(count, int) and not is_idle(node):
