@@ -167,6 +167,9 @@ class Calls(Definitions):
                 if method is not None:
                     function = FunctionValue(method, None, callee)
                     return self.models.called_thing(self, callee, function, given, call, scope)
+            forward = self.models.inherited(self, callee, "forward")
+            if isinstance(forward, Made):
+                return self.models.called_thing(self, callee, forward, given, call, scope)
         if isinstance(callee, Made):
             self.models.meets(self, callee, "", given, call, scope)
             found = callee.called(self, given, call, scope)

@@ -23,6 +23,7 @@ from distlint.frameworks.torch import rehearsed_optimizers as optimizers
 from distlint.frameworks.torch import rehearsed_parts as parts
 from distlint.frameworks.torch import rehearsed_passes as passes
 from distlint.frameworks.torch import rehearsed_scaling as scaling
+from distlint.frameworks.torch import rehearsed_sequences as sequences
 from distlint.frameworks.torch import rehearsed_shapes as shapes
 from distlint.frameworks.torch import rehearsed_starts as starts
 from distlint.frameworks.torch import rehearsed_tensors as tensors
@@ -57,7 +58,13 @@ class Torch(Models):
 
     def inherited(self, player: Any, thing: Any, name: str) -> Any:
         """What an object of a class of the project has from a library's class."""
+        if name == "forward":
+            return sequences.sequence_of(player, thing) or NotImplemented
         return modules.inherited(player, thing, name)
+
+    def built(self, player: Any, thing: Any, given: Given) -> None:
+        """An object of the project is made by the constructor of a library's class."""
+        sequences.built(player, thing, given)
 
     def called_thing(self, player: Any, thing: Any, method: Any, given: Given, call: ir.Call, scope: Any) -> Any:
         """What calling an object of the project gives."""
@@ -259,6 +266,8 @@ class Torch(Models):
             return fresh(name, None, "", [receiver, *given.values()], span) if found is NotImplemented else found
         if name == "log" and lightning.is_lightning(player, receiver):
             return lightning.logged(player, given, call, scope)
+        if name == "forward" and sequences.sequence_of(player, receiver) is not None:
+            return player.apply(sequences.sequence_of(player, receiver), given, call, scope)
         if modules.is_module(player, receiver):
             return modules.module_method(player, receiver, name, given, call, scope)
         if isinstance(receiver, Made) and name == "manual_seed":

@@ -38,7 +38,10 @@ from distlint.rehearsal.values import (
 LIGHTNING = frozenset(
     f"{package}.LightningModule" for package in ("lightning", "lightning.pytorch", "pytorch_lightning")
 )
-MODULES = frozenset({"torch.nn.Module", "torch.nn.modules.module.Module", "torch.nn.modules.Module"}) | LIGHTNING
+SEQUENCES = frozenset({"torch.nn.Sequential", "torch.nn.modules.container.Sequential", "torch.nn.modules.Sequential"})
+MODULES = (
+    frozenset({"torch.nn.Module", "torch.nn.modules.module.Module", "torch.nn.modules.Module"}) | LIGHTNING | SEQUENCES
+)
 _CHAINED_NAMES = """
 to cuda cpu half float double bfloat16 train eval requires_grad_ apply type share_memory xpu compile to_empty
 gradient_checkpointing_enable

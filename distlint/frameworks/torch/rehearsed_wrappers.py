@@ -191,10 +191,12 @@ def _in_place(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -
     return module
 
 
-def called_thing(player: Any, thing: Thing, method: FunctionValue, given: Given, call: ir.Call, scope: Any) -> Any:
+def called_thing(
+    player: Any, thing: Thing, method: FunctionValue | modules.Layer, given: Given, call: ir.Call, scope: Any
+) -> Any:
     """The call of an object of the project: one that is sharded in place is followed as a wrapped one."""
     through = passed(player, thing, given, call, scope)
-    found = sharding.during(player, through, lambda: player.call_function(method, given, call, scope))
+    found = sharding.during(player, through, lambda: player.apply(method, given, call, scope))
     return came_out(player, found, through, given, ir.unpack(call.at, scope.file)) if through else found
 
 
