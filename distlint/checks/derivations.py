@@ -31,12 +31,24 @@ _RANDOM = re.compile(
 )
 
 
+_OF_PATHS = frozenset(
+    {
+        *("exists", "is_file", "is_dir", "mkdir", "rmdir", "unlink", "touch", "iterdir", "rglob", "joinpath", "as_posix"),
+        *("read_text", "write_text", "read_bytes", "write_bytes", "with_suffix", "with_name"),
+    }
+)
+"""Methods that paths have."""
+_TAKING_PATHS = ("os.path.", "os.makedirs", "os.mkdir", "os.fspath", "pathlib.Path")
+
+
 class Part(NamedTuple):
     """An expression with the function that it stands in."""
 
     expr: ir.Expr
     file: str
     function: int
+    fixed: bool = False
+    """Whether it is a text or a path: nobody changes such a thing, however many calls it is handed to."""
 
 
 class Derivation(NamedTuple):
@@ -64,10 +76,10 @@ class Derivation(NamedTuple):
         return any(_RANDOM.match(name) for name in self.names())
 
 
-def derivation(project: Project, expr: ir.Expr, file: str, function: int) -> Derivation:
-    """What an expression of a function (-1: the module) is made from."""
+def derivation(project: Project, expr: ir.Expr, file: str, function: int, *, is_path: bool = False) -> Derivation:
+    """What an expression of a function (-1: the module) is made from; ``is_path`` says that it is a text or a path."""
     work = _Slice(project)
-    work.add(expr, file, function)
+    work.add(expr, file, function, fixed=is_path)
     return work.run()
 
 
@@ -76,14 +88,34 @@ class _Slice:
         self._project = project
         self._stack: list[Part] = []
         self._parts: list[Part] = []
-        self._names: set[tuple[str, str, int]] = set()
+        self._names: set[tuple[str, str, int] | tuple[str, str, int, bool]] = set()
         self._bodies: set[tuple[str, int]] = set()
         self._whole = True
 
-    def add(self, expr: ir.Expr, file: str, function: int) -> None:
-        """An expression and all below it are to be looked at."""
+    def add(self, expr: ir.Expr, file: str, function: int, *, fixed: bool = False) -> None:
+        """An expression and all below it are to be looked at; ``fixed`` where it is a text or a path."""
+        paths = {id(one) for one in self._paths(expr, file, fixed=fixed)}
         for part in below(expr):
-            self._stack.append(Part(part, file, function))
+            self._stack.append(Part(part, file, function, id(part) in paths))
+
+    def _paths(self, expr: ir.Expr, file: str, *, fixed: bool) -> Iterator[ir.Expr]:
+        """The names in an expression that stand for texts and paths, as far as that shows where they are used."""
+        stack = [expr] if fixed else []
+        for part in below(expr):
+            if type(part) is ir.Call:
+                func = part.func
+                if type(func) is ir.Attribute and func.name in _OF_PATHS:
+                    stack.append(func.base)
+                if self._project.modules.dotted(func, file).startswith(_TAKING_PATHS):
+                    stack += part.args
+        while stack:
+            part = stack.pop()
+            if type(part) is ir.Name:
+                yield part
+            elif type(part) is ir.Operation and part.operators in (("/",), ("+",)):
+                stack += part.operands
+            elif type(part) is ir.Conditional:
+                stack += (part.body, part.orelse)
 
     def run(self) -> Derivation:
         """Follows everything within the budget."""
@@ -95,7 +127,7 @@ class _Slice:
             self._parts.append(part)
             expr = part.expr
             if type(expr) is ir.Name:
-                self._name(expr.id, part.file, part.function)
+                self._name(expr.id, part.file, part.function, fixed=part.fixed)
             elif type(expr) is ir.Attribute:
                 self._attribute(expr, part.file, part.function)
             elif type(expr) is ir.Call:
@@ -104,17 +136,20 @@ class _Slice:
                 self.add(expr.body, part.file, part.function)
         return Derivation(tuple(self._parts), self._whole)
 
-    def _name(self, name: str, file: str, function: int) -> None:
+    def _name(self, name: str, file: str, function: int, *, fixed: bool = False) -> None:
         key = (name, file, function)
-        if key in self._names:
+        if key in self._names or (*key, fixed) in self._names:
             return
-        self._names.add(key)
+        self._names.add((*key, fixed) if fixed else key)
         body = body_of(self._project, file, function)
         bindings = _bindings(self._project, file, function).get(name, ())
         found = bool(bindings)
         for statement, values in bindings:
+            if fixed and type(statement) is ir.Evaluate:
+                continue
+            plain = fixed and type(statement) is ir.Assign and any(type(one) is ir.Name for one in statement.targets)
             for value in values:
-                self.add(value, file, function)
+                self.add(value, file, function, fixed=plain)
             for guard in guards_of(body, statement.at) or ():
                 if guard.test is not None and guard.kind in ("if", "expression", "while"):
                     self.add(guard.test, file, function)
@@ -122,16 +157,16 @@ class _Slice:
             definition = self._project.module(file).functions[function]
             position = next((i for i, one in enumerate(definition.parameters) if one.name == name), None)
             if position is not None:
-                self._parameter(FunctionRef(file, function), definition, position)
+                self._parameter(FunctionRef(file, function), definition, position, fixed=fixed)
             elif not found:
-                self._name(name, file, definition.parent)
+                self._name(name, file, definition.parent, fixed=fixed)
             return
         if not found:
             target = self._project.modules.lookup(name, file)
             if isinstance(target, GlobalRef) and (target.file, target.name) != (file, name):
-                self._name(target.name, target.file, -1)
+                self._name(target.name, target.file, -1, fixed=fixed)
 
-    def _parameter(self, ref: FunctionRef, definition: ir.Function, position: int) -> None:
+    def _parameter(self, ref: FunctionRef, definition: ir.Function, position: int, *, fixed: bool) -> None:
         from distlint.link.arguments import find_argument
 
         parameter = definition.parameters[position]
@@ -146,7 +181,7 @@ class _Slice:
         for caller in callers[:MAX_CALLERS]:
             given, certain = find_argument(caller.site.call, parameter.name, position - shift + caller.shift)
             if given is not None:
-                self.add(given, caller.file, caller.site.function)
+                self.add(given, caller.file, caller.site.function, fixed=fixed)
             elif not certain:
                 self._whole = False
 

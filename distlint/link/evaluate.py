@@ -542,6 +542,18 @@ class Evaluator:
         assert isinstance(found[0], Instance)  # noqa: S101 - stored just above
         return found[0]
 
+    def handed(self, parameter: ir.Parameter, name: str, file: str) -> Instance:
+        """An object of a library class that the library hands over for a parameter; the same one each time."""
+        key = ("handed", id(parameter), name)
+        if key not in self._memo:
+            self.keep(parameter)
+            call = ir.Call(ir.Name(parameter.name, parameter.at), (), (), parameter.at)
+            entry = self.project.flow(file, -1).entry
+            self._memo[key] = (Instance(External(name), call, self.frame(file, -1), entry), 0)
+        found = self._memo[key][0]
+        assert isinstance(found, Instance)  # noqa: S101 - stored just above
+        return found
+
     # Attributes --------------------------------------------------------------------------------------------------
 
     def _attribute(self, expr: ir.Attribute, frame: Frame, state: Env, span: Span) -> Abstract:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from distlint.link.abstract import NEVER_CALLED, Abstract, Frame, node_of, separate
+from distlint.link.abstract import NEVER_CALLED, Abstract, Frame, Instance, node_of, separate
 from distlint.link.arguments import find_argument
 from distlint.link.calls import given_arguments, is_static
 from distlint.link.changes import in_doubt
-from distlint.link.modules import FunctionRef
+from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.objects import attribute_of, attributes
 from distlint.link.stores import changed_names
 from distlint.model import python as ir
@@ -40,6 +40,10 @@ def parameter_value(
         return attributes(evaluator, _default(evaluator, parameter, frame, span), names, span)
     offset = 1 if function.owner >= 0 and not is_static(function) else 0
     callers = evaluator.project.callers(FunctionRef(frame.file, frame.function))
+    if not callers and function.owner >= 0 and not is_static(function):
+        handed = _handed(evaluator, function, parameter, position, frame)
+        if handed is not None:
+            return attributes(evaluator, handed, names, span)
     if not callers or len(callers) > MAX_CALLERS:
         reason = "is called from too many places" if callers else NEVER_CALLED
         return Leaf(unknown(f"parameter `{parameter.name}`: the function {reason}", span), span)
@@ -52,6 +56,23 @@ def parameter_value(
             found = attributes(evaluator, _default(evaluator, parameter, frame, span), names, span)
         results.append(found)
     return separate(results, span)
+
+
+def _handed(
+    evaluator: Evaluator, function: ir.Function, parameter: ir.Parameter, position: int, frame: Frame
+) -> Instance | None:
+    """What a library hands to a method that overrides a hook of its class (``FrameworkSpec.hook_objects``)."""
+    project = evaluator.project
+    bases: frozenset[str] | None = None
+    for spec in project.specs:
+        for base, start, place, made in spec.hook_objects:
+            if place != position or not function.name.startswith(start):
+                continue
+            if bases is None:
+                bases = frozenset(project.modules.external_bases(ClassRef(frame.file, function.owner)))
+            if base in bases:
+                return evaluator.handed(parameter, made, frame.file)
+    return None
 
 
 def _from_caller(

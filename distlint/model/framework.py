@@ -262,6 +262,9 @@ class FrameworkSpec:
     """(method, why) for library methods that give a loader back of which each process gets its own batches."""
     handed: tuple[tuple[str, str, int, str], ...] = ()
     """(library class, method, parameter's position, why) for hooks that are given something of each process's own."""
+    hook_objects: tuple[tuple[str, str, int, str], ...] = ()
+    """(library class, how methods of it start, parameter's position, class): what the library hands to hooks that classes of
+    a project override is an object of the class."""
     starters: tuple[StarterSpec, ...] = ()
     callbacks: tuple[CallbackSpec, ...] = ()
     called_methods: tuple[tuple[str, str], ...] = ()

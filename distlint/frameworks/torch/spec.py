@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from distlint.frameworks.torch.collectives import COLLECTIVES, LOSSES, MAIN_ONLY, UNEVEN
 from distlint.frameworks.torch.launchers import LAUNCHERS
-from distlint.frameworks.torch.values import EVENED, GENERATORS, HANDED, LENGTHS, PLAIN, RANK_SOURCES, VARYING
+from distlint.frameworks.torch.values import EVENED, GENERATORS, HANDED, HOOK_OBJECTS, LENGTHS, PLAIN, RANK_SOURCES, VARYING
 from distlint.model.framework import CallbackSpec, FrameworkSpec, StarterSpec
 
 SPEC = FrameworkSpec(
@@ -118,4 +118,5 @@ SPEC = FrameworkSpec(
     plain=PLAIN,
     generators=GENERATORS,
     handed=HANDED,
+    hook_objects=HOOK_OBJECTS,
 )

@@ -350,3 +350,12 @@ HANDED = tuple(
     for method in ("training_step", "validation_step", "test_step", "predict_step")
 )
 """As ``FrameworkSpec.handed`` has them."""
+
+HOOK_OBJECTS = tuple(
+    (f"{package}.{base}", start, place, f"{package}.{given}")
+    for package in ("lightning", "lightning.pytorch", "pytorch_lightning")
+    for base in ("Callback", "callbacks.Callback", "callbacks.ModelCheckpoint", "callbacks.callback.Callback")
+    for start in ("on_", "setup", "teardown")
+    for place, given in ((1, "Trainer"), (2, "LightningModule"))
+)
+"""As ``FrameworkSpec.hook_objects`` has them (lightning 2.6: ``pytorch/callbacks/callback.py``)."""
