@@ -33,7 +33,19 @@ _RANDOM = re.compile(
 
 _OF_PATHS = frozenset(
     {
-        *("exists", "is_file", "is_dir", "mkdir", "rmdir", "unlink", "touch", "iterdir", "rglob", "joinpath", "as_posix"),
+        *(
+            "exists",
+            "is_file",
+            "is_dir",
+            "mkdir",
+            "rmdir",
+            "unlink",
+            "touch",
+            "iterdir",
+            "rglob",
+            "joinpath",
+            "as_posix",
+        ),
         *("read_text", "write_text", "read_bytes", "write_bytes", "with_suffix", "with_name"),
     }
 )

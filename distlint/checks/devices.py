@@ -21,7 +21,8 @@ from distlint.model import python as ir
 from distlint.model.document import Leaf
 from distlint.model.finding import Finding, FixPlan, Operation, Related
 from distlint.model.launch import Launch
-from distlint.model.value import Value
+from distlint.model.span import Span
+from distlint.model.value import Confidence, Value
 
 
 @check("devices")
@@ -152,20 +153,26 @@ def _none_chosen(context: CheckContext) -> Iterator[Finding]:
     parameters = context.parameters
     for init in project.calls_to(set(parameters["groups"])):
         backend, _ = find_argument(init.site.call, "backend", 0)
-        if backend is None or project.evaluator(None).value(backend, init.file, init.site.function).only != "nccl":
+        if backend is None or not _uses_devices(project.evaluator(None).value(backend, init.file, init.site.function)):
             continue
-        if _is_chosen(context, init):
+        files = _files_around(context, init)
+        if any(_may_choose(context, file) for file in files) or _chosen_by_launch(context, init.file):
             continue
-        placed = _placed_on_first(context, init.file)
+        placed = next((span for file in files if (span := _placed_on_first(context, file)) is not None), None)
         if placed is not None:
             yield context.finding(
                 "every rank puts its tensors on device 0: no device is chosen for a rank anywhere",
-                ir.unpack(placed.at, init.file),
+                placed,
                 related=[Related(init.span, "the process group needs a device for each rank")],
             )
 
 
-def _placed_on_first(context: CheckContext, file: str) -> ir.Call | None:
+def _uses_devices(backend: Value) -> bool:
+    """Whether a backend that is one of a few known ones may be that of devices."""
+    return bool(backend.options) and "nccl" in backend.options and all(isinstance(one, str) for one in backend.options)
+
+
+def _placed_on_first(context: CheckContext, file: str) -> Span | None:
     """The first call in a file that puts something on the current or the first device."""
     module = context.project.module(file)
     found = []
@@ -174,7 +181,8 @@ def _placed_on_first(context: CheckContext, file: str) -> ir.Call | None:
             given = _devices_given(site.call)
             if (given or name == "cuda") and all(_is_first(context, one, file, site.function) for one in given):
                 found.append(site.call)
-    return min(found, key=lambda call: call.at, default=None)
+    first = min(found, key=lambda call: call.at, default=None)
+    return ir.unpack(first.at, file) if first is not None else None
 
 
 def _devices_given(call: ir.Call) -> list[ir.Expr]:
@@ -198,32 +206,44 @@ def _is_first(context: CheckContext, expr: ir.Expr, file: str, function: int) ->
         return is_device and bool(given) and all(_is_first(context, one, file, function) for one in given)
     if type(expr) is ir.Name or type(expr) is ir.Attribute:
         options = options_of(project.evaluator(None).ask(expr, file, function))
-        return bool(options) and all(_is_first_object(context, option) for option in options)
+        some = [option for option in options if not _is_processor(context, option)]
+        return bool(some) and all(_is_first_object(context, option) for option in some)
     return False
+
+
+def _is_processor(context: CheckContext, option: object) -> bool:
+    """Whether an object is the device of the processor itself."""
+    if not isinstance(option, Instance) or option.part:
+        return False
+    given = _devices_given(option.call)
+    is_device = context.project.modules.dotted(option.call.func, option.frame.file) in context.parameters["devices"]
+    return is_device and len(given) == 1 and type(given[0]) is ir.Constant and given[0].value == "cpu"
 
 
 def _is_first_object(context: CheckContext, option: object) -> bool:
     if isinstance(option, Instance):
         return not option.part and _is_first(context, option.call, option.frame.file, option.frame.function)
-    if not isinstance(option, Leaf) or not option.value.is_known:
+    if not isinstance(option, Leaf) or not option.value.options or option.value.confidence is Confidence.POSSIBLE:
         return False
     values = set(option.value.options)
     return bool(values - {"cpu"}) and all(value in {*context.parameters["first"], 0, "cpu"} for value in values)
 
 
-def _is_chosen(context: CheckContext, init: CallSite) -> bool:
-    """Whether any file of the runs around a call may choose devices, or their launches do."""
+def _files_around(context: CheckContext, init: CallSite) -> list[str]:
+    """The files of the runs around a call: its own first, then those that it is read with."""
     project: Project = context.project
     scripts = {run.script_file for run in project.runs if init.file in project.closure(run.script_file)}
     files = project.closure(init.file).union(*(project.closure(script) for script in scripts))
     known = [file for file in sorted(files) if file in project.facts and project.facts[file].module is not None]
-    return any(_may_choose(context, file) for file in known) or _chosen_by_launch(context, init.file)
+    return sorted(known, key=lambda file: file != init.file)
 
 
 def _may_choose(context: CheckContext, file: str) -> bool:
     """Whether a file chooses a device in some way, or leaves that to a framework."""
     parameters, module = context.parameters, context.project.module(file)
     if any(item.module.split(".")[0] in parameters["frameworks"] for item in module.imports):
+        return True
+    if any(name in context.project.text_of(file) for name in parameters["variables"]):
         return True
     if any(name in module.calls for name in parameters["choosers"]) or module.attributes & set(
         parameters["attributes"]

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from distlint.frameworks.torch.collectives import COLLECTIVES, LOSSES, MAIN_ONLY, UNEVEN
 from distlint.frameworks.torch.launchers import LAUNCHERS
-from distlint.frameworks.torch.values import EVENED, GENERATORS, HANDED, HOOK_OBJECTS, LENGTHS, PLAIN, RANK_SOURCES, VARYING
+from distlint.frameworks.torch.values import (
+    EVENED,
+    GENERATORS,
+    HANDED,
+    HOOK_OBJECTS,
+    LENGTHS,
+    PLAIN,
+    RANK_SOURCES,
+    VARYING,
+)
 from distlint.model.framework import CallbackSpec, FrameworkSpec, StarterSpec
 
 SPEC = FrameworkSpec(
