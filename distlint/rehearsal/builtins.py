@@ -37,6 +37,7 @@ from distlint.rehearsal.values import (
     Items,
     Made,
     Opaque,
+    Perhaps,
     Ranged,
     Source,
     Table,
@@ -458,7 +459,7 @@ def _getattr(player: Calls, values: list[Any], given: Given, call: ir.Call, scop
     found = player.attribute(values[0], values[1], call, scope)
     if known is None and len(values) > 2 and isinstance(found, MethodOf):
         made = derived("getattr", values)
-        return Opaque(made.sign, made.source)
+        return Perhaps(found, made.sign, made.source) if values[2] is None else Opaque(made.sign, made.source)
     return found
 
 
