@@ -28,6 +28,12 @@ _LOOKING = frozenset(
     {"print", "len", "list", "sorted", "set", "isinstance", "load_state_dict", "save", "save_file", "deepcopy", "copy"}
 )
 
+_OPEN = re.compile(r"\{[\w*]*\}")
+_FIELD = re.compile(r"\{[^{}]*\}")
+_PLACED = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?[sdif]")
+_CHOOSING = frozenset({"max", "min", "sorted", "list", "reversed", "next", "iter", "natsorted"})
+"""What gives one or all of some file names; ``{*}`` stands in these for what a pattern leaves open."""
+
 _RESUMED = re.compile(r"\{\w*(?:resume|restore|restart|continue_from|snapshot)\w*\}", re.IGNORECASE)
 
 Keys = tuple[str, ...]
@@ -243,6 +249,14 @@ class ModelStates:
             return ("/" if expr.operators == ("/",) else "").join(
                 self._path(part, frame, at, depth + 1) for part in expr.operands
             )
+        if type(expr) is ir.Operation and expr.operators == ("%",):
+            return _PLACED.sub("{}", self._path(expr.operands[0], frame, at, depth + 1))
+        if type(expr) is ir.Conditional:
+            some = [one for one in (expr.body, expr.orelse) if not _is_nothing(one)]
+            return self._path(some[0], frame, at, depth + 1) if len(some) == 1 else ""
+        if type(expr) is ir.Subscript and type(expr.index) is not ir.Slice:
+            listed = self._path(expr.base, frame, at, depth + 1)
+            return listed if "{*}" in listed else ""
         if type(expr) is ir.Call:
             return self._path_called(expr, frame, at, depth)
         if type(expr) is ir.Name:
@@ -270,6 +284,16 @@ class ModelStates:
         if last in ("join", "joinpath") and call.args and not any(type(one) is ir.Starred for one in call.args):
             parts = [self._path(one, frame, at, depth + 1) for one in call.args]
             return "/".join(parts) if all(parts) else ""
+        if last == "format" and type(call.func) is ir.Attribute:
+            return _FIELD.sub("{}", self._path(call.func.base, frame, at, depth + 1))
+        if last in _CHOOSING and call.args:
+            chosen = self._path(call.args[0], frame, at, depth + 1)
+            return chosen if "{*}" in chosen else ""
+        if last in ("glob", "iglob") and len(call.args) == 1:
+            pattern = self._path(call.args[0], frame, at, depth + 1)
+            of_folder = type(call.func) is ir.Attribute and not self._is_library(call, frame)
+            folder = self._path(call.func.base, frame, at, depth + 1) if of_folder else ""  # type: ignore[union-attr]
+            return "/".join(part for part in (folder, pattern.replace("*", "{*}")) if part)
         options = options_of(self._evaluator.ask_in(call.func, frame, at))
         if len(options) == 1 and isinstance(options[0], Reference) and isinstance(options[0].target, FunctionRef):
             return self._path_returned(options[0], call, frame, at, depth)
@@ -286,7 +310,8 @@ class ModelStates:
         given = given_arguments(self._evaluator, call, frame, at)
         bindings = bound_parameters(self._evaluator, function.parameters[shift:], given, ir.unpack(call.at, frame.file))
         inner = inner_frame(self._evaluator, callee, bindings, 0)
-        ends = returns_of(self._evaluator, inner) if inner is not None else []
+        every = returns_of(self._evaluator, inner) if inner is not None else []
+        ends = [end for end in every if end[0] is not None and not _is_nothing(end[0])]
         if inner is None or len(ends) != 1 or ends[0][0] is None:
             return ""
         return self._path(ends[0][0], inner, ends[0][1], depth + 1)
@@ -307,10 +332,12 @@ def _covers(one: str, other: str) -> bool:
     """Whether one of two file names, with open parts, may be the other."""
     import fnmatch
 
+    if "{" in one and _OPEN.sub("{}", one) == _OPEN.sub("{}", other) and len(_OPEN.sub("", one)) >= 5:
+        return True
     for pattern, name in ((one, other), (other, one)):
-        fixed = re.sub(r"\{\w*\}", "", pattern)
+        fixed = _OPEN.sub("", pattern)
         if "{" in pattern and "{" not in name and len(fixed) >= 5:
-            glob = "*".join(_escaped(part) for part in re.split(r"\{\w*\}", pattern))
+            glob = "*".join(_escaped(part) for part in _OPEN.split(pattern))
             if fnmatch.fnmatchcase(name, glob):
                 return True
     return False
@@ -347,6 +374,10 @@ def _same_names(expr: ir.Comprehension) -> ir.Expr | None:
     name, key = target.items[0], expr.element.items[0]
     same = type(name) is ir.Name and type(key) is ir.Name and name.id == key.id
     return func.base if same else None
+
+
+def _is_nothing(expr: ir.Expr | None) -> bool:
+    return type(expr) is ir.Constant and expr.value is None
 
 
 def _is_name(expr: ir.Expr, name: str) -> bool:
