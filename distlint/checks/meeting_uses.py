@@ -11,7 +11,7 @@ from distlint.link.walking import below, expressions_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Related
 from distlint.rehearsal.names import MISNAMED, NOT_FOUND
-from distlint.rehearsal.notes import GRAPH_CHANGED, LEFT_OUT, SCALED_USE, SCALER_ORDER
+from distlint.rehearsal.notes import BESIDE, GRADIENTS_BY_HAND, GRAPH_CHANGED, LEFT_OUT, SCALED_USE, SCALER_ORDER
 from distlint.rehearsal.performance import Performance
 from distlint.rehearsal.stage import Fault
 from distlint.rehearsal.values import Table
@@ -76,7 +76,7 @@ def sharded_bypassed(performance: Performance) -> Iterator[Suspicion]:
 
 def put_in_late(performance: Performance) -> Iterator[Suspicion]:
     """A module is put into a model that was wrapped before, and nobody reduces gradients by hand."""
-    if any(stage.kept.get("gradients by hand") for stage in performance.stages):
+    if any(stage.kept.get(GRADIENTS_BY_HAND) for stage in performance.stages):
         return
     for fault in _seen(performance, "module put in late"):
         related = (
@@ -130,13 +130,31 @@ def loaded_by_some(performance: Performance) -> Iterator[Suspicion]:
 
 def ignored_trained(performance: Performance) -> Iterator[Suspicion]:
     """Parameters that a sharded model ignores are trained, and nobody reduces their gradients."""
-    if any(stage.kept.get("gradients by hand") for stage in performance.stages):
+    if any(stage.kept.get(GRADIENTS_BY_HAND) for stage in performance.stages):
         return
     for fault in _seen(performance, "ignored parameters trained"):
         yield Suspicion(
             fault.span,
             "parameters that the sharded model ignores are trained, but their gradients are not averaged over the ranks",
             (Related(fault.words["step"], "the optimizer steps them as well"), *_way(fault)),
+            "",
+        )
+
+
+def trained_beside(performance: Performance) -> Iterator[Suspicion]:
+    """A module is trained beside a wrapped one, and nobody averages its gradients."""
+    if any(stage.kept.get(GRADIENTS_BY_HAND) for stage in performance.stages):
+        return
+    for fault in _seen(performance, BESIDE):
+        yield Suspicion(
+            fault.span,
+            "this module is trained beside a wrapped one, but nothing averages its gradients over the ranks",
+            (
+                Related(fault.words["wrapper"], "this model is wrapped"),
+                Related(fault.words["forward"], "a part of the module is used here"),
+                Related(fault.words["step"], "the optimizer steps its parameters"),
+                *_way(fault),
+            ),
             "",
         )
 

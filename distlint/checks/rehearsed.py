@@ -63,6 +63,7 @@ _FAULTS: dict[str, _Fault] = {
     "scaled-use": meeting_uses.scaled_use,
     "scaler-order": meeting_uses.scaler_order,
     "loaded-by-some": meeting_uses.loaded_by_some,
+    "trained-beside": meeting_uses.trained_beside,
     "ignored-trained": meeting_uses.ignored_trained,
     "other-names": meeting_uses.other_names,
     "never-found": meeting_uses.never_found,

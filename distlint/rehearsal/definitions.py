@@ -142,6 +142,7 @@ class Definitions(Generators):
             if not isinstance(found, Thing):
                 return found
             thing = found
+        thing.born = self.span(call, scope)
         thing.content = self._content_of(ref, given)
         init = modules.method(ref, "__init__")
         if init is not None:

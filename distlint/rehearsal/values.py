@@ -314,11 +314,13 @@ class Thing:
     tells their number.
     """
 
-    __slots__ = ("attributes", "cls", "content", "count", "fields", "names", "open", "sample")
+    __slots__ = ("attributes", "born", "cls", "content", "count", "fields", "names", "open", "sample")
 
     def __init__(self, cls: ClassRef, *, is_open: bool = False) -> None:
         self.cls = cls
         self.attributes: dict[str, Any] = {}
+        self.born: Span | None = None
+        """Where it is made."""
         self.open = is_open
         self.fields: tuple[str, ...] | None = None
         self.content: Table | Items | None = None

@@ -145,6 +145,7 @@ class Torch(Models):
             return averages.averaged(given, call)
         made = optimizers.made(name, given, call)
         if made is not NotImplemented:
+            made.file = scope.file
             return made
         if name == "torch._utils._flatten_dense_tensors":
             return parts.joined(player, "flat", given, span)

@@ -13,6 +13,7 @@ from distlint.frameworks.torch.rehearsed_optimizers import UNSCALED
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import Group, Library, MethodOf, Nothing, Outside, Work
+from distlint.rehearsal.notes import GRADIENTS_BY_HAND
 from distlint.rehearsal.stage import GRADIENTS_UNDER_WAY, LENT, Event, Fault
 from distlint.rehearsal.values import UNKNOWN, Given, Items, Made, Opaque, Source, Tensor, escape, is_known, signature
 
@@ -281,7 +282,7 @@ def _result(player: Any, event: Event, span: Span) -> Any:
 def _averaged(stage: Any, event: Event, tensors: list[Tensor], span: Span) -> None:
     """Gradients that are each process' own are summed up: too late where each has looked for overflows in its own already."""
     if any(isinstance(tensor.whole, Gradient) for tensor in tensors):
-        stage.kept["gradients by hand"] = True
+        stage.kept[GRADIENTS_BY_HAND] = True
     unscaled = stage.kept.get(UNSCALED)
     if unscaled is None or stage.unsure:
         return

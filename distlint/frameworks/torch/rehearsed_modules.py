@@ -206,6 +206,7 @@ class Layer(Made):
         for value in given.values():
             player.stage.use(value, span)
         passes.used(player, [self], span)
+        passes.computed(player, [self], span)
         copies.used(player, self, span)
         sharding.used(player, self, call, scope)
         through = passed(player, self, given, call, scope)

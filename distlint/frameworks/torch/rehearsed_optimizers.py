@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from distlint.frameworks.torch import rehearsed_apart as apart
+from distlint.frameworks.torch import rehearsed_beside as beside
 from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch.rehearsed_shapes import fresh
 from distlint.model import python as ir
@@ -23,12 +24,14 @@ UNSCALED = "gradients unscaled"
 class Optimizer(Made):
     """An optimizer. Its settings are the same everywhere unless a scheduler follows what differs (``source``)."""
 
-    __slots__ = ("hooks",)
+    __slots__ = ("held", "hooks")
 
     def __init__(self, name: str, call: ir.Call, given: Given) -> None:
         super().__init__(name, call, given)
         self.hooks: list[Any] = []
         """What it calls in front of each step."""
+        self.held: tuple[Any, ...] | None = None
+        """The parameters that an iterator gave it."""
 
     def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
         """Its groups of parameters, of which there may be several."""
@@ -47,6 +50,7 @@ class Optimizer(Made):
             if self.arguments is not None:
                 scaling.used(player, "step", self.arguments.get("params", 0), call, scope)
                 apart.stepped(player, self.arguments.get("params", 0), call, scope)
+                beside.stepped(player, self, self.arguments.get("params", 0), call, scope)
             for hook in self.hooks:
                 player.apply(hook, Given([self, (), Table()], {}), call, scope)
             player.stage.use_gradients(ir.unpack(call.at, scope.file))

@@ -9,6 +9,8 @@ from distlint.model.span import Span
 from distlint.rehearsal.values import Made, Opaque, Tensor
 
 WATCHED = "wrapped models whose layers are all known"
+WRAPPERS = "wrapped models"
+COMPUTED = "layers that computed something since the last backward pass"
 _PASSES = "forward passes under way"
 _BESIDES = "layers used since the last backward pass"
 _OPEN = "a forward pass was made since the last backward pass"
@@ -49,6 +51,17 @@ class Pass:
         self.maybe: dict[int, Any] = {}
         self.chance: dict[int, tuple[Any, set[Any]]] = {}
         self.open = False
+
+
+def computed(player: Any, parts: Iterable[Any], span: Span) -> None:
+    """Layers, or the own parameters of a module, certainly compute something that has gradients; ``span`` is where that is called."""
+    stage = player.stage
+    if stage.unsure or stage.kept.get(_SILENT) or not stage.kept.get(WRAPPERS):
+        return
+    kept = stage.kept.setdefault(COMPUTED, {})
+    for part in parts:
+        if len(kept) < _MAX_MARKS:
+            kept.setdefault(id(part), (part, span))
 
 
 def begun(player: Any, wrapper: Any, span: Span) -> tuple[Any, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from distlint.frameworks.torch import rehearsed_apart as apart
+from distlint.frameworks.torch import rehearsed_beside as beside
 from distlint.frameworks.torch import rehearsed_changes as changes
 from distlint.frameworks.torch import rehearsed_checkpoints as checkpoints
 from distlint.frameworks.torch import rehearsed_copies as copies
@@ -130,6 +131,7 @@ def wrapped(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> 
         changes.wrapped(player, made)
         made.made = len(player.stage.events)
         waits.watch(player, made)
+        beside.wrapped(player, made)
         return _evened(player, made, call, scope)
     if name == SHARDED:
         group = player.stage.group_of(given.get("process_group", 1, None))
@@ -138,6 +140,7 @@ def wrapped(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> 
         found = _evened(player, Wrapped(name, call, given, given.get("module", 0, UNKNOWN), group), call, scope)
         found.span = ir.unpack(call.at, scope.file)
         apart.ignored(player, found)
+        beside.wrapped(player, found)
         _mark_sharded(found.inner)
         return found
     if name in IN_PLACE:
@@ -184,6 +187,7 @@ def _in_place(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -
     wrapper.span = ir.unpack(call.at, scope.file)
     in_place.shard(player, module, wrapper, call, scope)
     apart.ignored(player, wrapper)
+    beside.wrapped(player, wrapper)
     _mark_sharded(module)
     for part in modules.parts_of_model(module):
         part.synced = group is not None
@@ -196,6 +200,8 @@ def called_thing(
 ) -> Any:
     """The call of an object of the project: one that is sharded in place is followed as a wrapped one."""
     through = passed(player, thing, given, call, scope)
+    own = [one for one in thing.attributes.values() if isinstance(one, modules.Weight)]
+    passes.computed(player, own, ir.unpack(call.at, scope.file))
     found = sharding.during(player, through, lambda: player.apply(method, given, call, scope))
     return came_out(player, found, through, given, ir.unpack(call.at, scope.file)) if through else found
 
@@ -209,6 +215,7 @@ def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any) -> None:
     scaling.passed_back(player, loss, ir.unpack(call.at, scope.file))
     waits.reached(player, loss, call, scope)
     copies.passed_back(player, loss)
+    beside.passed_back(player)
     for one in loss.through:
         changes.passed_back(player, one, call, scope)
         if isinstance(one, Wrapped):

@@ -1,0 +1,100 @@
+"""Modules that are trained beside wrapped ones, in the rehearsal of a program: nobody averages their gradients.
+
+Source: torch 2.13, ``nn/parallel/distributed.py``: a wrapper sends the parameters of its own module at the start, and reduces their
+gradients; what else an optimizer holds is each process's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from distlint.frameworks.torch.rehearsed_modules import FROZEN, Layer, Parameters, Weight, parts_of_model
+from distlint.frameworks.torch.rehearsed_passes import COMPUTED, WRAPPERS
+from distlint.model import python as ir
+from distlint.model.span import Span
+from distlint.rehearsal.notes import BESIDE, GRADIENTS_BY_HAND, WEIGHTS_EVENED
+from distlint.rehearsal.stage import Event, Fault
+from distlint.rehearsal.values import Generated, Items, Made, Table, Thing
+
+_TRAINED = "parts that a backward pass reached"
+_MET = "operations before the last backward pass"
+_MAX_DEPTH = 3
+
+
+def wrapped(player: Any, wrapper: Any) -> None:
+    """A model is wrapped."""
+    player.stage.kept.setdefault(WRAPPERS, []).append(wrapper)
+
+
+def passed_back(player: Any) -> None:
+    """A backward pass is made."""
+    kept = player.stage.kept
+    kept.setdefault(_TRAINED, {}).update(kept.pop(COMPUTED, {}))
+    kept[_MET] = len(player.stage.events)
+
+
+def stepped(player: Any, optimizer: Any, parameters: Any, call: ir.Call, scope: Any) -> None:
+    """An optimizer steps its parameters: those too that no wrapper cares for."""
+    stage = player.stage
+    kept = stage.kept
+    wrappers = kept.get(WRAPPERS, ())
+    if stage.unsure or stage.world < 2 or not wrappers or not kept.get(_TRAINED) or optimizer.hooks:
+        return
+    if any(not isinstance(one.inner, Layer | Thing) or one.group is None for one in wrappers):
+        return
+    if not any(one.group is stage.everyone for one in wrappers) or _others_met(stage, kept[_MET]):
+        return
+    cared = {id(part) for one in wrappers for part in (one.inner, *_all_parts(one.inner))}
+    frozen, evened = kept.get(FROZEN, {}), kept.get(WEIGHTS_EVENED, set())
+    if isinstance(parameters, Generated):
+        optimizer.held = optimizer.held if optimizer.held is not None else tuple(player.items_of(parameters) or ())
+        parameters = optimizer.held
+    for module in _modules(player, parameters):
+        parts = list(_all_parts(module))
+        if any(id(part) in cared or id(part) in frozen or getattr(part, "place", None) in evened for part in parts):
+            continue
+        own = [part for part in parts if isinstance(part, Weight) or (isinstance(part, Layer) and part.has_parameters)]
+        trained = next((kept[_TRAINED][id(part)] for part in own if id(part) in kept[_TRAINED]), None)
+        if trained is not None and kept.get(GRADIENTS_BY_HAND) is None:
+            event = Event("step", call, scope.file, scope.function, {})
+            event.chain = stage.chain
+            made = _made_at(module) or (ir.unpack(optimizer.call.at, optimizer.file) if optimizer.call else event.span)
+            wrapper = next(one.span for one in wrappers if one.group is stage.everyone)
+            stage.faults.append(
+                Fault(BESIDE, made, event, {"wrapper": wrapper, "forward": trained[1], "step": event.span})
+            )
+
+
+def _others_met(stage: Any, since: int) -> bool:
+    """Whether the processes brought something together since the last backward pass: gradients, perhaps, in some form."""
+    return any(event.name not in ("barrier", "backward") for event in stage.events[since:])
+
+
+def _modules(player: Any, given: Any, depth: int = 0) -> Iterator[Any]:
+    """The modules whose parameters an optimizer certainly holds."""
+    if isinstance(given, Parameters):
+        if given.what == "parameters":
+            yield given.module
+    elif isinstance(given, Weight):
+        yield from given.owners if len(given.owners) == 1 else (given,)
+    elif isinstance(given, Table) and not given.open and depth < _MAX_DEPTH:
+        yield from _modules(player, given.items.get("params"), depth + 1)
+    elif isinstance(given, Items | tuple) and depth < _MAX_DEPTH:
+        rows = given.items if isinstance(given, Items) else given
+        for row in rows or ():
+            yield from _modules(player, row, depth + 1)
+
+
+def _all_parts(module: Any) -> Iterator[Any]:
+    yield module
+    yield from parts_of_model(module)
+
+
+def _made_at(module: Any) -> Span | None:
+    """Where a module is made."""
+    if isinstance(module, Thing):
+        return module.born
+    if isinstance(module, Made) and module.call is not None and module.file:
+        return ir.unpack(module.call.at, module.file)
+    return None
