@@ -145,7 +145,10 @@ def trained_beside(performance: Performance) -> Iterator[Suspicion]:
     """A module is trained beside a wrapped one, and nobody averages its gradients."""
     if any(stage.kept.get(GRADIENTS_BY_HAND) for stage in performance.stages):
         return
+    everywhere = [{fault.span for fault in stage.faults if fault.kind == BESIDE} for stage in performance.stages]
     for fault in _seen(performance, BESIDE):
+        if not all(fault.span in spans for spans in everywhere):
+            continue  # what one rank trains for itself has no copies
         yield Suspicion(
             fault.span,
             "this module is trained beside a wrapped one, but nothing averages its gradients over the ranks",

@@ -20,6 +20,7 @@ from distlint.rehearsal.values import Generated, Items, Made, Table, Thing
 _TRAINED = "parts that a backward pass reached"
 _MET = "operations before the last backward pass"
 _MAX_DEPTH = 3
+_EXCHANGES = ("all_to_all", "isend", "irecv", "send", "recv", "batch_isend")
 
 
 def wrapped(player: Any, wrapper: Any) -> None:
@@ -67,8 +68,12 @@ def stepped(player: Any, optimizer: Any, parameters: Any, call: ir.Call, scope: 
 
 
 def _others_met(stage: Any, since: int) -> bool:
-    """Whether the processes brought something together since the last backward pass: gradients, perhaps, in some form."""
-    return any(event.name not in ("barrier", "backward") for event in stage.events[since:])
+    """Whether the processes brought something together since the last backward pass: gradients, perhaps, in some form.
+
+    Or ever exchanged rows: each may hold a part of the model then, as an expert.
+    """
+    since_then = any(event.name not in ("barrier", "backward") for event in stage.events[since:])
+    return since_then or any(event.name.startswith(_EXCHANGES) for event in stage.events)
 
 
 def _modules(player: Any, given: Any, depth: int = 0) -> Iterator[Any]:
