@@ -222,6 +222,8 @@ class Choice:
         self.rounds: dict[Hashable, Round] = {}
         self.failed: int | None = None
         self.thrown: frozenset[str] = frozenset()
+        self.handling = 0
+        """Handlers around that take the exception of a place that failed."""
         self.passed = 0
         """Nodes that the way came along so far."""
 
@@ -242,6 +244,11 @@ class Choice:
         return branch.arms[min(number, len(branch.arms) - 1)]
 
     def _usual(self, branch: Branch) -> int:
+        if self.handling:
+            # where a handler tells exceptions apart, it is one of those that it takes
+            leaving = [number for number, arm in enumerate(branch.arms) if arm and _leaves(arm[-1])]
+            if leaving:
+                return leaving[0]
         going = [number for number, arm in enumerate(branch.arms) if not (arm and isinstance(arm[-1], End))]
         going = going or [*range(len(branch.arms))]
         return going[min(self.usual, len(going) - 1)]
@@ -282,6 +289,11 @@ def follow(nodes: list[Any], choice: Choice, line: list[Step]) -> str:
     return ""
 
 
+def _leaves(node: Any) -> bool:
+    """Whether a handler ends here, and the program goes on."""
+    return isinstance(node, End) and node.kind in ("return", "continue", "break")
+
+
 def _turns(bodies: list[list[Any]], choice: Choice, line: list[Step]) -> str:
     for body in bodies:
         ended = follow(body, choice, line)
@@ -295,8 +307,12 @@ def _turns(bodies: list[list[Any]], choice: Choice, line: list[Step]) -> str:
 def _attempt(node: Attempt, choice: Choice, line: list[Step]) -> str:
     ended = follow(node.body, choice, line)
     if ended == "raise" and node.handlers:
+        failed = bool(choice.thrown)
         taking = _taking(node, choice)
-        ended = follow(taking, choice, line) if taking is not None else ended
+        if taking is not None:
+            choice.handling += failed
+            ended = follow(taking, choice, line)
+            choice.handling -= failed
     elif not ended:
         ended = follow(node.orelse, choice, line)
     if ended == "cut" or (node.unless_raised and ended in ("raise", "exit")):
