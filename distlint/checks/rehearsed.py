@@ -97,7 +97,7 @@ def rehearsed(context: CheckContext) -> Iterator[Finding]:
                 continue
             seen.add(suspicion.span)
             yield context.finding(
-                suspicion.message + (first.supposes),
+                suspicion.message + first.supposes(),
                 suspicion.span,
                 related=suspicion.related,
                 confidence=Confidence.LIKELY,

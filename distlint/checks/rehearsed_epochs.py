@@ -54,7 +54,7 @@ def _may_be_told(stage: Stage, sampler: Shuffled) -> bool:
 
 def _order(performance: Performance, stage: Stage, sampler: Shuffled, rounds: list[Round]) -> Order:
     drawn = Related(rounds[-1].span, "its loader is gone through here, again and again")
-    end = performance.supposes
+    end = performance.supposes()
     if sampler.told is None:
         message = "`set_epoch` is never called for this sampler, so every epoch has the order of the first"
         others = [one.told[2] for one in stage.kept[SAMPLERS] if one.told is not None]

@@ -84,7 +84,7 @@ def _fault(performance: Performance, clash: Clash) -> TraceFault:
         event.name,
         (event.file, event.call.at),
         span,
-        _message(clash, those, others, plural) + performance.supposes,
+        _message(clash, those, others, plural) + performance.supposes(counts=event.repeated),
         tuple(related),
         plain(event.name),
     )

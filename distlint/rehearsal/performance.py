@@ -61,13 +61,12 @@ class Performance(NamedTuple):
     usual: bool = False
     """Whether options that nobody is known to give have their defaults, and lists some length that tests may leave."""
 
-    @property
-    def supposes(self) -> str:
-        """What is supposed of the program, for the end of a message."""
+    def supposes(self, *, counts: bool = False) -> str:
+        """What is supposed of the program, for the end of a message; ``counts`` says whether lengths of lists may matter."""
         words = []
         if self.usual and any(stage.has_defaults for stage in self.stages):
             words.append("with the defaults of the options")
-        if self.usual and any(stage.has_left_over for stage in self.stages):
+        if counts and self.usual and any(stage.has_left_over for stage in self.stages):
             words.append("where a test leaves a number of items that can't be dealt out evenly")
         return f" ({', '.join(words)})" if words else ""
 
