@@ -69,6 +69,8 @@ class _Loops:
         self.leading = {name: names_leading_to(self._project, {name}) | {name} for name in sorted(_EVENTS)}
         """By each event the names of what may come to it, its own among them."""
         self._leading = frozenset().union(*self.leading.values())
+        self._inside: dict[tuple[FunctionRef, int, bool], tuple[_Event, ...]] = {}
+        """The events of functions that loops come to, by the depth at which they do, and whether only those that always happen."""
 
     def may_come_to_all(self, loop: ir.For | ir.While, file: str) -> bool:
         """Whether a loop may hold every one of the events, as far as names tell."""
@@ -91,39 +93,55 @@ class _Loops:
 
     def judged(self, loop: ir.For | ir.While, frame: Frame) -> Iterator[Finding]:
         """What is wrong with one loop, where it goes backward itself."""
-        events = list(self._events(loop.body, frame, (), 0))
-        steps = [one for one in events if one.kind == "step"]
-        cleared = [one for one in events if one.kind == "zero_grad" and not one.guards]
-        if not steps or not cleared or not any(one.kind == "backward" and not one.guards for one in events):
+        # following every call takes long, and few loops always go backward
+        always = list(self._events(loop.body, frame, 0, always=True))
+        cleared = [one for one in always if one.kind == "zero_grad"]
+        if not cleared or not any(one.kind == "backward" for one in always):
             return
-        if all(any(self._minds_count(guard, inside) for guard, inside in one.guards) for one in steps):
+        steps = [one for one in self._events(loop.body, frame, 0) if one.kind == "step"]
+        if steps and all(any(self._minds_count(guard, inside) for guard, inside in one.guards) for one in steps):
             yield self._context.finding(
                 "the gradients are cleared in each pass, but the optimizer steps only after several: it takes those of the last pass",
                 cleared[0].span,
                 related=[Related(steps[0].span, "this step waits for a number of passes")],
             )
 
-    def _events(
-        self, body: tuple[ir.Stmt, ...], frame: Frame, around: tuple[tuple[Guard, Frame], ...], depth: int
-    ) -> Iterator[_Event]:
+    def _events(self, body: tuple[ir.Stmt, ...], frame: Frame, depth: int, *, always: bool = False) -> Iterator[_Event]:
+        """The events of a body, those of the functions that it calls among them; those under no test alone with ``always``."""
         for call in calls_in(body):
-            guards = guards_of(body, call.at)
-            if guards is None:
+            if _last_name(call.func) not in _EVENTS and not self._may_follow(call, frame, depth):
                 continue
-            under = (*around, *((guard, frame) for guard in guards))
-            kind = self._kind(call, frame)
-            if kind:
-                yield _Event(kind, ir.unpack(call.at, frame.file), under)
-            elif (
-                depth < MAX_DEPTH
-                and self._may_lead(call.func, frame.file, self._leading)
-                and not self._things.evaluator.modules.dotted(call.func, frame.file)
-            ):
-                for option in options_of(self._things.evaluator.ask_in(call.func, frame, everywhere=True)):
-                    if isinstance(option, Reference) and isinstance(option.target, FunctionRef):
-                        inner = self.frame(option.target.file, option.target.index)
-                        inside = self._project.function(option.target).body
-                        yield from self._events(inside, inner, under, depth + 1)
+            guards = guards_of(body, call.at)
+            if guards is not None and not (always and guards):
+                under = tuple((guard, frame) for guard in guards)
+                for one in self._of_call(call, frame, depth, always=always):
+                    yield one._replace(guards=(*under, *one.guards))
+
+    def _may_follow(self, call: ir.Call, frame: Frame, depth: int) -> bool:
+        """Whether a call may come to events in a function of the project."""
+        return (
+            depth < MAX_DEPTH
+            and self._may_lead(call.func, frame.file, self._leading)
+            and not self._things.evaluator.modules.dotted(call.func, frame.file)
+        )
+
+    def _of_call(self, call: ir.Call, frame: Frame, depth: int, *, always: bool) -> tuple[_Event, ...]:
+        """The events that a call comes to, under the tests behind it."""
+        kind = self._kind(call, frame)
+        if kind:
+            return (_Event(kind, ir.unpack(call.at, frame.file), ()),)
+        if not self._may_follow(call, frame, depth):
+            return ()
+        found: list[_Event] = []
+        for option in options_of(self._things.evaluator.ask_in(call.func, frame, everywhere=True)):
+            if isinstance(option, Reference) and isinstance(option.target, FunctionRef):
+                key = (option.target, depth + 1, always)
+                if key not in self._inside:
+                    inner = self.frame(option.target.file, option.target.index)
+                    inside = self._project.function(option.target).body
+                    self._inside[key] = tuple(self._events(inside, inner, depth + 1, always=always))
+                found += self._inside[key]
+        return tuple(found)
 
     def _kind(self, call: ir.Call, frame: Frame) -> str:
         func = call.func

@@ -9,7 +9,8 @@ called), ``told`` (names that have to do with devices: what is chosen by them kn
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from distlint.checks.derivations import derivation
@@ -45,11 +46,10 @@ def device_needs(context: CheckContext) -> Iterator[Finding]:
     joins = list(project.calls_to(set(context.parameters["groups"])))
     if not joins or not any(True for _ in project.calls_to(set(context.parameters["asks"]))):
         return
+    programs = _small_programs(project, {join.file for join in joins})
     seen: set[tuple[str, int]] = set()
-    for site, words, named in (*_of_groups(context, joins), *_of_devices(context)):
-        files = frozenset(one for one in family(project, site.file) if one in project.facts and project.module(one))
-        if len(files) > MAX_FILES or not any(join.file in files for join in joins):
-            continue
+    for site, words, named in (*_of_groups(context, joins, programs), *_of_devices(context, programs)):
+        files = programs[site.file]
         if files not in fallbacks:
             fallbacks[files] = None if refuses(project, sorted(files)) else fallback_of(context, sorted(files))
         fallback = fallbacks[files]
@@ -62,14 +62,27 @@ def device_needs(context: CheckContext) -> Iterator[Finding]:
         )
 
 
-def _of_groups(context: CheckContext, joins: list[CallSite]) -> Iterator[tuple[CallSite, str, list[Related]]]:
+def _small_programs(project: Project, joining: Collection[str]) -> dict[str, frozenset[str]]:
+    """By their files the programs that are looked at: not too large, with a call that starts a process group."""
+    found: dict[str, frozenset[str]] = {}
+    for file in project.python_files:
+        read = (one for one in family(project, file) if one in project.facts and project.module(one))
+        files = frozenset(islice(read, MAX_FILES + 1))
+        if len(files) <= MAX_FILES and not files.isdisjoint(joining):
+            found[file] = files
+    return found
+
+
+def _of_groups(
+    context: CheckContext, joins: list[CallSite], programs: Collection[str]
+) -> Iterator[tuple[CallSite, str, list[Related]]]:
     """The calls that start a process group for devices, whatever devices there are."""
     project: Project = context.project
     needing = context.parameters["needing"]
     told = re.compile("|".join(context.parameters["told"]), re.IGNORECASE)
     for site in joins:
         given, _ = find_argument(site.site.call, "backend", 0)
-        if given is None:
+        if given is None or site.file not in programs:
             continue
         value = project.evaluator(None).value(given, site.file, site.site.function)
         made = derivation(project, given, site.file, site.site.function)
@@ -85,20 +98,22 @@ def _of_groups(context: CheckContext, joins: list[CallSite]) -> Iterator[tuple[C
             yield site, f"the backend is `{needing}`, which needs devices", named
 
 
-def _of_devices(context: CheckContext) -> Iterator[tuple[CallSite, str, list[Related]]]:
+def _of_devices(context: CheckContext, programs: Collection[str]) -> Iterator[tuple[CallSite, str, list[Related]]]:
     """The calls that choose a device, or put something on one."""
     project: Project = context.project
     for site in project.calls_to(set(context.parameters["choosing"])):
+        if site.file not in programs:
+            continue
         yield site, f"`{site.name.rpartition('.')[2]}` needs a device", []
     for name, needs_arguments in context.parameters["moving"].items():
         for site in project.sites(name):
             func = site.site.call.func
-            if type(func) is not ir.Attribute or project.modules.dotted(func, site.file):
+            if site.file not in programs or type(func) is not ir.Attribute or project.modules.dotted(func, site.file):
                 continue
             if not needs_arguments or _names_device(context, _first(site.site.call), site):
                 yield site, "this is put on a device", []
     for name in context.parameters["places"]:
-        for site in _calls_with(project, name):
+        for site in _calls_with(project, name, programs):
             given, _ = find_argument(site.site.call, name, None)
             if given is not None and _names_device(context, given, site):
                 yield site, f"`{name}` names a device", []
@@ -108,10 +123,15 @@ def _first(call: ir.Call) -> ir.Expr | None:
     return call.args[0] if call.args else next((one.value for one in call.keywords if one.name == "device"), None)
 
 
-def _calls_with(project: Project, name: str) -> Iterator[CallSite]:
-    """The calls that are given an argument by this name."""
+def _calls_with(project: Project, name: str, files: Collection[str]) -> Iterator[CallSite]:
+    """The calls in some files that are given an argument by this name."""
     for file in project.python_files:
-        if file not in project.facts or project.facts[file].module is None or name not in project.text_of(file):
+        if (
+            file not in files
+            or file not in project.facts
+            or project.facts[file].module is None
+            or name not in project.text_of(file)
+        ):
             continue
         for sites in project.module(file).calls.values():
             for site in sites:

@@ -32,15 +32,14 @@ def gradients_read(context: CheckContext) -> Iterator[Finding]:
     condition = compile_condition(context.parameters["when"])
     message = compile_template(context.parameters["message"])
     readers = set(context.parameters["readers"])
-    for found, made in _iterations(context, engine):
+    for found, made, read in _iterations(context, engine):
         if tests_name(project, found, context.parameters.get("mode-words", ())):
             continue
         if any(call.file == found.file for call in project.calls_to(readers)):
             continue
-        read = _read(project, found)
         subjects = configurations(context, made)
         verdicts = [condition.judge(one) for one in subjects]
-        if read is None or not verdicts or not all(verdict.holds for verdict in verdicts):
+        if not verdicts or not all(verdict.holds for verdict in verdicts):
             continue
         places = [Related(used.key_span, f"`{used.path}` is set here") for used in verdicts[0].used if used.key_span]
         yield context.finding(
@@ -52,24 +51,27 @@ def gradients_read(context: CheckContext) -> Iterator[Finding]:
         )
 
 
-def _iterations(context: CheckContext, engine: str) -> Iterator[tuple[CallSite, Instance]]:
-    """The calls that give an engine's parameters, with what the engine was made by."""
+def _iterations(context: CheckContext, engine: str) -> Iterator[tuple[CallSite, Instance, ir.Attribute]]:
+    """The calls that give an engine's parameters, with what the engine was made by, and where a gradient of them is read."""
     project: Project = context.project
     evaluator = project.evaluator(None)
     for last in _ITERATORS:
         for found in project.sites(last):
             func = found.site.call.func
-            if type(func) is not ir.Attribute:
+            read = _read(project, found) if type(func) is ir.Attribute else None
+            if type(func) is not ir.Attribute or read is None:
                 continue
             options = options_of(evaluator.ask(func.base, found.file, found.site.function))
             only = options[0] if len(options) == 1 else None
             if isinstance(only, Instance):
                 name = project.modules.canonical(evaluator.instance_name(only))
                 if name in (engine, f"{engine}.module"):
-                    yield found, only
+                    yield found, only, read
     argument, position = context.parameters["given-as"]
     for made, found in handed_over(project, {f"{engine}.{last}" for last in _ITERATORS}, argument, position):
-        yield found, made
+        read = _read(project, found)
+        if read is not None:
+            yield found, made, read
 
 
 def _read(project: Project, found: CallSite) -> ir.Attribute | None:

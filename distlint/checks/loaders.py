@@ -72,6 +72,27 @@ def passes(project: Project, files: Collection[str]) -> Iterator[Pass]:
                     yield from _inside(file, function, expr, type(statement) is ir.For)
 
 
+class _Loops(dict[str, tuple[Pass, ...]]):
+    """The ``for`` loops of a project's files over what may be loaders; several rules ask for the same."""
+
+
+def loops(project: Project, files: Collection[str]) -> Iterator[Pass]:
+    """The passes in some files that are ``for`` loops."""
+    known: _Loops = project.kept.setdefault(_Loops, _Loops())
+    for file in sorted(files):
+        if file not in project.facts or project.facts[file].module is None:
+            continue
+        if file not in known:
+            known[file] = tuple(
+                one
+                for function in range(-1, len(project.module(file).functions))
+                for statement in statements(body_of(project, file, function))
+                if type(statement) is ir.For
+                for one in _of_loop(project, Pass(file, function, statement.iterable, statement.at, statement.body))
+            )
+        yield from known[file]
+
+
 def _of_loop(project: Project, place: Pass) -> Iterator[Pass]:
     """A loop; instead of one in a generator that hands on its items, the loops of those who go through the generator."""
     parts = list(handed_on(place.iterable))
@@ -128,8 +149,21 @@ def loader_classes(project: Project, names: Collection[str]) -> frozenset[str]:
     return frozenset(f"{name}()" for name in names)
 
 
+class _Loaders(dict[tuple[int, frozenset[str]], tuple[ir.Expr, list[Instance]]]):
+    """The loaders of a project that iterables can be, by the iterable and the classes; several rules ask for the same."""
+
+
 def loaders_in(project: Project, iterable: ir.Expr, file: str, function: int, names: frozenset[str]) -> list[Instance]:
     """The loaders that an iterable can be, through ``enumerate`` and the like."""
+    known: _Loaders = project.kept.setdefault(_Loaders, _Loaders())
+    key = (id(iterable), names)
+    if key not in known:
+        # the iterable is kept as well: its address must not be used again while it is a key
+        known[key] = (iterable, _loaders_in(project, iterable, file, function, names))
+    return known[key][1]
+
+
+def _loaders_in(project: Project, iterable: ir.Expr, file: str, function: int, names: frozenset[str]) -> list[Instance]:
     evaluator = project.evaluator(None)
     found = []
     for part in handed_on(iterable):

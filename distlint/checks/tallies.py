@@ -25,7 +25,7 @@ from distlint.checks.loaders import (
     is_none,
     loader_classes,
     loaders_in,
-    passes,
+    loops,
     trains,
 )
 from distlint.checks.own_decisions import own_decisions
@@ -82,9 +82,9 @@ def tallies(context: CheckContext) -> Iterator[Finding]:
         return
     files = frozenset().union(*(family(project, one.file) for one in parting))
     names = loader_classes(project, context.parameters["loaders"])
-    for place in passes(project, files):
+    for place in loops(project, files):
         # following what each loop goes over takes long, and many of them only look at things
-        if not place.body or not (any(_added(place.body)) or _of_batches(context, place) or may_feed(project, place)):
+        if not (any(_added(place.body)) or _of_batches(context, place) or may_feed(project, place)):
             continue
         loaders = loaders_in(project, place.iterable, place.file, place.function, names)
         found: list[tuple[Instance | None, Instance | None, Span | None]] = []
@@ -139,6 +139,8 @@ def _prepared(context: CheckContext, place: Pass, names: frozenset[str]) -> Iter
     if not context.parameters.get("prepare") or any(JOINING.search(called_name(call)) for call in calls_of(place.body)):
         return
     found = Preparations.of_context(context)
+    if not found.handed:
+        return
     evaluator = context.project.evaluator(None)
     for part in handed_on(place.iterable):
         for option in options_of(evaluator.ask(part, place.file, place.function)):

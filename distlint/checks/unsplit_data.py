@@ -25,7 +25,7 @@ from distlint.checks.loaders import (
     is_none,
     loader_classes,
     loaders_in,
-    passes,
+    loops,
     trains,
 )
 from distlint.checks.preparing import is_thrown_away
@@ -58,9 +58,9 @@ def unsplit_data(context: CheckContext) -> Iterator[Finding]:
     names = loader_classes(project, context.parameters["loaders"])
     files = frozenset().union(*(family(project, one.file) for one in wraps))
     reported: set[tuple[str, int]] = set()
-    for place in passes(project, files):
+    for place in loops(project, files):
         # following what each loop goes over takes long, and few of them train
-        if not place.body or not trains(project, place.file, place.body):
+        if not trains(project, place.file, place.body):
             continue
         loaders = loaders_in(project, place.iterable, place.file, place.function, names)
         if not loaders or _parts_batches(context, place):

@@ -311,9 +311,7 @@ class CallGraph:
             names = {self._project.class_(one).name for one in (owner, *self._derivations.get(owner, ()))}
             names.add(function.name)
         if function.owner < 0:
-            for file in self._project.python_files:
-                imports = self._project.module(file).imports
-                names |= {item.alias for item in imports if item.name == function.name}
+            names |= self._project.imported_as.get(function.name, frozenset())
             names |= {"partial", *STARTERS, *(name.rpartition(".")[2] for name in self._callbacks)}
         if function.parent >= 0:
             names.add(module.functions[function.parent].name)

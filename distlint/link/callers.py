@@ -60,11 +60,7 @@ def callers_of(project: Project, ref: FunctionRef) -> Iterator[Caller]:
 
 def _named_sites(project: Project, name: str) -> Iterator[CallSite]:
     """Calls under a function's own name, and under names that it is imported as."""
-    names = {name}
-    for file in project.python_files:
-        module = project.facts[file].module
-        names |= {item.alias for item in module.imports if item.name == name} if module is not None else set()
-    for one in sorted(names):
+    for one in sorted({name, *project.imported_as.get(name, ())}):
         yield from project.sites(one)
 
 

@@ -265,17 +265,26 @@ class _Builder:
         return method, frame
 
 
+class _Leading(dict[frozenset[str], frozenset[str]]):
+    """For a project, by the last names that were asked for, the names that may come to them."""
+
+
 def names_leading_to(project: Project, lasts: Iterable[str]) -> frozenset[str]:
     """The names of functions and classes that may come to a call with one of some last names, by names alone, so rather too many."""
-    aliases: dict[str, set[str]] = {}
+    known: _Leading = project.kept.setdefault(_Leading, _Leading())
+    wanted = frozenset(lasts)
+    if wanted not in known:
+        known[wanted] = _names_leading_to(project, wanted)
+    return known[wanted]
+
+
+def _names_leading_to(project: Project, lasts: frozenset[str]) -> frozenset[str]:
+    aliases = project.imported_as
     derived: dict[str, set[str]] = {}
     for file in project.python_files:
         for definition in project.module(file).classes:
             for base in definition.bases:
                 derived.setdefault(_last_name(base), set()).add(definition.name)
-        for item in project.module(file).imports:
-            if item.name and item.alias != item.name:
-                aliases.setdefault(item.name, set()).add(item.alias)
     wave = {one for last in lasts for one in (last, *aliases.get(last, ()))}
     found: set[str] = set()
     for _ in range(MAX_WAVES):
@@ -290,7 +299,7 @@ def names_leading_to(project: Project, lasts: Iterable[str]) -> frozenset[str]:
                         names.add(project.module(site.file).classes[function.owner].name)
                     index = function.parent
         for name in sorted(names):
-            names |= aliases.get(name, set()) | derived.get(name, set())
+            names |= {*aliases.get(name, ()), *derived.get(name, ())}
         wave = names - found
         if not wave:
             break

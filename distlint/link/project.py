@@ -346,14 +346,19 @@ class Project:
 
     def _aliases(self, names: Collection[str]) -> set[str]:
         """Names that files import under another last name (``FullyShardedDataParallel as FSDP``)."""
-        wanted = {name.rpartition(".")[2]: name for name in names}
-        found = set()
+        wanted = {name.rpartition(".")[2] for name in names}
+        return {f"x.{alias}" for name in wanted for alias in self.imported_as.get(name, ())}
+
+    @cached_property
+    def imported_as(self) -> Mapping[str, frozenset[str]]:
+        """By the names of what files import, the other names under which they do."""
+        found: dict[str, set[str]] = {}
         for file in self.python_files:
             module = self.facts[file].module
             for item in module.imports if module is not None else ():
-                if item.name in wanted and item.alias != item.name:
-                    found.add(f"x.{item.alias}")
-        return found
+                if item.name and item.alias != item.name:
+                    found.setdefault(item.name, set()).add(item.alias)
+        return {name: frozenset(aliases) for name, aliases in found.items()}
 
     def method_names(self, found: CallSite, run: Run | None = None) -> list[str]:
         """The names of the method that a call site calls, by what made its receiver: ``pkg.Class().method``."""
