@@ -30,6 +30,7 @@ from distlint.frameworks.torch import rehearsed_tensors as tensors
 from distlint.frameworks.torch import rehearsed_waits as waits
 from distlint.frameworks.torch import rehearsed_wrappers as wrappers
 from distlint.frameworks.torch.rehearsed_shapes import fresh
+from distlint.frameworks.torch.values import TYPED
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.absent import used
@@ -157,6 +158,8 @@ class Torch(Models):
             parts.refuses(player, given, call, scope)
         if last in parts.JOINING and given.positional and call.args:
             used(player.stage, given.positional[0], call.args[0], scope)
+        if last in TYPED and name == f"torch.cuda.{last}":
+            return making.created(player, last, given, span)
         return self._plain(player, name, last, given, span) if name.count(".") == 1 else NotImplemented
 
     @staticmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from distlint.frameworks.torch.rehearsed_shapes import dtype_of, sizes_of
+from distlint.frameworks.torch.values import TYPED
 from distlint.model.span import Span
 from distlint.rehearsal.entities import MethodOf
 from distlint.rehearsal.randomness import Generator
@@ -53,6 +54,10 @@ def created(player: Any, name: str, given: Given, span: Span) -> Any:
         return _from_data(given.get("ndarray", 0, UNKNOWN), None, span)
     if name in ("tensor", "as_tensor", "asarray"):
         return _from_data(given.get("data", 0, UNKNOWN), dtype, span)
+    if name in TYPED:
+        if given.positional and all(isinstance(one, int) for one in given.positional) and not given.open:
+            return _content(player, name, sizes_of(given.positional), TYPED[name], given, span)
+        return _from_data(given.get("data", 0, UNKNOWN), TYPED[name], span)
     if name == "arange":
         return _counted(player, given, dtype, span)
     if name == "linspace":

@@ -4,6 +4,21 @@ from __future__ import annotations
 
 from distlint.model.framework import GeneratorSpec
 
+TYPED = {
+    "Tensor": "float32",
+    "FloatTensor": "float32",
+    "DoubleTensor": "float64",
+    "HalfTensor": "float16",
+    "BFloat16Tensor": "bfloat16",
+    "LongTensor": "int64",
+    "IntTensor": "int32",
+    "ShortTensor": "int16",
+    "CharTensor": "int8",
+    "ByteTensor": "uint8",
+    "BoolTensor": "bool",
+}
+"""Constructors of older programs, of data or of sizes (``torch.cuda.LongTensor([1])``), by the type that they make."""
+
 RANK_SOURCES = (
     ("torch.distributed.get_rank", "rank"),
     ("torch.distributed.get_node_local_rank", "local-rank"),
@@ -229,13 +244,11 @@ PLAIN = (
             "var",
             "where",
             "zeros",
-            "FloatTensor",
-            "LongTensor",
-            "IntTensor",
-            "Tensor",
             "no_grad",
+            *TYPED,
         )
     ),
+    *(f"torch.cuda.{name}" for name in TYPED),
 )
 """As ``FrameworkSpec.plain`` has them."""
 
