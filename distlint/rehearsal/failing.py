@@ -59,6 +59,10 @@ _READERS = frozenset(
 )
 _TEXTS = frozenset({"loads", "literal_eval", "strptime", "fromisoformat", "b64decode", "decode"})
 
+FILES = frozenset({"OSError"})
+"""What tells the exceptions of a place that reads a file."""
+
+NO_OTHER = "only some ranks come here"
 OWN_FILE = "each rank's own file"
 SHARE = "the part of the data that each rank gets"
 
@@ -83,6 +87,8 @@ def may_fail(stage: Stage, classes: frozenset[str], values: Iterable[Any], at: i
     if not classes or not any(names & classes for names in stage.attempts):
         return
     source = source_of(values)
+    if source is None and FILES & classes and stage.is_alone_at(at, scope.file):
+        source = Source(NO_OTHER, ir.unpack(at.at, scope.file))
     if source is not None:
         _part(stage, classes, source, at, scope)
 

@@ -202,7 +202,7 @@ class Rehearsal:
     ) -> Performance | None:
         shared = Shared()
         found = self._all(file, function, visited, world, shared, told=told, usual=usual)
-        differing = shared.found()
+        differing = shared.found(len(found.stages) if found.complete else 0) if found is not None else frozenset()
         wanted = (
             frozenset(place for place, ranks in shared.absent.items() if len(ranks) < len(found.stages))
             if found is not None
@@ -229,7 +229,7 @@ class Rehearsal:
         made = self._all(
             found.file, found.function, visited, found.world, shared, told=found.told, usual=usual, turns=longest
         )
-        more = shared.found() - shared.differing
+        more = shared.found(len(found.stages)) - shared.differing
         if made is not None and made.complete and more:
             shared = Shared(shared.differing | more, shared.wanted, shared.twins)
             made = self._all(

@@ -164,6 +164,7 @@ class Shared:
         self.twins = twins or {}
         """Places of operations that meet those of other processes at another place, with that one (``rehearsal.twins``)."""
         self._noted: dict[Hashable, dict[int, list[Hashable]]] = {}
+        self._passed: dict[Hashable, set[int]] = {}
         self.absent: dict[Hashable, set[int]] = {}
         """The ranks that certainly have no value at a place where one is needed (``rehearsal.absent``)."""
         self.wanted = wanted
@@ -176,9 +177,14 @@ class Shared:
         self._noted.setdefault(place, {}).setdefault(rank, []).append(sign)
         return place in self.differing
 
-    def found(self) -> frozenset[Hashable]:
-        """The places at which processes have different things."""
-        return frozenset(
+    def passes(self, rank: int, place: Hashable) -> bool:
+        """Notes that a process comes to a place, and says whether some are known not to."""
+        self._passed.setdefault(("passed", place), set()).add(rank)
+        return ("passed", place) in self.differing
+
+    def found(self, ranks: int) -> frozenset[Hashable]:
+        """The places at which processes have different things, or that only some of so many come to."""
+        return frozenset(place for place, passed in self._passed.items() if len(passed) < ranks) | frozenset(
             place
             for place, rows in self._noted.items()
             if any(
@@ -397,6 +403,10 @@ class Stage:
         """Whether what a known value is at a call is another on other processes."""
         sign = signature(value)
         return sign is not None and self.shared.note(self.rank, (file, call.at, self.chain), sign)
+
+    def is_alone_at(self, expr: ir.Expr, file: str) -> bool:
+        """Whether other processes are known not to come to a place that this one comes to for certain."""
+        return not self.unsure and self.shared.passes(self.rank, (file, expr.at, self.chain))
 
     @property
     def way(self) -> tuple[Any, ...]:
