@@ -52,6 +52,9 @@ from distlint.rehearsal.values import (
 
 MAX_CHOICES = 6
 """Functions of which one is called that are all followed."""
+_FEW = 16
+"""Names that all ranks are taken to meet in their part of the data sooner or later."""
+
 _BIG = 1 << 60
 _NUMERIC = frozenset({"+", "-", "*", "/", "//", "**", "@", "<", ">", "<=", ">="})
 
@@ -321,9 +324,7 @@ class Expressions(Objects):
             found = self.of_object(base, index, self.module_scope(self.stage.entry))
             return UNKNOWN if isinstance(found, MethodOf) else found
         if isinstance(base, Items):
-            return (
-                derived("part", [base, index]) if base.items is not None or base.sample is None else self.item_of(base)
-            )
+            return _one_of_few(base, index) if base.items is not None or base.sample is None else self.item_of(base)
         if isinstance(base, Made) and is_parsed(base) and isinstance(index, int):
             return base if index == 0 else derived("part", [base, index])
         if isinstance(base, Library) and isinstance(index, int):
@@ -331,9 +332,7 @@ class Expressions(Objects):
         if isinstance(base, Library) or (isinstance(base, Made) and base.name.startswith("typing.")):
             return base  # a type with its parameters
         return (
-            derived("part", [base, index])
-            if isinstance(base, Opaque | Made | MethodOf) or type(base) is tuple
-            else UNKNOWN
+            _one_of_few(base, index) if isinstance(base, Opaque | Made | MethodOf) or type(base) is tuple else UNKNOWN
         )
 
     def _slice(self, base: Any, index: slice) -> Any:
@@ -518,6 +517,15 @@ def _function_scope(scope: Scope) -> Scope:
     while outer is not None and outer.function == scope.function and outer.file == scope.file:
         scope, outer = outer, outer.outer
     return scope
+
+
+def _one_of_few(base: Any, index: Any) -> Opaque:
+    """``base[index]`` with an index that is not known: where it is one of a few names, each rank is taken to meet all of them."""
+    found = derived("part", [base, index])
+    items = base.items if isinstance(base, Items) else base if type(base) is tuple else None
+    if found.source is not None and items is not None and len(items) <= _FEW and all(map(is_known, items)):
+        found.source = found.source._replace(counted=False)
+    return found
 
 
 def _bounds(index: slice) -> tuple[Any, Any, Any]:
