@@ -298,6 +298,12 @@ class Expressions(Objects):
             return Source("the order in which keys come up first", self.span(expr, scope))
         return None
 
+    def own_way(self, key: Any) -> Source | None:
+        """Why only some processes come to put a key where they do: not because of the key alone (``if key not in table``)."""
+        source, own = source_of(self.stage.reasons), source_of([key])
+        alike = source is not None and own is not None and not own.counted and source.span == own.span
+        return None if alike else source
+
     def _own_rows(self, rows: Any, index: Any, expr: ir.Expr, scope: Scope) -> Any:
         """Rows of a tensor, or one of several tensors, are each process's own where they are known to take different ones."""
         if isinstance(rows, Tensor) and rows.source is None and self.stage.differs(expr, scope.file, index):

@@ -23,7 +23,6 @@ from distlint.rehearsal.values import (
     derived,
     escape,
     is_known,
-    source_of,
 )
 
 MAX_TEXT = 2_000
@@ -239,7 +238,7 @@ def _of_table(
     for value in values:
         escape(value)
     if name in _KEYS and not (name == "setdefault" and values and is_key(values[0]) and values[0] in receiver.items):
-        receiver.keyed = receiver.keyed or source_of(player.stage.reasons)
+        receiver.keyed = receiver.keyed or player.own_way(values[0] if values else None)
     receiver.opens(name, *values)
     receiver.items.clear()
     return Opaque()

@@ -9,7 +9,7 @@ from distlint.rehearsal.entities import ModuleValue
 from distlint.rehearsal.iterating import is_key
 from distlint.rehearsal.merging import merged
 from distlint.rehearsal.stage import Scope
-from distlint.rehearsal.values import UNKNOWN, Items, Made, Table, Tensor, Thing, escape, source_of
+from distlint.rehearsal.values import UNKNOWN, Items, Made, Table, Tensor, Thing, escape
 from distlint.rehearsal.ways import Ways
 
 
@@ -166,7 +166,7 @@ class Player(Ways):
                 self.put(base.items, index, value)
             else:
                 base.gets(index, value, self.own_keys(target.index, index, scope))
-                base.keyed = base.keyed or source_of(self.stage.reasons)
+                base.keyed = base.keyed or self.own_way(index)
                 base.items.clear()
         elif isinstance(base, Tensor):
             self.stage.overwrite(base, self.span(target, scope))
