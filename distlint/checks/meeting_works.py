@@ -100,10 +100,14 @@ def own_orders(performance: Performance) -> Iterator[Suspicion]:
         for fault in stage.faults:
             if fault.kind == OWN_ORDER:
                 event = fault.event
+                inside = len(event.chain) > fault.words["depth"]
+                related = [Related(fault.span, "the order comes from here")]
+                if inside:
+                    related.insert(0, Related(event.span, f"comes to `{event.name}` here"))
                 yield Suspicion(
-                    event.span,
+                    event.chain[fault.words["depth"]] if inside else event.span,
                     f"`{event.name}` is called in {fault.words['why']}, which is another on each rank: "
                     "what meets here does not belong together",
-                    (Related(fault.span, "the order comes from here"),),
+                    tuple(related),
                     event.name,
                 )

@@ -256,6 +256,8 @@ def _view(receiver: Table, name: str) -> Items:
     made.ordered = receiver.order
     made.whole = derived(name, [receiver.whole])
     made.sample = found[name][0] if found[name] else None
+    if not found[name] and receiver.sample is not None and name != "keys":
+        made.sample = receiver.sample if name == "values" else (Opaque(), receiver.sample)
     return made
 
 

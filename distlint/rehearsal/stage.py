@@ -263,7 +263,7 @@ class Stage:
         self.grown = 0
         self.excused: set[tuple[str, int]] = set()
         """Calls that would be operations, but for a context around them in which nobody is missed, or for what they are called with."""
-        self.orders: list[Source] = []
+        self.orders: list[tuple[Source, int]] = []
         """Why the loops around go through things in another order on each process."""
         self.quiet = 0
         self.asked_again = 0
@@ -350,8 +350,9 @@ class Stage:
         event.index = len(self.events)
         self.events.append(event)
         if self.orders and any(isinstance(event.values.get(name), Tensor | Opaque) for name in _BROUGHT):
-            source = self.orders[-1]
-            self.faults.append(Fault(OWN_ORDER, source.span or event.span, event, {"why": source.why}))
+            source, depth = self.orders[-1]
+            words = {"why": source.why, "depth": depth}
+            self.faults.append(Fault(OWN_ORDER, source.span or event.span, event, words))
         self.mark(event)
         met(self)
 

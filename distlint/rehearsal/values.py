@@ -257,7 +257,7 @@ class Table:
     ``family`` is that of all the names that are its keys, where it has no others (``Named``).
     """
 
-    __slots__ = ("family", "items", "keyed", "led", "missing", "open", "order", "unread", "whole")
+    __slots__ = ("family", "items", "keyed", "led", "missing", "open", "order", "sample", "unread", "whole")
 
     def __init__(self, items: dict[Any, Any] | None = None, *, is_open: bool = False) -> None:
         self.items = items if items is not None else {}
@@ -268,6 +268,8 @@ class Table:
         self.family: str | None = None
         self.order: Source | None = None
         """Why its keys are in another order on each process."""
+        self.sample: Thing | None = None
+        """What the values under keys that are not known are like, where they are objects of the project."""
         self.led = False
         """Whether its first key is another one on each process."""
         self.unread: set[Any] | None = None
@@ -286,6 +288,7 @@ class Table:
         """A value is put under a key that is not known; ``order`` says why others come first on other processes."""
         if (self.led or not self.items) and not self.open:
             self.order = order
+            self.sample = Thing(value.cls, is_open=True) if isinstance(value, Thing) else None
         self.keyed = self.keyed or counted_in(key)
         family = key.family if isinstance(key, Named) and not self.items and self.family in (None, key.family) else ""
         if self.open and self.family is None:

@@ -287,7 +287,7 @@ class Ways(Calls):
         if isinstance(iterable, Table):
             order = order or self.own_order(statement.iterable, iterable, scope)
         if order is not None:
-            self.stage.orders.append(order)
+            self.stage.orders.append((order, len(self.stage.chain)))
         try:
             return self._through(statement, iterable, scope)
         finally:
