@@ -245,9 +245,10 @@ def _may_choose(context: CheckContext, file: str) -> bool:
         return True
     if any(name in context.project.text_of(file) for name in parameters["variables"]):
         return True
-    if any(name in module.calls for name in parameters["choosers"]) or module.attributes & set(
-        parameters["attributes"]
-    ):
+    own = context.project.function_names
+    if any(name in module.calls and name not in own for name in parameters["choosers"]):
+        return True
+    if module.attributes & set(parameters["attributes"]):
         return True
     return any(
         not _is_first(context, argument, file, site.function) and not _is_kind(context, argument, file)

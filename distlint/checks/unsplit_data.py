@@ -195,11 +195,21 @@ def _is_stream(context: CheckContext, options: tuple[Abstract, ...]) -> bool:
     )
 
 
+_SHARDS = re.compile(r"shards?|sharded|sharding", re.IGNORECASE)
+"""What streams are read from: whoever gives each rank others names the rank as well."""
+
+
 def _names_of_stream(made: Derivation, loader: Instance) -> Iterator[str]:
-    """The names that a stream is made from, without those of the workers of its loader, which know nothing of ranks."""
+    """The names that a stream is made from, without those of its shards and of the workers of its loader, which know nothing of ranks."""
     tells_workers = find_argument(loader.call, "worker_init_fn", None)[0] is not None
     for name in made.names():
-        yield name if tells_workers else name.replace("worker_info", "")
+        word = _SHARDS.sub("", name)
+        yield word if tells_workers else word.replace("worker_info", "")
+
+
+def _tells_rank(made: Derivation) -> bool:
+    """Whether a number may be another one on each rank: a shard that it is made from has to be one of a rank's own for that."""
+    return any(RANK_WORDS.search(_SHARDS.sub("", name)) for name in made.names())
 
 
 def _is_plain(context: CheckContext, value: object) -> bool:
@@ -228,13 +238,13 @@ def _is_seeded_alike(context: CheckContext, file: str, library: str = "") -> boo
     seeded = False
     for site in project.calls_to(set(context.parameters["seeds"])):
         if site.file in files and site.site.call.args:
-            if derivation(project, site.site.call.args[0], site.file, site.site.function).mentions_rank():
+            if _tells_rank(derivation(project, site.site.call.args[0], site.file, site.site.function)):
                 return False
             root = site.name.partition(".")[0]
             seeded = seeded or not library or root == library or root not in _GENERATING
     for site in project.sites("manual_seed"):
         if site.file in files and site.site.call.args:
-            if derivation(project, site.site.call.args[0], site.file, site.site.function).mentions_rank():
+            if _tells_rank(derivation(project, site.site.call.args[0], site.file, site.site.function)):
                 return False
             seeded = seeded or not library
     return seeded
