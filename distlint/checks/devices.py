@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from distlint.checks.followed import followed
+from distlint.checks.local_rank import mentions
 from distlint.checks.programs import family
 from distlint.checks.ranks import SECOND_NODE, RankView
 from distlint.checks.registry import CheckContext, check
@@ -37,7 +38,7 @@ def _global_rank(context: CheckContext) -> Iterator[Finding]:
     for site, index in (*_indexes(context), *_written_indexes(context)):
         if view.ask(index, site.file, site.site.function) != SECOND_NODE.rank or _on_one_node(project, site.file):
             continue
-        if not _on_several_nodes(project, site.file) and _is_tried_without_devices(context, site.file):
+        if not _tells_nodes_apart(context, site.file) and _is_tried_without_devices(context, site.file):
             continue
         yield context.finding(
             "the device index is the rank in the whole job, which is too high from the second node on",
@@ -47,12 +48,12 @@ def _global_rank(context: CheckContext) -> Iterator[Finding]:
 
 
 def _written_indexes(context: CheckContext) -> Iterator[tuple[CallSite, ir.Expr]]:
-    """Indexes in other spellings (``.cuda(rank)``, ``.to(rank)``, ``f"cuda:{rank}"``) of programs that are seen to run on several nodes."""
+    """Indexes in other spellings (``.cuda(rank)``, ``.to(rank)``, ``f"cuda:{rank}"``) of programs that mind several nodes."""
     project: Project = context.project
     for name in ("cuda", "to", "device", "set_device"):
         for site in project.sites(name):
             given = site.site.call.args[:1]
-            if not given or type(given[0]) is ir.Constant or not _on_several_nodes(project, site.file):
+            if not given or type(given[0]) is ir.Constant or not _tells_nodes_apart(context, site.file):
                 continue
             state = project.flow(site.file, site.site.function).before(site.site.call.at)
             index = followed(given[0], state)
@@ -64,10 +65,13 @@ def _written_indexes(context: CheckContext) -> Iterator[tuple[CallSite, ir.Expr]
                 yield site, given[0]
 
 
-def _on_several_nodes(project: Project, file: str) -> bool:
-    """Whether a launch of a file is seen to start processes on more than one node."""
+def _tells_nodes_apart(context: CheckContext, file: str) -> bool:
+    """Whether a launch of a file is seen to start processes on more than one node, or the program asks for the rank within its node."""
+    project: Project = context.project
     nodes = [run.launch.nodes for run in project.runs_reaching(file) if run.launch is not None]
-    return any(isinstance(one.only, int) and one.only > 1 for one in nodes)
+    if any(isinstance(one.only, int) and one.only > 1 for one in nodes):
+        return True
+    return mentions(project, family(project, file), frozenset(context.parameters["within"]))
 
 
 def _is_tried_without_devices(context: CheckContext, file: str) -> bool:

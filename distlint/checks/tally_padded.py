@@ -28,8 +28,8 @@ _CUT = re.compile(r"\[\s*:\s*([A-Za-z_][\w.]*)\s*[\],]")
 """``rows[:count]``"""
 
 
-class _Padded(dict[Span, int]):
-    """How many samples are parted at a place, where they do not come out even."""
+class _Padded(dict[Span, tuple[int, str]]):
+    """How many samples are parted at a place, where they do not come out even, and what is supposed of the program for that."""
 
 
 def counted_twice(context: CheckContext, tally: Tally) -> Iterator[Finding]:
@@ -37,19 +37,19 @@ def counted_twice(context: CheckContext, tally: Tally) -> Iterator[Finding]:
     project: Project = context.project
     if tally.sampler is None or trains(project, tally.place.file, tally.place.body):
         return
-    rows = _padded(project).get(tally.sampler.span())
-    if rows is None or _minds(project.text_of(tally.sampler.frame.file) + project.text_of(tally.place.file)):
+    rows, supposed = _padded(project).get(tally.sampler.span(), (0, ""))
+    if not rows or _minds(project.text_of(tally.sampler.frame.file) + project.text_of(tally.place.file)):
         return
     meter = next(fed_meters(project, tally.place, joined=True), None)
     if meter is not None:
-        yield _finding(context, tally, rows, None)
+        yield _finding(context, tally, rows, supposed, None)
         return
     for region in regions(project, tally.place.file, tally.place.function, tally.names):
         if not is_joined(project, region):
             continue
         call = next((one for one in calls_of(region.body(project)) if joins(one, region.names)), None)
         where = None if call is None else ir.unpack(call.at, region.file)
-        yield _finding(context, tally, rows, where)
+        yield _finding(context, tally, rows, supposed, where)
         return
 
 
@@ -60,12 +60,12 @@ def _minds(text: str) -> bool:
     )
 
 
-def _finding(context: CheckContext, tally: Tally, rows: int, call: Span | None) -> Finding:
+def _finding(context: CheckContext, tally: Tally, rows: int, supposed: str, call: Span | None) -> Finding:
     related = [Related(ir.unpack(tally.place.iterable.at, tally.place.file), "each rank goes through its part here")]
     if call is not None:
         related.append(Related(call, "this brings together what all ranks have counted"))
     return context.finding(
-        f"{rows} samples do not come out even, so this gives some of them to two ranks, and they are counted twice",
+        f"{rows} samples do not come out even, so this gives some of them to two ranks, and they are counted twice{supposed}",
         tally.part,
         related=related,
     )
@@ -77,10 +77,12 @@ def _padded(project: Project) -> _Padded:
     if found is None:
         found = project.kept[_Padded] = _Padded()
         rehearsal = Rehearsal.of(project)
-        for performance in rehearsal.performances():
+        for performance in rehearsal.every_performance():
             places = _of(performance)
             other = None if performance.told or not places else rehearsal.again(performance)
-            found.update({span: rows for span, rows in places.items() if other is None or span in _of(other)})
+            for span, rows in places.items():
+                if other is None or span in _of(other):
+                    found.setdefault(span, (rows, performance.supposes()))
     assert isinstance(found, _Padded)  # noqa: S101 - stored just above
     return found
 

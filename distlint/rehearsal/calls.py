@@ -80,7 +80,8 @@ class Calls(Definitions):
         reasons, self.stage.reasons = self.stage.reasons, []
         try:
             if self.stage.depth < MAX_CALLS:
-                self.play(module.body, scope)
+                ended = self.play(module.body, scope)
+                self.stage.refused |= ended == "raise" and file == self.stage.entry
         finally:
             self.stage.unsure = unsure
             self.stage.reasons = reasons

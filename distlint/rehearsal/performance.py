@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 OTHER_WORLD = 8
 """Where the number of processes is not known, what is wrong has to be wrong for two and for so many."""
 
+OTHER_SIZES = (4, 8, 3)
+"""Where a program refuses to run with two processes, these are tried."""
+
 MAX_DECLARED = 64
 MAX_WORLD = 8
 """Processes that are followed; of larger jobs the first ones and the last."""
@@ -60,6 +63,11 @@ class Performance(NamedTuple):
     """Whether every process was followed to its end."""
     usual: bool = False
     """Whether options that nobody is known to give have their defaults, and lists some length that tests may leave."""
+
+    @property
+    def refused(self) -> bool:
+        """Whether the program ends every process with an exception (an ``assert`` of its number, most often)."""
+        return all(stage.refused for stage in self.stages)
 
     def supposes(self, *, counts: bool = False) -> str:
         """What is supposed of the program, for the end of a message; ``counts`` says whether lengths of lists may matter."""
@@ -146,6 +154,8 @@ class Rehearsal:
                 other = self._one(first.file, first.function, set(), processes, told=False, usual=first.usual)
             if other is not None and any(stage.declared for stage in other.stages):
                 other = None
+            if other is not None and other.refused and not first.refused:
+                other = None
             self._again[key] = other
         return self._again[key]
 
@@ -195,6 +205,11 @@ class Rehearsal:
         declared = None if first is None else next((one.declared for one in first.stages if one.declared), None)
         if declared is not None and 1 < declared <= MAX_DECLARED and not told:
             return self._one(file, function, visited, declared, told=True, usual=usual)
+        if first is not None and first.refused and not told:
+            for size in OTHER_SIZES:
+                other = self._one(file, function, visited, size, told=True, usual=usual)
+                if other is not None and not other.refused:
+                    return other
         return first
 
     def _one(
@@ -297,6 +312,7 @@ def _run(player: Player, file: str, function: int) -> bool:
             start(player, FunctionRef(file, function))
     except Left as left:
         trace.append(End(left.kind))
+        player.stage.refused |= left.kind == "raise"
     except Enough:
         trace.append(End("cut"))
         return False

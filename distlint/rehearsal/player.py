@@ -61,6 +61,8 @@ class Player(Ways):
 
     def _on_Assert(self, statement: ir.Assert, scope: Scope) -> str:  # noqa: N802
         holds = self.truth(self.value(statement.test, scope))
+        if holds is False and not self.stage.unsure:
+            self.stage.refused = True
         # what is supposed of a program is not to contradict what it demands; else what it demands is taken to be so
         return "raise" if holds is False and self.stage.usual else ""
 

@@ -235,6 +235,8 @@ class Stage:
         self.environment: dict[str, Any] = {}
         self.everyone = Group(tuple(range(world)))
         self.declared: int | None = None
+        self.refused = False
+        """Whether the program ends with an exception, or would by an ``assert``, with this number of processes."""
         self.initialized: bool | None = None
         self.seed: Any = None
         self.random = 0

@@ -138,3 +138,42 @@ def test_what_one_rank_tries_may_fail_on_it_alone(
 ) -> None:
     faults = TraceFaults.of_project(make_project({"train.py": READ.format(who=who, handled=handled)}))
     assert [fault.name for fault in faults] == (["broadcast_object_list"] if parts else [])
+
+
+REFUSING = """
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+rank, world = dist.get_rank(), dist.get_world_size()
+{demand}
+buffer = torch.zeros(4)
+if rank == world - 2:
+    dist.send(buffer, dst=world - 1, tag=1)
+if rank == world - 1:
+    dist.recv(buffer, src=world - 2, tag={tag})
+"""
+
+
+@pytest.mark.parametrize(
+    ("demand", "size"),
+    [
+        ("assert world == 2", 2),
+        ("if world != 2:\n    raise SystemExit('two processes')", 2),
+        ("assert world == 4, 'two by two'", 4),
+        ("if world < 3:\n    raise ValueError(world)", 4),
+    ],
+)
+def test_a_program_is_rehearsed_with_a_number_of_processes_that_it_takes(
+    make_project: MakeProject, demand: str, size: int
+) -> None:
+    project = make_project({"train.py": REFUSING.format(demand=demand, tag=1)})
+    (performance,) = Rehearsal.of(project).performances()
+    assert performance.world == size
+    assert not performance.refused
+
+
+def test_a_number_of_processes_that_is_refused_clears_nothing(make_project: MakeProject) -> None:
+    project = make_project({"train.py": REFUSING.format(demand="assert world == 2", tag=1)})
+    (performance,) = Rehearsal.of(project).performances()
+    assert Rehearsal.of(project).again(performance) is None
