@@ -11,13 +11,23 @@ from distlint.link.walking import below, expressions_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Related
 from distlint.rehearsal.names import MISNAMED, NOT_FOUND
-from distlint.rehearsal.notes import BESIDE, GRADIENTS_BY_HAND, GRAPH_CHANGED, LEFT_OUT, SCALED_USE, SCALER_ORDER
+from distlint.rehearsal.notes import (
+    BESIDE,
+    GRADIENTS_BY_HAND,
+    GRAPH_CHANGED,
+    LEFT_OUT,
+    SCALED_USE,
+    SCALER_ORDER,
+    UNSUMMED,
+)
 from distlint.rehearsal.performance import Performance
-from distlint.rehearsal.stage import Fault
-from distlint.rehearsal.values import Table
+from distlint.rehearsal.stage import Fault, Stage
+from distlint.rehearsal.values import Items, Table, Tensor
 
 _START = "init_process_group"
 _OTHER_NAMES = "the names of the wrapped model begin with `module.`, those of the model do not"
+MOST_FIGURES = 16
+"""Numbers that are brought together for a report; more may be weights."""
 MOST_NAMED = 3
 """Layers that a message names."""
 
@@ -96,6 +106,46 @@ def scaled_use(performance: Performance) -> Iterator[Suspicion]:
         yield Suspicion(
             fault.span, message if step else "the gradients are clipped while they are still scaled", related, ""
         )
+
+
+def stepped_unsummed(performance: Performance) -> Iterator[Suspicion]:
+    """An optimizer takes gradients that `no_sync` left on their rank, and nothing else brings them, or the weights, together."""
+    if averages_otherwise(performance):
+        return
+    for fault in _seen(performance, UNSUMMED):
+        related = (
+            Related(fault.words["forward"], "the gradients of this forward pass stay on their rank"),
+            Related(fault.words["wrapper"], "the model is wrapped here"),
+            *_way(fault),
+        )
+        message = (
+            "the optimizer steps with gradients that `no_sync` has left on their rank: no pass after it sums them up"
+        )
+        yield Suspicion(fault.span, message, related, "no_sync")
+
+
+def averages_otherwise(performance: Performance) -> bool:
+    """Whether a program averages gradients or weights itself, as far as that may be seen."""
+    return any(stage.kept.get(GRADIENTS_BY_HAND) or _brings_together(stage) for stage in performance.stages)
+
+
+def _brings_together(stage: Stage) -> bool:
+    """Whether a process meets others over more than a few figures, which may be gradients or weights."""
+    return any(
+        isinstance(value, Tensor | Items) and not _is_small(value)
+        for event in stage.events
+        if event.name not in ("backward", "forward")
+        for value in event.values.values()
+    )
+
+
+def _is_small(value: object) -> bool:
+    if isinstance(value, Items):
+        return value.items is not None and all(not isinstance(one, Tensor) or _is_small(one) for one in value.items)
+    shape = value.shape if isinstance(value, Tensor) else None
+    if shape is None or len(shape) > 1:
+        return False
+    return not shape or (isinstance(shape[0], int) and shape[0] <= MOST_FIGURES)
 
 
 def scaler_order(performance: Performance) -> Iterator[Suspicion]:

@@ -9,11 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from distlint.checks.cleared import in_order
+from distlint.checks.meeting_uses import averages_otherwise
 from distlint.checks.protocol import protocol
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.rehearsed import rehearsed
 from distlint.model.finding import Finding
 from distlint.rehearsal.notes import SCALED_USE
+from distlint.rehearsal.performance import Rehearsal
+
+_NEEDLESS = {"stepped-unsummed": averages_otherwise}
+"""Where a program, as its rehearsal shows, does in another way what the walk misses."""
 
 KINDS = {"scaled-use": SCALED_USE}
 """Faults of which the rehearsal also notes where there are none, as it calls them."""
@@ -26,8 +31,16 @@ def protocol_rehearsed(context: CheckContext) -> Iterator[Finding]:
     walked = list(protocol(context))
     kind = KINDS.get(context.parameters["fault"])
     fits = in_order(context.project, kind) if walked and kind else frozenset()
+    otherwise = _NEEDLESS.get(context.parameters["fault"])
+    files: set[str] = set()
+    for one in Rehearsal.of(context.project).every_performance() if walked and otherwise else ():
+        if otherwise is not None and otherwise(one):
+            files |= {
+                *(ref.file for stage in one.stages for ref in stage.visited),
+                *(file for stage in one.stages for file in stage.modules),
+            }
     for finding in walked:
-        if finding.span in fits:
+        if finding.span in fits or finding.span.file in files:
             continue
         known |= {finding.span, *(one.span for one in finding.related)}
         yield finding

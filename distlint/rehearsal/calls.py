@@ -443,6 +443,8 @@ class Calls(Definitions):
             raced = asked(self.stage, receiver, call, scope)
             if raced is not None:
                 return raced
+        if name in ("__enter__", "__exit__") and isinstance(receiver, Made | Generated) and not self.stage.unsure:
+            return self.entered(receiver, span) if name == "__enter__" else self.left(receiver, span)
         found = NotImplemented
         if isinstance(receiver, Made):
             if name == "set_defaults":

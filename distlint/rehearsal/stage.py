@@ -245,6 +245,8 @@ class Stage:
         self.depth = 0
         self.unsure = 0
         self.repeating = 0
+        self.loops: list[int] = []
+        """The loops around of which not all turns are followed, by a number for each time that one is gone through."""
         self.whiles = 0
         """``while`` loops around what is followed now."""
         self.chain: tuple[Span, ...] = ()

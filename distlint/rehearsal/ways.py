@@ -346,11 +346,13 @@ class Ways(Calls):
         tests = len(scope.tests)
         place = (self.span(loop.iterable if isinstance(loop, ir.For) else loop.test, scope), stage.chain)
         stage.quiet += 1
+        stage.loops.append(stage.steps)
         around, stage.reasons_around = stage.reasons_around, len(stage.reasons)
         try:
             ended = self._pass(loop, items, scope, [])
         finally:
             stage.quiet -= 1
+            stage.loops.pop()
             stage.reasons_around = around
             touched, stage.touched = stage.touched, outer
             if outer is not None:

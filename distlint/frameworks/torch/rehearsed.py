@@ -36,6 +36,7 @@ from distlint.model.span import Span
 from distlint.rehearsal.absent import used
 from distlint.rehearsal.entities import Group, Library, Nothing, Work
 from distlint.rehearsal.models import Models
+from distlint.rehearsal.notes import GRADIENTS_BY_HAND
 from distlint.rehearsal.randomness import Generator, seeded
 from distlint.rehearsal.values import UNKNOWN, Array, Given, Items, Made, Tensor, derived
 
@@ -117,6 +118,8 @@ class Torch(Models):
         meshed = meshes.made(player, name, given, call, scope)
         if meshed is not NotImplemented:
             return meshed
+        if name.startswith("torch.distributed.algorithms.model_averaging."):
+            player.stage.kept[GRADIENTS_BY_HAND] = True  # the library averages the weights instead
         if name.startswith(communication.PREFIXES):
             if last in _GROUPS and name.count(".") == 2:
                 lives.used(player, last, UNKNOWN if given.open else given.get("group", 0), call, scope)

@@ -51,7 +51,7 @@ def stepped(player: Any, optimizer: Any, parameters: Any, call: ir.Call, scope: 
     if isinstance(parameters, Generated):
         optimizer.held = optimizer.held if optimizer.held is not None else tuple(player.items_of(parameters) or ())
         parameters = optimizer.held
-    for module in _modules(player, parameters):
+    for module in modules_of(player, parameters):
         parts = list(_all_parts(module))
         if any(id(part) in cared or id(part) in frozen or getattr(part, "place", None) in evened for part in parts):
             continue
@@ -76,7 +76,7 @@ def _others_met(stage: Any, since: int) -> bool:
     return since_then or any(event.name.startswith(_EXCHANGES) for event in stage.events)
 
 
-def _modules(player: Any, given: Any, depth: int = 0) -> Iterator[Any]:
+def modules_of(player: Any, given: Any, depth: int = 0) -> Iterator[Any]:
     """The modules whose parameters an optimizer certainly holds."""
     if isinstance(given, Parameters):
         if given.what == "parameters":
@@ -84,11 +84,11 @@ def _modules(player: Any, given: Any, depth: int = 0) -> Iterator[Any]:
     elif isinstance(given, Weight):
         yield from given.owners if len(given.owners) == 1 else (given,)
     elif isinstance(given, Table) and not given.open and depth < _MAX_DEPTH:
-        yield from _modules(player, given.items.get("params"), depth + 1)
+        yield from modules_of(player, given.items.get("params"), depth + 1)
     elif isinstance(given, Items | tuple) and depth < _MAX_DEPTH:
         rows = given.items if isinstance(given, Items) else given
         for row in rows or ():
-            yield from _modules(player, row, depth + 1)
+            yield from modules_of(player, row, depth + 1)
 
 
 def _all_parts(module: Any) -> Iterator[Any]:

@@ -19,6 +19,7 @@ from distlint.frameworks.torch.rehearsed_shapes import fresh
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.names import families_differ, not_found
+from distlint.rehearsal.notes import LEFT_ON_RANK
 from distlint.rehearsal.values import (
     UNKNOWN,
     Given,
@@ -51,7 +52,7 @@ _OTHER_NAMES = """
 parameters named_parameters buffers named_buffers modules named_modules children named_children state_dict
 load_state_dict zero_grad register_buffer register_parameter add_module register_forward_hook register_forward_pre_hook
 register_full_backward_hook get_parameter get_submodule save_pretrained generate config
-unshard set_reshard_after_backward set_reshard_after_forward
+unshard set_reshard_after_backward set_reshard_after_forward set_requires_gradient_sync set_is_last_backward
 """
 _METHODS = _CHAINED | frozenset(_OTHER_NAMES.split())
 _WITH_PARAMETERS = (
@@ -423,6 +424,10 @@ def module_method(player: Any, module: Any, name: str, given: Given, call: ir.Ca
         if wrapper is not None:
             wrapper.inside += 1  # the program says itself when parameters are whole
         return UNKNOWN
+    if name == "set_requires_gradient_sync":
+        passes.told(player, player.stage.kept.get(IN_PLACE, {}).get(id(module)), given.get("requires_gradient_sync", 0))
+    if name == "zero_grad":
+        player.stage.kept.pop(LEFT_ON_RANK, None)
     if name in ("parameters", "named_parameters", "buffers", "named_buffers"):
         return Parameters(name.removeprefix("named_"), module, named=name.startswith("named_"))
     if name == "state_dict":
@@ -443,7 +448,7 @@ def module_method(player: Any, module: Any, name: str, given: Given, call: ir.Ca
             if name == "register_buffer" and not isinstance(module.attributes.get("_buffers"), Table):
                 player.put(module.attributes, "_buffers", Table(is_open=True))
         return None
-    return None if name == "zero_grad" else NotImplemented
+    return None if name in ("zero_grad", "set_requires_gradient_sync") else NotImplemented
 
 
 def frozen(player: Any, what: Any) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from distlint.frameworks.torch import rehearsed_apart as apart
 from distlint.frameworks.torch import rehearsed_beside as beside
+from distlint.frameworks.torch import rehearsed_rounds as rounds
 from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch.rehearsed_shapes import fresh
 from distlint.model import python as ir
@@ -51,6 +52,7 @@ class Optimizer(Made):
                 scaling.used(player, "step", self.arguments.get("params", 0), call, scope)
                 apart.stepped(player, self.arguments.get("params", 0), call, scope)
                 beside.stepped(player, self, self.arguments.get("params", 0), call, scope)
+            rounds.stepped(player, self, call, scope)
             for hook in self.hooks:
                 player.apply(hook, Given([self, (), Table()], {}), call, scope)
             player.stage.use_gradients(ir.unpack(call.at, scope.file))
@@ -123,6 +125,8 @@ class Scaler(Made):
             player.stage.kept.pop(UNSCALED, None)
         if name in ("unscale_", "step", "update"):
             optimizer = given.get("optimizer", 0, None)
+            if name == "step" and isinstance(optimizer, Optimizer):
+                rounds.stepped(player, optimizer, call, scope)
             scaling.asked(player, self, self.phases, name, optimizer, call, scope)
         if name == "scale":
             if not isinstance(first, Tensor):

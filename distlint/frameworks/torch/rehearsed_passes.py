@@ -16,6 +16,8 @@ _BESIDES = "layers used since the last backward pass"
 _OPEN = "a forward pass was made since the last backward pass"
 _SILENT = "contexts without gradients"
 _MAX_MARKS = 100_000
+_NEVER = 1_000_000
+"""More than a process is ever unsure."""
 
 
 class NoGradients(Made):
@@ -31,6 +33,19 @@ class NoGradients(Made):
     def left(self, player: Any, span: Span) -> None:
         """They are again."""
         player.stage.kept[_SILENT] -= 1
+
+
+class Unsummed:
+    """A forward pass whose gradients stay on their rank, among the wrappers that a tensor came out of (``Tensor.through``)."""
+
+    __slots__ = ("group", "span", "sure", "wrapper")
+
+    def __init__(self, wrapper: Any, span: Span, *, sure: bool) -> None:
+        self.wrapper = wrapper
+        self.span = span
+        self.sure = sure
+        self.group = None
+        """Nobody meets here."""
 
 
 class Pass:
@@ -64,10 +79,17 @@ def computed(player: Any, parts: Iterable[Any], span: Span) -> None:
             kept.setdefault(id(part), (part, span))
 
 
+def told(player: Any, wrapper: Any, flag: Any) -> None:
+    """A wrapper is told whether to sum up gradients from here on (``set_requires_gradient_sync``)."""
+    if wrapper is not None:
+        wrapper.paused = int(flag is not True)
+        wrapper.doubt = player.stage.unsure if flag is False else _NEVER
+
+
 def begun(player: Any, wrapper: Any, span: Span) -> tuple[Any, ...]:
     """A forward pass through a wrapper begins: what its results lead back to."""
-    if wrapper.paused:
-        return ()
+    if wrapper.paused or wrapper.stored.get("require_backward_grad_sync") is False:
+        return (Unsummed(wrapper, span, sure=player.stage.unsure >= wrapper.doubt),)
     kept = player.stage.kept
     if id(wrapper) not in kept.get(WATCHED, {}):
         return (wrapper,)

@@ -11,7 +11,7 @@ from typing import Any
 from distlint.link.walking import below
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal.notes import SCALED_USE, SCALER_ORDER
+from distlint.rehearsal.notes import LEFT_ON_RANK, SCALED_USE, SCALER_ORDER
 from distlint.rehearsal.stage import Event, Fault
 from distlint.rehearsal.values import UNKNOWN, Tensor
 
@@ -64,6 +64,7 @@ def _is_on(scaler: Any) -> bool:
 
 def plain(player: Any) -> None:
     """The gradients are cleared, or changed by the program itself."""
+    player.stage.kept.pop(LEFT_ON_RANK, None)
     player.stage.kept[_SCALED] = None if player.stage.unsure else ()
 
 

@@ -18,6 +18,7 @@ from distlint.frameworks.torch import rehearsed_loads as loads
 from distlint.frameworks.torch import rehearsed_mesh as meshes
 from distlint.frameworks.torch import rehearsed_modules as modules
 from distlint.frameworks.torch import rehearsed_passes as passes
+from distlint.frameworks.torch import rehearsed_rounds as rounds
 from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch import rehearsed_sharding as sharding
 from distlint.frameworks.torch import rehearsed_waits as waits
@@ -43,15 +44,20 @@ _SETTING = ("set_model_state_dict", "set_optimizer_state_dict", "set_state_dict"
 
 
 class Wrapped(Made):
-    """A model behind a wrapper. ``paused`` while gradients are not summed up; ``group`` is who they are summed over."""
+    """A model behind a wrapper. ``paused`` while gradients are not summed up; ``group`` is who they are summed over.
 
-    __slots__ = ("group", "inner", "inside", "made", "paused", "sharded", "span", "whole")
+    ``doubt`` is how unsure the process was of coming to where they were last told not to be.
+    """
+
+    __slots__ = ("doubt", "group", "in_place", "inner", "inside", "made", "paused", "sharded", "span", "whole")
 
     def __init__(self, name: str, call: ir.Call | None, given: Given | None, inner: Any, group: Any) -> None:
         super().__init__(f"{name}()", call, given)
         self.inner = inner
         self.group = group
         self.paused = 0
+        self.doubt = 0
+        self.in_place = name in IN_PLACE
         self.inside = 0
         self.whole = False
         self.span: Span | None = None
@@ -111,6 +117,7 @@ class NoSync(Made):
     def entered(self, player: Any, span: Span) -> Any:
         """Gradients are kept."""
         self.wrapped.paused += 1
+        self.wrapped.doubt = player.stage.unsure
         return UNKNOWN
 
     def left(self, player: Any, span: Span) -> None:
@@ -216,6 +223,7 @@ def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any) -> None:
     waits.reached(player, loss, call, scope)
     copies.passed_back(player, loss)
     beside.passed_back(player)
+    rounds.passed_back(player, loss.through)
     for one in loss.through:
         changes.passed_back(player, one, call, scope)
         if isinstance(one, Wrapped):

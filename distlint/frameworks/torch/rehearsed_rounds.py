@@ -1,0 +1,74 @@
+"""Gradients that ``no_sync`` leaves on their rank until an optimizer takes them, in the rehearsal of a program.
+
+Sources: torch 2.13, ``nn/parallel/distributed.py``: whether a backward pass sums up the gradients is decided in its forward pass, and what
+it sums up is all that was gathered before; ``distributed/fsdp/_fully_shard/_fully_shard.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from distlint.frameworks.torch.rehearsed_beside import modules_of
+from distlint.frameworks.torch.rehearsed_modules import parts_of_model
+from distlint.frameworks.torch.rehearsed_passes import Unsummed
+from distlint.model import python as ir
+from distlint.model.span import Span
+from distlint.rehearsal.notes import LEFT_ON_RANK, UNSUMMED
+from distlint.rehearsal.stage import Event, Fault
+
+
+class _Left:
+    """Gradients of a wrapped model that nobody has summed up; ``loops`` are the ones around of which not all turns are followed."""
+
+    __slots__ = ("loops", "span", "wrapper")
+
+    def __init__(self, wrapper: Any, span: Span, loops: tuple[int, ...]) -> None:
+        self.wrapper = wrapper
+        self.span = span
+        self.loops = loops
+
+
+def passed_back(player: Any, through: tuple[Any, ...]) -> None:
+    """A backward pass: gradients stay where they are, or all that were gathered so far are summed up."""
+    stage = player.stage
+    left: dict[int, _Left] = stage.kept.setdefault(LEFT_ON_RANK, {})
+    marks = [one for one in through if isinstance(one, Unsummed)]
+    marks += [
+        Unsummed(one, one.span, sure=stage.unsure >= one.doubt)
+        for one in through
+        if hasattr(one, "inner") and one.paused and one.in_place
+    ]
+    open_ones = {id(one.wrapper) for one in marks if not one.sure}
+    for key in {id(one) for one in through} | open_ones:
+        left.pop(key, None)
+    if stage.unsure:
+        return
+    for one in marks:
+        summed = not one.wrapper.in_place and any(one.wrapper is other for other in through)
+        if not summed and id(one.wrapper) not in open_ones:
+            left[id(one.wrapper)] = _Left(one.wrapper, one.span, tuple(stage.loops))
+
+
+def stepped(player: Any, optimizer: Any, call: ir.Call, scope: Any) -> None:
+    """An optimizer takes the gradients."""
+    stage = player.stage
+    left: dict[int, _Left] = stage.kept.get(LEFT_ON_RANK, {})
+    if not left or stage.unsure or stage.world < 2 or optimizer.hooks or optimizer.arguments is None:
+        return
+    modules = list(modules_of(player, optimizer.arguments.get("params", 0)))
+    for one in list(left.values()):
+        wrapper = one.wrapper
+        if wrapper.group is not stage.everyone or tuple(stage.loops[: len(one.loops)]) != one.loops:
+            continue
+        own = {id(part) for part in _with_parts(wrapper.inner)} | {id(wrapper)}
+        if not any(id(part) in own for module in modules for part in _with_parts(module)):
+            continue
+        event = Event("step", call, scope.file, scope.function, {})
+        event.chain = stage.chain
+        stage.faults.append(Fault(UNSUMMED, event.span, event, {"forward": one.span, "wrapper": wrapper.span}))
+
+
+def _with_parts(module: Any) -> Iterator[Any]:
+    yield module
+    yield from parts_of_model(module)
