@@ -120,14 +120,16 @@ def local_sizes(performance: Performance) -> Iterator[Suspicion]:
     for met in meetings(performance):
         looks = _looks(met)
         shapes = [look["shape"] for _, look in looks]
-        if not shapes or None in shapes or len({len(shape) for shape in shapes}) > 1:
+        if not shapes or len({len(shape) for shape in shapes if shape is not None}) > 1:
             continue
-        for sizes in zip(*shapes, strict=True):
+        ragged = [look["ragged"] for _, look in looks]
+        picked = None not in ragged
+        for sizes in (tuple(ragged),) if picked else () if None in shapes else zip(*shapes, strict=True):
             if not all(isinstance(size, Opaque) for size in sizes):
                 continue
             signs = {size.sign for size in sizes}
             source = next((size.source for size in sizes if size.source is not None), None)
-            if None in signs or len(signs) == 1 or source is None:
+            if source is None or (None in signs and not picked) or (len(signs) == 1 and None not in signs):
                 continue
             event = met[0].event
             related = (Related(source.span, "the ranks part here"),) if source.span is not None else ()

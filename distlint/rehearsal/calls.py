@@ -498,6 +498,17 @@ class Calls(Definitions):
         if self.stage.touched is not None:
             self.stage.touched.append(thing)
 
+    def _like(self, items: Items, more: list[Any] | None) -> Tensor | None:
+        """What the tensors of a list are like, with some more of them; ``None`` where something else is among them."""
+        listed = [
+            *(items.items if items.items is not None else [items.sample]),
+            *(more if more is not None else [None]),
+        ]
+        found = listed[0] if listed else None
+        for one in (listed[-1],) if listed else ():
+            found = merged(found, one) if isinstance(found, Tensor) and isinstance(one, Tensor) else None
+        return found if all(isinstance(one, Tensor) for one in listed) else None
+
     def extend(self, items: Items, other: Any) -> None:
         """``items += other``."""
         if len(self.stage.reasons) == self.stage.reasons_around:
@@ -510,8 +521,9 @@ class Calls(Definitions):
             before, added = items.length(), self.length(other)
             if isinstance(before, int) and isinstance(added, int) and not self.stage.unsure:
                 length = before + added
+            sample = self._like(items, more)
             items.open()
-            items.size = length
+            items.size, items.sample = length, sample
         elif items.items is not None and more is not None:
             items.items.extend(more)
         self.note(items)

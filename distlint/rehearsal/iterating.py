@@ -392,6 +392,7 @@ def fresh(sample: Any) -> Any:
     if isinstance(sample, Tensor):
         made = Tensor(sample.shape, sample.dtype, sample.at, sample.sign, sample.source)
         made.gradient = sample.gradient
+        made.ragged = sample.ragged
         made.copied = False
         return made
     if type(sample) is tuple:

@@ -47,8 +47,9 @@ def merged(one: Any, other: Any, tests: Sequence[Any] = ()) -> Any:
         if one.whole is other.whole:
             return one
         if not (one.pending or other.pending):
-            same_shape = one.shape is not None and other.shape is not None and alike(one.shape, other.shape)
-            joined = Tensor(one.shape if same_shape else None, one.dtype if one.dtype == other.dtype else "", one.at)
+            joined = Tensor(_shape(one, other, tests), one.dtype if one.dtype == other.dtype else "", one.at)
+            if one.ragged is not None and other.ragged is not None:
+                joined.ragged = _size(one.ragged, other.ragged, tests)
             joined.through = one.through if one.through == other.through else ()
             if tests:
                 joined.sign, joined.source = combined("perhaps", every), source_of(every)
@@ -70,6 +71,18 @@ def merged(one: Any, other: Any, tests: Sequence[Any] = ()) -> Any:
     if tests and isinstance(value, Tensor | Thing | Made):
         return Perhaps(value, combined("perhaps", every), source_of(every))
     return Opaque(combined("perhaps", every), source_of(every)) if tests else UNKNOWN
+
+
+def _shape(one: Tensor, other: Tensor, tests: Sequence[Any]) -> tuple[Any, ...] | None:
+    """The shape of one of two tensors, where both have as many dimensions."""
+    if one.shape is None or other.shape is None or len(one.shape) != len(other.shape):
+        return None
+    return tuple(_size(first, second, tests) for first, second in zip(one.shape, other.shape, strict=True))
+
+
+def _size(one: Any, other: Any, tests: Sequence[Any]) -> Any:
+    every = [*tests, one, other]
+    return one if alike(one, other) else Opaque(combined("size", every), source_of(every))
 
 
 def _besides_nothing(one: Any, other: Any) -> Any:

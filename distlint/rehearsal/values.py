@@ -108,6 +108,7 @@ class Tensor:
     ``nowhere`` says that no variable can reach it (a temporary copy), ``partial`` the operation that left a meaningful
     result on another process only, ``packed`` whether its memory is contiguous, ``through`` the wrapped models that it came out of,
     ``sharded`` whether each process holds a part of it,
+    ``ragged`` one of its sizes that the data of each process decides,
     ``typed`` what tells which of several types it has, where that is not known.
     ``named`` is the key under which it was last read in a dictionary, ``chance`` says that it is one number that was drawn.
     """
@@ -124,6 +125,7 @@ class Tensor:
         "packed",
         "partial",
         "pending",
+        "ragged",
         "shape",
         "sharded",
         "sign",
@@ -160,6 +162,7 @@ class Tensor:
         self.copied = False
         self.sharded = False
         self.typed: Opaque | None = None
+        self.ragged: Opaque | None = None
         self._numbers: tuple[Hashable, tuple[int, ...]] | None = None
 
     @property

@@ -212,6 +212,7 @@ def remember(event: Event) -> None:
 def _look(tensor: Tensor) -> dict[str, Any]:
     return {
         "shape": tensor.shape,
+        "ragged": tensor.ragged,
         "dtype": tensor.dtype,
         "named": tensor.named or tensor.whole.named,
         "at": tensor.at,

@@ -14,6 +14,7 @@ from distlint.frameworks.torch.rehearsed_shapes import (
     dtype_of,
     elementwise,
     fresh,
+    picked_by,
     product,
 )
 from distlint.rehearsal.values import UNKNOWN, Given, Opaque, Perhaps, Tensor, combined, derived, is_known, source_of
@@ -162,7 +163,7 @@ def _counted(name: str, base: Tensor, values: list[Any], given: Given, everythin
         return tuple(rows) if count else UNKNOWN
     indices = name in ("nonzero", "argwhere")
     shape = (size, len(base.shape)) if indices and base.shape is not None else None if indices else (size,)
-    made = fresh(name, shape, "int64" if indices else base.dtype, everything, base.at)
+    made = picked_by(fresh(name, shape, "int64" if indices else base.dtype, everything, base.at), size)
     words = ("return_inverse", "return_counts", "return_index")
     asked = [one for one in words if given.get(one, None, False) is not False]
     if name in ("unique", "unique_consecutive") and (asked or given.get("dim", None, None) is not None):

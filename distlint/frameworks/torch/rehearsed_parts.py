@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from distlint.frameworks.torch.rehearsed_modules import Gradient
-from distlint.frameworks.torch.rehearsed_shapes import dimension, fresh, product, view
+from distlint.frameworks.torch.rehearsed_shapes import dimension, fresh, kept_size, product, view
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import Outside
@@ -132,7 +132,10 @@ def _joined(player: Any, name: str, given: Given, span: Span) -> Tensor:
         player.stage.use(item, span)
     items = [one for one in items if one.shape != (0,)] or items  # empty rows count for nothing
     kind = items[0].dtype if len({item.dtype for item in items}) == 1 else ""
-    return fresh(name, _joined_shape(name, [item.shape for item in items], where), kind, items, span)
+    made = fresh(name, _joined_shape(name, [item.shape for item in items], where), kind, items, span)
+    # rows behind those that were picked may make up for their number
+    evened = where == 0 and name != "stack" and any(one.ragged is None for one in items)
+    return made if evened else kept_size(made, items)
 
 
 def _joined_shape(name: str, shapes: list[Any], where: Any) -> Any:
@@ -164,7 +167,7 @@ def _of_unknown_number(player: Any, name: str, items: Items, where: Any, span: S
             shape = (*row.shape[:place], size if isinstance(size, int | Opaque) else UNKNOWN, *rest)
     made = fresh(name, shape, row.dtype, [items, row], span)
     made.sign = combined(name, [items.whole])
-    return made
+    return kept_size(made, [row])
 
 
 def padded(player: Any, base: Tensor, given: Given, first: int) -> Tensor:

@@ -108,6 +108,19 @@ def fresh(name: str, shape: Any, dtype: str, inputs: list[Any], span: Span | Non
     return made
 
 
+def kept_size(made: Tensor, inputs: list[Any]) -> Tensor:
+    """The same tensor: if what an input holds was picked by the data, so is this."""
+    sizes = (one.ragged for one in inputs if isinstance(one, Tensor))
+    made.ragged = made.ragged or next((one for one in sizes if one is not None), None)
+    return made
+
+
+def picked_by(made: Tensor, size: Opaque) -> Tensor:
+    """The same tensor, one size of which the data of each process decides."""
+    made.ragged = size if size.source is not None else None
+    return made
+
+
 def elementwise(player: Any, symbol: str, values: list[Any]) -> Any:
     """The result of an operation on each element, shapes broadcast."""
     shape: Any = ()
@@ -127,6 +140,7 @@ def elementwise(player: Any, symbol: str, values: list[Any]) -> Any:
         shapes = [value.shape if isinstance(value, Tensor) else None for value in values]
         shape = product_shape(*shapes)
     made = fresh(symbol, shape, dtype, values, at)
+    kept_size(made, values)
     made.chance = all(value.chance for value in values if isinstance(value, Tensor))
     return made
 

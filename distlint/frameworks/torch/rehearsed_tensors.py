@@ -18,6 +18,8 @@ from distlint.frameworks.torch.rehearsed_shapes import (
     dtype_of,
     elementwise,
     fresh,
+    kept_size,
+    picked_by,
     product,
     repeated,
     reshaped,
@@ -121,7 +123,7 @@ def _cut_out(base: Tensor, index: Any, every: list[Any]) -> Tensor:
         if position >= len(sizes):
             return view(base, None, packed=None)
         if isinstance(part, Tensor | Items):
-            return fresh("index", None, base.dtype, [base, part], base.at)
+            return _picked_part(base, part, sizes, result, every)
         if isinstance(part, slice):
             cut = _sliced(sizes[position], part)
             if position and not alike(cut, sizes[position]):
@@ -139,6 +141,21 @@ def _cut_out(base: Tensor, index: Any, every: list[Any]) -> Tensor:
     return made
 
 
+def _picked_part(base: Tensor, part: Any, sizes: list[Any], before: list[Any], every: list[Any]) -> Tensor:
+    """``tensor[mask, None]``: of the first dimension those that a mask says, the rest as plain indices say."""
+    made = fresh("index", None, base.dtype, [base, part], base.at)
+    if isinstance(part, Items) or part.dtype != "bool":
+        return made
+    size = Opaque(combined("count", [part]), part.source)
+    picked_by(made, size)
+    behind = every[1:]
+    plain = all(one is None or one == slice(None) for one in behind)
+    if not before and part is every[0] and plain and part.shape is not None and len(part.shape) == 1:
+        rest = iter(sizes[1:])
+        made.shape = (size, *(1 if one is None else next(rest, UNKNOWN) for one in behind), *rest)
+    return made
+
+
 def _picked(base: Tensor, index: Any) -> Tensor:
     if isinstance(index, Items):
         shape = (index.length(), *base.shape[1:]) if base.shape else None
@@ -147,7 +164,7 @@ def _picked(base: Tensor, index: Any) -> Tensor:
         size = Opaque(combined("count", [index]), index.source)
         rank = len(index.shape) if index.shape is not None else 1
         shape = (size, *base.shape[rank:]) if base.shape is not None else (size,) if index.shape is None else None
-        return fresh("mask", shape, base.dtype, [base, index], base.at)
+        return picked_by(fresh("mask", shape, base.dtype, [base, index], base.at), size)
     known = index.dtype in INTEGERS and index.shape is not None and base.shape is not None and len(base.shape) > 0
     shape = (*index.shape, *base.shape[1:]) if known and index.shape is not None and base.shape is not None else None
     return fresh("index", shape, base.dtype, [base, index], base.at)
@@ -265,6 +282,11 @@ def _measured(base: Tensor, name: str, given: Given) -> Any:
 
 
 def _converted(base: Tensor, name: str, given: Given, span: Span) -> Tensor:
+    made = _as_asked(base, name, given, span)
+    return made if made is base else kept_size(made, [base])
+
+
+def _as_asked(base: Tensor, name: str, given: Given, span: Span) -> Tensor:
     if name in ("detach", "requires_grad_", "cpu", "cuda", "pin_memory"):
         made = view(base, base.shape, packed=base.packed)
         made.sign = base.sign
@@ -310,7 +332,7 @@ def computed(player: Any, name: str, base: Tensor, given: Given, first: int, spa
     everything = [base, *values, *given.keywords.values()]
     shape = base.shape
     if name == "clone":
-        return fresh(name, shape, base.dtype, [base], base.at)
+        return kept_size(fresh(name, shape, base.dtype, [base], base.at), [base])
     if name in computing.NAMES:
         return computing.computed(player, name, base, values, given, everything)
     if name in _SAME or name in _SAME_KIND:
@@ -318,7 +340,7 @@ def computed(player: Any, name: str, base: Tensor, given: Given, first: int, spa
         kind = base.dtype if floating or name in _SAME_KIND else "float32" if base.dtype in INTEGERS else ""
         if name in ("cumsum", "cumprod") and base.dtype in (*INTEGERS, "bool"):
             kind = "int64"
-        return fresh(name, shape, kind, everything, base.at)
+        return kept_size(fresh(name, shape, kind, everything, base.at), [base])
     if name in _ARITHMETIC or name in TESTS:
         symbol = "==" if name in TESTS else name
         return elementwise(player, symbol, [base, *values[:1]])
