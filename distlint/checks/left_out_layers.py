@@ -22,7 +22,7 @@ from distlint.checks.trained_calls import TrainedCalls
 from distlint.checks.unused_parameters import REFLECTION, is_never_named
 from distlint.checks.unused_results import layers_of_results, thrown_away
 from distlint.link.abstract import Frame, Instance, options_of
-from distlint.link.calls import bound_parameters, given_arguments
+from distlint.link.calls import bound_parameters, given_arguments, keywords_given
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.objects import attribute
 from distlint.link.project import CallSite, Project
@@ -58,7 +58,8 @@ def left_out_layers(context: CheckContext) -> Iterator[Finding]:
     project: Project = context.project
     wrappers = context.parameters["wrappers"]
     for site in project.calls_to(set(wrappers)):
-        if any(word.name is None or word.name in wrappers[site.name] for word in site.site.call.keywords):
+        words = keywords_given(project.evaluator(None), site.site.call, site.file, site.site.function)
+        if words is None or words & set(wrappers[site.name]):
             continue
         files = family(project, site.file)
         if any(word in project.text_of(file) for file in files for word in context.parameters["switches"]):

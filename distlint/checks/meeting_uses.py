@@ -12,7 +12,9 @@ from distlint.model import python as ir
 from distlint.model.finding import Related
 from distlint.rehearsal.names import MISNAMED, NOT_FOUND
 from distlint.rehearsal.notes import (
+    AVERAGED_BEHIND,
     BESIDE,
+    COPIED_EARLY,
     GRADIENTS_BY_HAND,
     GRAPH_CHANGED,
     LEFT_OUT,
@@ -62,6 +64,31 @@ def averaged_late(performance: Performance) -> Iterator[Suspicion]:
             (Related(fault.words["unscaled"], "each rank looks for overflows in its own gradients here"), *_way(fault)),
             fault.event.name,
         )
+
+
+def copied_early(performance: Performance) -> Iterator[Suspicion]:
+    """A copy of a model was made before a wrapper sent its weights from rank 0: each rank goes on with its own."""
+    for fault in _seen(performance, COPIED_EARLY):
+        related = (
+            Related(fault.words["wrapper"], "the model itself gets the weights of rank 0 here"),
+            Related(fault.words["seed"], "each rank draws its first weights with a seed of its own"),
+            Related(fault.words["forward"], "the copy is used here"),
+        )
+        message = "this copy is made before the wrapper sends the weights of rank 0, so each rank has another copy"
+        yield Suspicion(fault.span, message, related, "deepcopy")
+
+
+def averaged_behind(performance: Performance) -> Iterator[Suspicion]:
+    """Gradients are averaged by hand behind the place where the optimizer took them."""
+    for fault in _seen(performance, AVERAGED_BEHIND):
+        related = (
+            Related(fault.words["step"], "the optimizer steps with each rank's own gradients here"),
+            *_way(fault),
+        )
+        message = (
+            "gradients are averaged after the optimizer has stepped with those of each rank: the average is never used"
+        )
+        yield Suspicion(fault.span, message, related, fault.event.name)
 
 
 def sharded_from_outside(performance: Performance) -> Iterator[Suspicion]:

@@ -22,6 +22,7 @@ from distlint.checks.protocol_walk import Hit, Walk
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Frame, Instance, options_of
 from distlint.link.arguments import find_argument
+from distlint.link.calls import keywords_given
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.program import Program, Step, program_of
 from distlint.link.project import CallSite, Project
@@ -158,7 +159,7 @@ def _may_make(declared: Protocol, things: Things, call: ir.Call, frame: Frame) -
         isinstance(one, Instance)
         and one.call.at == call.at
         and fits_any(things.made_by(one), declared.makers)
-        and not any(_is_excepted(declared, word) for word in one.call.keywords)
+        and not _is_excepted(declared, things, one.call, one.frame)
         for one in options
     )
 
@@ -201,12 +202,23 @@ def _makes(declared: Protocol, things: Things, call: ir.Call, frame: Frame) -> b
             names = _method_names(things, call, frame) if any("()" in name for name in declared.makers) else set()
     if not any(name and fits_any(name, declared.makers) for name in names):
         return False
-    return not any(_is_excepted(declared, word) for word in call.keywords)
+    return not _is_excepted(declared, things, call, frame)
 
 
-def _is_excepted(declared: Protocol, word: ir.Keyword) -> bool:
+def _is_excepted(declared: Protocol, things: Things, call: ir.Call, frame: Frame) -> bool:
+    """Whether an object that is made by a call is left alone because of an argument."""
+    if any(word.name is not None and _excepts(declared, word) for word in call.keywords):
+        return True
+    if all(word.name is not None for word in call.keywords):
+        return False
+    names = keywords_given(things.evaluator, call, frame.file, frame.function)
+    written = {word.name for word in call.keywords}
+    return names is None or any(one.partition("=")[0] in names - written for one in declared.except_given)
+
+
+def _excepts(declared: Protocol, word: ir.Keyword) -> bool:
     """Whether an object that is made with this argument is left alone; ``name=value`` leaves it alone for one value only."""
-    if word.name is None or word.name in declared.except_given:
+    if word.name in declared.except_given:
         return True
     values = {one.partition("=")[2] for one in declared.except_given if one.partition("=")[0] == word.name}
     if not values:

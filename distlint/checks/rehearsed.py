@@ -57,6 +57,8 @@ _FAULTS: dict[str, _Fault] = {
     "own-folder": meeting_states.own_folders,
     "not-sent": meeting_states.not_sent,
     "never-taken": meeting_states.never_taken,
+    "copied-early": meeting_uses.copied_early,
+    "averaged-behind": meeting_uses.averaged_behind,
     "averaged-late": meeting_uses.averaged_late,
     "sharded-from-outside": meeting_uses.sharded_from_outside,
     "sharded-bypassed": meeting_uses.sharded_bypassed,

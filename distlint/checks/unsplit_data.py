@@ -208,8 +208,8 @@ def _names_of_stream(made: Derivation, loader: Instance) -> Iterator[str]:
 
 
 def _tells_rank(made: Derivation) -> bool:
-    """Whether a number may be another one on each rank: a shard that it is made from has to be one of a rank's own for that."""
-    return any(RANK_WORDS.search(_SHARDS.sub("", name)) for name in made.names())
+    """Whether a number may be another one on each rank: a shard that it is made from, or a worker of a loader, does not tell so."""
+    return any(RANK_WORDS.search(_SHARDS.sub("", name).replace("worker_info", "")) for name in made.names())
 
 
 def _is_plain(context: CheckContext, value: object) -> bool:

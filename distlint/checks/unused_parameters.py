@@ -14,6 +14,7 @@ from distlint.checks.registry import CheckContext, check
 from distlint.checks.wrapped_calls import unwrapped
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
+from distlint.link.calls import keywords_given
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.project import CallSite, Project
 from distlint.link.walking import below, expressions_of, statements
@@ -54,7 +55,8 @@ def unused_parameters(context: CheckContext) -> Iterator[Finding]:
     wrappers = context.parameters["wrappers"]
     for site in project.calls_to(set(wrappers)):
         settings = wrappers[site.name]
-        if any(keyword.name is None or keyword.name in settings for keyword in site.site.call.keywords):
+        given = keywords_given(project.evaluator(None), site.site.call, site.file, site.site.function)
+        if given is None or given & set(settings):
             continue
         words = context.parameters.get("switches", ())
         if words and any(word in project.text_of(file) for file in family(project, site.file) for word in words):

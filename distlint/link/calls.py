@@ -76,6 +76,22 @@ def given_arguments(evaluator: Evaluator, call: ir.Call, frame: Frame, state: En
     return given
 
 
+def keywords_given(evaluator: Evaluator, call: ir.Call, file: str, function: int) -> frozenset[str] | None:
+    """The names of the keyword arguments of a call, those that ``**`` spreads among them; ``None`` where these are not known."""
+    names = {word.name for word in call.keywords if word.name is not None}
+    for word in call.keywords:
+        if word.name is None:
+            spread = evaluator.ask(word.value, file, function)
+            if (
+                not isinstance(spread, Mapping)
+                or spread.open
+                or not all(type(one.key) is str for one in spread.entries)
+            ):
+                return None
+            names |= {str(one.key) for one in spread.entries}
+    return frozenset(names)
+
+
 def bound_parameters(
     evaluator: Evaluator, parameters: tuple[ir.Parameter, ...], given: Given, span: Span
 ) -> dict[str, Delayed]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from distlint.model import python as ir
+from distlint.rehearsal.even_files import writes_evenly
 from distlint.rehearsal.files import asked
 from distlint.rehearsal.trace import Branch, End
 from distlint.rehearsal.values import Generated, Made, Opaque, Source, Tensor, combined, source_of
@@ -64,6 +65,7 @@ FILES = frozenset({"OSError"})
 
 NO_OTHER = "only some ranks come here"
 OWN_FILE = "each rank's own file"
+EVEN_FILE = "each rank's own file of those that are as long as each other"
 SHARE = "the part of the data that each rank gets"
 
 
@@ -103,12 +105,13 @@ def _part(stage: Stage, classes: frozenset[str], source: Source | None, at: ir.E
 
 def own_file(stage: Stage, values: Iterable[Any], call: ir.Call, scope: Scope) -> Source | None:
     """Why what is read here differs between processes: they are known to read different files."""
+    why = EVEN_FILE if writes_evenly(stage.project) else OWN_FILE
     for value in values:
         given = source_of([value])
         if given is not None:
-            return Source(OWN_FILE, given.span)
+            return Source(why, given.span)
         if isinstance(value, str | Opaque | Made) and stage.differs(call, scope.file, value):
-            return Source(OWN_FILE, ir.unpack(call.at, scope.file))
+            return Source(why, ir.unpack(call.at, scope.file))
         raced = asked(stage, value, call, scope) if handles(stage, MISSING) else None
         return raced.source if raced is not None else None
     return None

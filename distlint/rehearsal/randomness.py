@@ -9,6 +9,8 @@ from distlint.model.framework import GeneratorSpec
 from distlint.model.span import Span
 from distlint.rehearsal.values import UNKNOWN, Given, Items, Made, Opaque, Source, derived, signature
 
+OWN_SEED = "each rank's own seed"
+
 
 class Generator(Made):
     """A generator of random numbers. ``state`` is its seed (``None``: a random one) and how often it was drawn from."""
@@ -116,7 +118,7 @@ def drawn_value(player: Any, name: str, given: Given, sign: Any, source: Source 
 def seeded(player: Any, seed: Any, call: ir.Call, scope: Any) -> Any:
     """A seed, with the reason why it is another on other processes, where they are known to have another."""
     if player.stage.differs(call, scope.file, seed):
-        return Opaque(("seed", seed), Source("each rank's own seed", ir.unpack(call.at, scope.file)))
+        return Opaque(("seed", seed), Source(OWN_SEED, ir.unpack(call.at, scope.file)))
     return seed
 
 

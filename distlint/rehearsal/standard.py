@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from distlint.model import python as ir
 from distlint.rehearsal.entities import ClassValue, Partial
 from distlint.rehearsal.iterating import MAX_FOLLOWED
+from distlint.rehearsal.notes import COPIES
 from distlint.rehearsal.stage import Left, Scope
 from distlint.rehearsal.tables import table_of
 from distlint.rehearsal.values import (
@@ -33,6 +34,9 @@ from distlint.rehearsal.values import (
 
 if TYPE_CHECKING:
     from distlint.rehearsal.calls import Calls
+
+MAX_COPIES = 200
+"""Deep copies that are remembered, with the places where they are made."""
 
 DEEP = 8
 """How many objects, one inside the other, are copied by a deep copy."""
@@ -353,7 +357,11 @@ def _namespace(player: Calls, name: str, given: Given, call: ir.Call, scope: Sco
 def _copied(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
     if name not in ("copy", "deepcopy") or not given.positional:
         return NotImplemented
-    return duplicate(given.positional[0], DEEP if name == "deepcopy" else 1)
+    made = duplicate(given.positional[0], DEEP if name == "deepcopy" else 1)
+    copies = player.stage.kept.setdefault(COPIES, [])
+    if name == "deepcopy" and isinstance(made, Thing | Made) and len(copies) < MAX_COPIES:
+        copies.append((made, ir.unpack(call.at, scope.file)))
+    return made
 
 
 def duplicate(value: Any, depth: int, made: dict[int, Any] | None = None) -> Any:

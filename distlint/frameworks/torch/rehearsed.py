@@ -38,7 +38,7 @@ from distlint.rehearsal.entities import Group, Library, Nothing, Work
 from distlint.rehearsal.models import Models
 from distlint.rehearsal.notes import GRADIENTS_BY_HAND
 from distlint.rehearsal.randomness import Generator, seeded
-from distlint.rehearsal.values import UNKNOWN, Array, Given, Items, Made, Tensor, derived
+from distlint.rehearsal.values import UNKNOWN, Array, Given, Items, Made, Tensor, derived, source_of
 
 _SPAWN = ("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn", "torch.multiprocessing.start_processes")
 _PROCESS = ("torch.multiprocessing.Process", "multiprocessing.Process")
@@ -265,6 +265,8 @@ class Torch(Models):
                 modules.frozen(player, receiver)
             if name.endswith("_") and isinstance(receiver.whole, modules.Weight):
                 copies.changed(player, receiver, span, scope)
+                if name == "copy_" and source_of(given.values()) is None:
+                    copies.replaced(receiver)
             if name in wrappers.HOOKS:
                 return wrappers.hooked(player, receiver, name, given)
             if name == "full_tensor":

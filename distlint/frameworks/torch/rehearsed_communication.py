@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from distlint.frameworks.torch import rehearsed_lives as lives
+from distlint.frameworks.torch import rehearsed_rounds as rounds
 from distlint.frameworks.torch.rehearsed_modules import Gradient, evened
 from distlint.frameworks.torch.rehearsed_optimizers import UNSCALED
 from distlint.model import python as ir
@@ -284,6 +285,7 @@ def _averaged(stage: Any, event: Event, tensors: list[Tensor], span: Span) -> No
     """Gradients that are each process' own are summed up: too late where each has looked for overflows in its own already."""
     if any(isinstance(tensor.whole, Gradient) for tensor in tensors):
         stage.kept[GRADIENTS_BY_HAND] = True
+        rounds.averaged(stage, [tensor.whole for tensor in tensors if isinstance(tensor.whole, Gradient)], event)
     unscaled = stage.kept.get(UNSCALED)
     if unscaled is None or stage.unsure:
         return

@@ -5,15 +5,21 @@ A moving average is a copy of the model: where one process updates it, the other
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal.notes import LAYERS_USED, WEIGHTS_CHANGED, WEIGHTS_EVENED
-from distlint.rehearsal.values import Tensor
+from distlint.rehearsal.notes import COPIED_EARLY, COPIES, LAYERS_USED, WEIGHTS_CHANGED, WEIGHTS_EVENED
+from distlint.rehearsal.randomness import OWN_SEED
+from distlint.rehearsal.stage import Event, Fault
+from distlint.rehearsal.values import Items, Tensor, Thing
 
 _MAX_KEPT = 4_000
 _MAX_PLACES = 16
+_MAX_DEPTH = 6
+_MAX_BELOW = 200
+_SENT = "layers whose first weights a wrapper replaced"
 _OF_ORIGINAL = 3
 """Parts of what tells a layer that is no copy of another."""
 
@@ -56,6 +62,12 @@ def changed(player: Any, tensor: Tensor, span: Span, scope: Any) -> None:
     updated(player, getattr(tensor.whole, "owners", ()), span, scope)
 
 
+def replaced(tensor: Tensor) -> None:
+    """The weights of layers are set to what is the same on all processes."""
+    for part in getattr(tensor.whole, "owners", ()):
+        part.source = None
+
+
 def used(player: Any, part: Any, span: Span, *, trained: bool = False) -> None:
     """A layer is called, or (``trained``) its weights, or what they compute, go into the training."""
     stage = player.stage
@@ -66,8 +78,51 @@ def used(player: Any, part: Any, span: Span, *, trained: bool = False) -> None:
             places[span] = (len(stage.events), trained)
 
 
-def computed(part: Any, found: Tensor, span: Span) -> None:
+def sent(player: Any, parts: Iterable[Any], span: Span) -> None:
+    """A wrapper sends the weights of one process to all: copies that were made before keep those that each one drew."""
+    kept = player.stage.kept.setdefault(_SENT, {})
+    for part in parts:
+        source = part.source
+        if source is not None and source.why == OWN_SEED and hasattr(part, "place") and len(kept) < _MAX_KEPT:
+            kept.setdefault(part.place, span)
+
+
+def _kept_own(player: Any, part: Any, span: Span) -> None:
+    """A layer of a copy is called: with other weights on each process, perhaps, although the model itself has the same everywhere."""
+    stage = player.stage
+    wrapped = stage.kept.get(_SENT, {}).get(part.place[:_OF_ORIGINAL])
+    own = part.source is not None and part.source.why == OWN_SEED
+    if wrapped is None or not own or stage.unsure or not stage.rank:
+        return
+    made = (where for whole, where in stage.kept.get(COPIES, ()) if any(one is part for one in layers_below(whole)))
+    copied = next(made, None)
+    if copied is not None:
+        event = Event("deepcopy", ir.Call(ir.Constant(None, 0), (), (), 0), span.file, -1, {})
+        stage.faults.append(
+            Fault(COPIED_EARLY, copied, event, {"wrapper": wrapped, "seed": part.source.span, "forward": span})
+        )
+
+
+def layers_below(value: Any, depth: int = 0) -> Iterator[Any]:
+    """The layers in a module, and in its modules."""
+    if depth > _MAX_DEPTH:
+        return
+    if isinstance(value, Thing):
+        for one in list(value.attributes.values())[:_MAX_BELOW]:
+            yield from layers_below(one, depth + 1)
+    elif isinstance(value, Items):
+        for one in (value.items or ())[:_MAX_BELOW]:
+            yield from layers_below(one, depth + 1)
+    elif hasattr(value, "place"):
+        yield value
+        for one in (value.children or ())[:_MAX_BELOW]:
+            yield from layers_below(one, depth + 1)
+
+
+def computed(player: Any, part: Any, found: Tensor, span: Span) -> None:
     """What a layer of a copy gives leads back to it."""
+    if len(part.place) > _OF_ORIGINAL:
+        _kept_own(player, part, span)
     if len(part.place) > _OF_ORIGINAL and not any(isinstance(one, FromCopy) for one in found.through):
         found.through = (*found.through, FromCopy(part, span))
 

@@ -91,9 +91,13 @@ class Weight(Tensor):
 
 
 class Gradient(Tensor):
-    """The gradient of a parameter."""
+    """The gradient of a parameter, which may be one of ``owners``."""
 
-    __slots__ = ()
+    __slots__ = ("owners",)
+
+    def __init__(self, shape: Any, dtype: str, at: Span | None, sign: Any = None, source: Source | None = None) -> None:
+        super().__init__(shape, dtype, at, sign, source)
+        self.owners: list[Any] = []
 
 
 class Layer(Made):
@@ -218,7 +222,7 @@ class Layer(Made):
         if self.kind == "SyncBatchNorm" and self.training:
             note(player, "SyncBatchNorm", call, scope)
         found = self._out(given, span)
-        copies.computed(self, found, span)
+        copies.computed(player, self, found, span)
         return came_out(player, found, through, given, span)
 
     def _in_turn(self, player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
@@ -521,6 +525,7 @@ def gradient_of(player: Any, base: Tensor) -> Tensor:
     kept = player.stage.kept
     found = Gradient(base.shape, base.dtype, base.at)
     if isinstance(base, Weight):
+        found.owners = [*base.owners, base]
         if base.synced:
             found.sign = hash(("gradient", base.sign, kept.get("backward", 0)))
         else:

@@ -14,7 +14,7 @@ from distlint.frameworks.torch.rehearsed_modules import parts_of_model
 from distlint.frameworks.torch.rehearsed_passes import Unsummed
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal.notes import LEFT_ON_RANK, UNSUMMED
+from distlint.rehearsal.notes import AVERAGED_BEHIND, LEFT_ON_RANK, STEPPED, UNSUMMED
 from distlint.rehearsal.stage import Event, Fault
 
 
@@ -32,6 +32,7 @@ class _Left:
 def passed_back(player: Any, through: tuple[Any, ...]) -> None:
     """A backward pass: gradients stay where they are, or all that were gathered so far are summed up."""
     stage = player.stage
+    stage.kept[STEPPED] = {}
     left: dict[int, _Left] = stage.kept.setdefault(LEFT_ON_RANK, {})
     marks = [one for one in through if isinstance(one, Unsummed)]
     marks += [
@@ -53,6 +54,7 @@ def passed_back(player: Any, through: tuple[Any, ...]) -> None:
 def stepped(player: Any, optimizer: Any, call: ir.Call, scope: Any) -> None:
     """An optimizer takes the gradients."""
     stage = player.stage
+    _note_step(player, optimizer, ir.unpack(call.at, scope.file))
     left: dict[int, _Left] = stage.kept.get(LEFT_ON_RANK, {})
     if not left or stage.unsure or stage.world < 2 or optimizer.hooks or optimizer.arguments is None:
         return
@@ -72,3 +74,24 @@ def stepped(player: Any, optimizer: Any, call: ir.Call, scope: Any) -> None:
 def _with_parts(module: Any) -> Iterator[Any]:
     yield module
     yield from parts_of_model(module)
+
+
+def _note_step(player: Any, optimizer: Any, span: Span) -> None:
+    """Remembers whose gradients an optimizer has taken; nothing before the first backward pass, or once gradients were brought together."""
+    stage = player.stage
+    stepped = stage.kept.get(STEPPED)
+    if stepped is None or stage.unsure or optimizer.arguments is None or optimizer.hooks:
+        stage.kept.pop(STEPPED, None)
+        return
+    for module in modules_of(player, optimizer.arguments.get("params", 0)):
+        stepped.update((id(part), (part, span)) for part in _with_parts(module))
+
+
+def averaged(stage: Any, gradients: list[Any], event: Event) -> None:
+    """Gradients are brought together by hand: too late where an optimizer has taken them as they were."""
+    stepped = stage.kept.pop(STEPPED, None)
+    if not stepped or stage.unsure or stage.world < 2:
+        return
+    found = [next((stepped[id(one)] for one in tensor.owners if id(one) in stepped), None) for tensor in gradients]
+    if found and all(one is not None for one in found) and found[0] is not None:
+        stage.faults.append(Fault(AVERAGED_BEHIND, event.span, event, {"step": found[0][1]}))

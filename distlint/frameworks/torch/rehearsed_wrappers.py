@@ -171,6 +171,8 @@ def wrapped(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> 
 def _evened(player: Any, made: Wrapped, call: ir.Call, scope: Any) -> Wrapped:
     """The constructor sends the parameters of rank 0, and gradients are the same from now on."""
     copies.evened(player, modules.parts_of_model(made.inner))
+    if not made.sharded and made.span is not None:
+        copies.sent(player, modules.parts_of_model(made.inner), made.span)
     for position, part in enumerate(modules.parts_of_model(made.inner)):
         if made.arguments is None or made.arguments.get("init_sync", None, True) is True:
             part.sign = hash(("sent", scope.file, call.at, position))
