@@ -23,7 +23,7 @@ from distlint.model.document import Leaf
 from distlint.model.finding import Finding, FixPlan, Operation, Related
 from distlint.model.launch import Launch
 from distlint.model.span import Span
-from distlint.model.value import Value
+from distlint.model.value import Confidence, Value
 
 
 @check("devices")
@@ -227,8 +227,11 @@ def _is_processor(context: CheckContext, option: object) -> bool:
 def _is_first_object(context: CheckContext, option: object) -> bool:
     if isinstance(option, Instance):
         return not option.part and _is_first(context, option.call, option.frame.file, option.frame.function)
-    # a default is taken for what it is: an option is the same for all processes that a launcher starts
     if not isinstance(option, Leaf) or not option.value.options:
+        return False
+    # a device by name is the same for all processes that a launcher starts; a number may be what the launcher tells each
+    named = all(type(value) is str for value in option.value.options)
+    if option.value.confidence is Confidence.POSSIBLE and not named:
         return False
     values = set(option.value.options)
     return bool(values - {"cpu"}) and all(value in {*context.parameters["first"], 0, "cpu"} for value in values)

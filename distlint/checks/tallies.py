@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 from distlint.checks.divergence import DivergenceView
 from distlint.checks.execution import body_of
-from distlint.checks.followed import followed
 from distlint.checks.loaders import (
     Pass,
     argument_of,
@@ -30,7 +29,7 @@ from distlint.checks.loaders import (
 )
 from distlint.checks.own_decisions import own_decisions
 from distlint.checks.own_figures import followed_figures
-from distlint.checks.own_parts import own_items, takes_own
+from distlint.checks.own_parts import own_items, takes_own_in
 from distlint.checks.preparing import Preparations
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
@@ -116,8 +115,11 @@ def _own_data(context: CheckContext, loader: Instance) -> Span | None:
     if context.parameters["fault"] not in ("shown", "half"):
         return None
     project: Project = context.project
+    file, function = loader.frame.file, loader.frame.function
     for name in ("sampler", "batch_sampler"):
-        _, options, known = argument_of(project, loader, name, context.parameters["signature"])
+        given, options, known = argument_of(project, loader, name, context.parameters["signature"])
+        if given is not None and takes_own_in(project, given, file, function, loader.state):
+            return ir.unpack(given.at, file)
         if not known or not all(is_none(one) for one in options):
             return None
     expr, options, _ = argument_of(project, loader, "dataset", context.parameters["signature"])
@@ -126,9 +128,9 @@ def _own_data(context: CheckContext, loader: Instance) -> Span | None:
     for one in options:
         if isinstance(one, Instance) and isinstance(one.callee, External):
             if one.callee.name in context.parameters.get("subsets", ()) and len(one.call.args) > 1:
-                indices = followed(one.call.args[1], one.state)
-                return one.span() if takes_own(indices) else None
-    return own_items(project, expr, loader.frame.file, loader.frame.function)
+                own = takes_own_in(project, one.call.args[1], one.frame.file, one.frame.function, one.state)
+                return one.span() if own else None
+    return own_items(project, expr, file, function)
 
 
 def _prepared(context: CheckContext, place: Pass, names: frozenset[str]) -> Iterator[tuple[Instance, Instance]]:

@@ -20,7 +20,7 @@ from distlint.rehearsal.entities import (
 )
 from distlint.rehearsal.failing import DIVIDING, FINDING, SHARE, may_fail
 from distlint.rehearsal.iterating import distinct, is_key
-from distlint.rehearsal.merging import merged
+from distlint.rehearsal.merging import alike, merged
 from distlint.rehearsal.names import families_differ, misnamed, not_found
 from distlint.rehearsal.objects import Objects
 from distlint.rehearsal.operations import MAX_TEXT
@@ -265,6 +265,14 @@ class Expressions(Objects):
         def own(item: Any) -> Any:
             if type(item) is tuple:
                 return tuple(own(one) for one in item)
+            if isinstance(item, Table):
+                return Table({key: own(one) for key, one in item.items.items()}, is_open=item.open)
+            if isinstance(item, Number):
+                return Number(item.kind, own(Opaque(item.sign, item.source)))
+            if isinstance(item, Items) and item.items is None:
+                listed = Items(None, own(item.size), item.at)
+                listed.whole, listed.sample, listed.distinct = own(item.whole), item.sample, item.distinct
+                return listed
             if isinstance(item, Tensor) and item.source is None:
                 return item.seen_as(source)
             return Opaque(item.sign, item.source or source) if type(item) is Opaque else item
@@ -329,6 +337,8 @@ class Expressions(Objects):
         if isinstance(base, ClassValue) and isinstance(index, str):
             found = self.of_object(base, index, self.module_scope(self.stage.entry))
             return UNKNOWN if isinstance(found, MethodOf) else found
+        if isinstance(base, Items) and base.items and all(isinstance(one, Tensor) for one in base.items):
+            return _one_of_tensors(base.items, index)
         if isinstance(base, Items):
             return _one_of_few(base, index) if base.items is not None or base.sample is None else self.item_of(base)
         if isinstance(base, Made) and is_parsed(base) and isinstance(index, int):
@@ -532,6 +542,16 @@ def _one_of_few(base: Any, index: Any) -> Opaque:
     if found.source is not None and items is not None and len(items) <= _FEW and all(map(is_known, items)):
         found.source = found.source._replace(counted=False)
     return found
+
+
+def _one_of_tensors(items: list[Any], index: Any) -> Tensor:
+    """One of some tensors with an index that is not known: sizes in which they differ are not known then."""
+    found = items[0]
+    for one in items[1:]:
+        if found.shape is not None and not alike(found.shape, one.shape):
+            found = merged(found, one)
+    told = derived("part", [*items[:2], index])
+    return Tensor(found.shape, found.dtype, found.at, told.sign, told.source)
 
 
 def _bounds(index: slice) -> tuple[Any, Any, Any]:

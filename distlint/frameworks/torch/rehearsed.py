@@ -9,6 +9,7 @@ from distlint.frameworks.torch import rehearsed_arrays as arrays
 from distlint.frameworks.torch import rehearsed_averages as averages
 from distlint.frameworks.torch import rehearsed_changes as changes
 from distlint.frameworks.torch import rehearsed_checkpoints as checkpoints
+from distlint.frameworks.torch import rehearsed_collating as collating
 from distlint.frameworks.torch import rehearsed_communication as communication
 from distlint.frameworks.torch import rehearsed_copies as copies
 from distlint.frameworks.torch import rehearsed_data as data
@@ -198,6 +199,8 @@ class Torch(Models):
             scaling.used(player, name.rpartition(".")[2], given.get("parameters", 0), call, scope)
         if name.startswith("utils.") and "clip_grad_norm" in name:
             return modules.clipped(player, given, span)
+        if name == "utils.rnn.pad_sequence":
+            return collating.padded_rows(player, given, span)
         if name == "utils.parameters_to_vector":
             return fresh(name, None, "", list(given.values()), span)
         if name.startswith("init."):

@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from distlint.frameworks.torch import rehearsed_epochs as epochs
+from distlint.frameworks.torch.rehearsed_collating import collated
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import FunctionValue, Outside
@@ -198,9 +199,9 @@ class Loader(Made):
         source = self._reason(player) or source_of([row])
         seed: Any = (player.stage.rank if source is not None else "", self._content(player))
         sign = None if seed[1] is None else hash(("batch", self.turn, seed))
-        custom = self.arguments is not None and self.arguments.get("collate_fn", 6, None) is not None
-        if custom:
-            return Opaque(sign, source)
+        collate = self.arguments.get("collate_fn", 6, None) if self.arguments is not None else None
+        if collate is not None and self.call is not None:
+            return collated(player, collate, row, size, sign, source, self.call)
         return together_as_batch(row, size, sign, source, self.span)
 
     def _reason(self, player: Any) -> Source | None:

@@ -428,8 +428,6 @@ def module_method(player: Any, module: Any, name: str, given: Given, call: ir.Ca
         if wrapper is not None:
             wrapper.inside += 1  # the program says itself when parameters are whole
         return UNKNOWN
-    if name == "set_requires_gradient_sync":
-        passes.told(player, player.stage.kept.get(IN_PLACE, {}).get(id(module)), given.get("requires_gradient_sync", 0))
     if name == "zero_grad":
         player.stage.kept.pop(LEFT_ON_RANK, None)
     if name in ("parameters", "named_parameters", "buffers", "named_buffers"):

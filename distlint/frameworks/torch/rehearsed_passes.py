@@ -16,8 +16,6 @@ _BESIDES = "layers used since the last backward pass"
 _OPEN = "a forward pass was made since the last backward pass"
 _SILENT = "contexts without gradients"
 _MAX_MARKS = 100_000
-_NEVER = 1_000_000
-"""More than a process is ever unsure."""
 
 
 class NoGradients(Made):
@@ -77,13 +75,6 @@ def computed(player: Any, parts: Iterable[Any], span: Span) -> None:
     for part in parts:
         if len(kept) < _MAX_MARKS:
             kept.setdefault(id(part), (part, span))
-
-
-def told(player: Any, wrapper: Any, flag: Any) -> None:
-    """A wrapper is told whether to sum up gradients from here on (``set_requires_gradient_sync``)."""
-    if wrapper is not None:
-        wrapper.paused = int(flag is not True)
-        wrapper.doubt = player.stage.unsure if flag is False else _NEVER
 
 
 def begun(player: Any, wrapper: Any, span: Span) -> tuple[Any, ...]:

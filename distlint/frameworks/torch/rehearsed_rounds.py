@@ -1,7 +1,7 @@
 """Gradients that ``no_sync`` leaves on their rank until an optimizer takes them, in the rehearsal of a program.
 
 Sources: torch 2.13, ``nn/parallel/distributed.py``: whether a backward pass sums up the gradients is decided in its forward pass, and what
-it sums up is all that was gathered before; ``distributed/fsdp/_fully_shard/_fully_shard.py``.
+it sums up is all that was gathered before. With sharded models there are no copies that could drift apart.
 """
 
 from __future__ import annotations
@@ -35,18 +35,13 @@ def passed_back(player: Any, through: tuple[Any, ...]) -> None:
     stage.kept[STEPPED] = {}
     left: dict[int, _Left] = stage.kept.setdefault(LEFT_ON_RANK, {})
     marks = [one for one in through if isinstance(one, Unsummed)]
-    marks += [
-        Unsummed(one, one.span, sure=stage.unsure >= one.doubt)
-        for one in through
-        if hasattr(one, "inner") and one.paused and one.in_place
-    ]
     open_ones = {id(one.wrapper) for one in marks if not one.sure}
     for key in {id(one) for one in through} | open_ones:
         left.pop(key, None)
     if stage.unsure:
         return
     for one in marks:
-        summed = not one.wrapper.in_place and any(one.wrapper is other for other in through)
+        summed = any(one.wrapper is other for other in through)
         if not summed and id(one.wrapper) not in open_ones:
             left[id(one.wrapper)] = _Left(one.wrapper, one.span, tuple(stage.loops))
 
@@ -61,7 +56,7 @@ def stepped(player: Any, optimizer: Any, call: ir.Call, scope: Any) -> None:
     modules = list(modules_of(player, optimizer.arguments.get("params", 0)))
     for one in list(left.values()):
         wrapper = one.wrapper
-        if wrapper.group is not stage.everyone or tuple(stage.loops[: len(one.loops)]) != one.loops:
+        if wrapper.sharded or wrapper.group is not stage.everyone or tuple(stage.loops[: len(one.loops)]) != one.loops:
             continue
         own = {id(part) for part in _with_parts(wrapper.inner)} | {id(wrapper)}
         if not any(id(part) in own for module in modules for part in _with_parts(module)):

@@ -49,7 +49,7 @@ class Wrapped(Made):
     ``doubt`` is how unsure the process was of coming to where they were last told not to be.
     """
 
-    __slots__ = ("doubt", "group", "in_place", "inner", "inside", "made", "paused", "sharded", "span", "whole")
+    __slots__ = ("doubt", "group", "inner", "inside", "made", "paused", "sharded", "span", "whole")
 
     def __init__(self, name: str, call: ir.Call | None, given: Given | None, inner: Any, group: Any) -> None:
         super().__init__(f"{name}()", call, given)
@@ -57,7 +57,6 @@ class Wrapped(Made):
         self.group = group
         self.paused = 0
         self.doubt = 0
-        self.in_place = name in IN_PLACE
         self.inside = 0
         self.whole = False
         self.span: Span | None = None
