@@ -95,6 +95,13 @@ def derivation(project: Project, expr: ir.Expr, file: str, function: int, *, is_
     return work.run()
 
 
+def derivation_of_body(project: Project, ref: FunctionRef) -> Derivation:
+    """What a method works with: what it and the methods that it asks for name, and what is put into that."""
+    work = _Slice(project)
+    work.add_body(ref)
+    return work.run()
+
+
 class _Slice:
     def __init__(self, project: Project) -> None:
         self._project = project
@@ -209,18 +216,22 @@ class _Slice:
             for where, value, _ in self._project.attribute_stores(ClassRef(file, owner)).get(expr.name, ()):
                 if value is not None:
                     self.add(value, where.file, where.index)
+            method = self._project.modules.method(ClassRef(file, owner), expr.name)
+            if method is not None:
+                self.add_body(method)
 
     def _call(self, call: ir.Call, file: str) -> None:
         target = self._project.modules.resolve(call.func, file)
         if isinstance(target, FunctionRef):
-            self._body(target)
+            self.add_body(target)
         elif isinstance(target, ClassRef):
             for one in self._project.modules.ancestry(target):
                 for index, method in enumerate(self._project.module(one.file).functions):
                     if method.owner == one.index:
-                        self._body(FunctionRef(one.file, index))
+                        self.add_body(FunctionRef(one.file, index))
 
-    def _body(self, ref: FunctionRef) -> None:
+    def add_body(self, ref: FunctionRef) -> None:
+        """All that a function of the project names is to be looked at."""
         if (ref.file, ref.index) in self._bodies:
             return
         self._bodies.add((ref.file, ref.index))

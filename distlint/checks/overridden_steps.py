@@ -63,7 +63,11 @@ def _model(context: CheckContext, owner: ClassRef, index: int, function: ir.Func
         return
     aliases = {f"{me}.{context.parameters['own']}", f"{given}.module"}
     for statement in statements(function.body):
-        if type(statement) is ir.Assign and statement.value is not None and _is_bare(context, statement.value, aliases):
+        if (
+            type(statement) is ir.Assign
+            and statement.value is not None
+            and _is_bare(context, statement.value, aliases, given)
+        ):
             aliases.update(texts_of(target) for target in statement.targets if texts_of(target))
     for call in calls:
         if _is_silent(context, owner.file, function.body, call.at):
@@ -75,8 +79,8 @@ def _model(context: CheckContext, owner: ClassRef, index: int, function: ir.Func
             what = texts_of(func)
         elif last_name(func) in context.parameters["methods"] and call.args and texts_of(call.args[0]) in aliases:
             what = texts_of(call.args[0])
-        elif type(func) is ir.Call and _is_bare(context, func, aliases):
-            what = texts_of(func.func)
+        elif type(func) in (ir.Call, ir.Conditional) and _is_bare(context, func, aliases, given):
+            what = texts_of(func.func) if type(func) is ir.Call else f"{given}.module"
         else:
             continue
         yield context.finding(
@@ -97,8 +101,16 @@ def _hands(call: ir.Call, given: str) -> bool:
     return any(type(one) is ir.Name and one.id == given for one in arguments)
 
 
-def _is_bare(context: CheckContext, expr: ir.Expr, aliases: set[str]) -> bool:
-    """Whether an expression is the model without its wrapper."""
+def _is_bare(context: CheckContext, expr: ir.Expr, aliases: set[str], given: str) -> bool:
+    """Whether an expression is the model without its wrapper, where it has one."""
+    if type(expr) is ir.Conditional:
+        sides = (expr.body, expr.orelse)
+        bare = [_is_bare(context, side, aliases, given) for side in sides]
+        return any(bare) and all(one or texts_of(side) == given for one, side in zip(bare, sides, strict=True))
+    if type(expr) is ir.Call and last_name(expr.func) == "getattr" and len(expr.args) == 3:
+        base, name, other = expr.args
+        named = type(name) is ir.Constant and name.value == "module"
+        return named and texts_of(base) == given and texts_of(other) == given
     if type(expr) is ir.Call:
         return last_name(expr.func) in context.parameters["unwrap"]
     return texts_of(expr) in aliases

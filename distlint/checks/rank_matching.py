@@ -130,5 +130,8 @@ def _is_alone(project: Project, file: str) -> bool:
     runs = project.runs_reaching(file)
     ranks = {name[1:] for spec in project.specs for name, _ in spec.rank_sources if name.startswith("$")}
     return bool(runs) and all(
-        run.world_size.only == 1 and not ranks & {*(run.launch.environment if run.launch else ())} for run in runs
+        run.world_size.only == 1
+        and run.world_size.confidence is not Confidence.POSSIBLE
+        and not ranks & {*(run.launch.environment if run.launch else ())}
+        for run in runs
     )

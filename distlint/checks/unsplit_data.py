@@ -15,8 +15,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from distlint.checks.derivations import RANK_WORDS, Derivation, derivation
+from distlint.checks.derivations import RANK_WORDS, Derivation, derivation, derivation_of_body
 from distlint.checks.drawn_alike import drawn_batches
+from distlint.checks.execution import body_of
 from distlint.checks.gradient_models import models_of
 from distlint.checks.loaders import (
     Pass,
@@ -37,6 +38,7 @@ from distlint.link.modules import ClassRef, External
 from distlint.link.walking import below, expressions_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
+from distlint.model.span import Span
 
 if TYPE_CHECKING:
     from distlint.link.project import CallSite, Project
@@ -105,6 +107,10 @@ def _finding(context: CheckContext, loader: Instance, place: Pass, wrap: CallSit
         Related(ir.unpack(place.iterable.at, place.file), "each rank goes through all of it here"),
         Related(wrap.span, context.parameters.get("wrapped", "the gradients of the ranks are averaged by this")),
     ]
+    related += [
+        Related(one, "the stream is gone through here, and nothing in it depends on the rank")
+        for one in _streams(context, loader)
+    ]
     unused = next(iter(_samplers_beside(context, loader)), None)
     if unused is not None:
         related.append(Related(unused.span, "this sampler would part the data, but the loader is not given it"))
@@ -115,6 +121,26 @@ def _finding(context: CheckContext, loader: Instance, place: Pass, wrap: CallSit
             "no sampler parts the data of this loader between the ranks, so every rank goes through all of it",
         )
     return context.finding(message, loader.span(), related=related)
+
+
+def _streams(context: CheckContext, loader: Instance) -> Iterator[Span]:
+    """Where the streams of the project that a loader is given are gone through: the loops of their ``__iter__``."""
+    project: Project = context.project
+    _, options, _ = argument_of(project, loader, "dataset", context.parameters["signature"])
+    if not _is_stream(context, options):
+        return
+    for one in options:
+        method = (
+            project.modules.method(one.callee, "__iter__")
+            if isinstance(one, Instance) and isinstance(one.callee, ClassRef)
+            else None
+        )
+        if method is not None:
+            body = project.function(method).body
+            first = next((part for part in statements(body) if type(part) is ir.For), body[0] if body else None)
+            if first is not None:
+                at = first.iterable.at if type(first) is ir.For else first.at
+                yield ir.unpack(at, method.file)
 
 
 def _is_handed_in_vain(context: CheckContext, loader: Instance, wraps: list[CallSite]) -> bool:
@@ -180,7 +206,9 @@ def _is_whole(context: CheckContext, loader: Instance) -> bool:
         return False
     made = derivation(project, expr, loader.frame.file, loader.frame.function)
     names = made.names() if not _is_stream(context, options) else _names_of_stream(made, loader)
-    if not made.whole or any(RANK_WORDS.search(name) for name in names):
+    if not made.whole or (
+        any(RANK_WORDS.search(name) for name in names) and not _never_asks(context, expr, options, loader)
+    ):
         return False
     return not made.is_random() or _is_seeded_alike(context, loader.frame.file)
 
@@ -193,6 +221,34 @@ def _is_stream(context: CheckContext, options: tuple[Abstract, ...]) -> bool:
         and bool(set(context.project.modules.external_bases(one.callee)) & set(context.parameters.get("streams", ())))
         for one in options
     )
+
+
+def _never_asks(context: CheckContext, expr: ir.Expr, options: tuple[Abstract, ...], loader: Instance) -> bool:
+    """Whether streams are told the rank, but nothing that goes through them asks for what they were told."""
+    project: Project = context.project
+    if type(expr) is not ir.Name or not _is_stream(context, options):
+        return False
+    for statement in statements(body_of(project, loader.frame.file, loader.frame.function)):
+        names = {part.id for one in expressions_of(statement) for part in below(one) if type(part) is ir.Name}
+        made = type(statement) is ir.Assign and any(
+            type(one) is ir.Name and one.id == expr.id for one in statement.targets
+        )
+        if expr.id in names and not made and any(_names_rank(one) for one in expressions_of(statement)):
+            return False  # it may be told in another way
+    for one in options:
+        method = (
+            project.modules.method(one.callee, "__iter__")
+            if isinstance(one, Instance) and isinstance(one.callee, ClassRef)
+            else None
+        )
+        made_of = derivation_of_body(project, method) if method is not None else None
+        if (
+            made_of is None
+            or not made_of.whole
+            or any(RANK_WORDS.search(name) for name in _names_of_stream(made_of, loader))
+        ):
+            return False
+    return True
 
 
 _SHARDS = re.compile(r"shards?|sharded|sharding", re.IGNORECASE)

@@ -123,7 +123,10 @@ class Calls(Definitions):
             if isinstance(held, Table):
                 held.read()
                 keywords.update({str(name): item for name, item in held.items.items()})
-            if not isinstance(held, Table) or held.open:
+                keywords.update(
+                    {str(name): UNKNOWN for name in sorted(held.possible or (), key=str) if name not in held.items}
+                )
+            if not isinstance(held, Table) or (held.open and held.possible is None):
                 is_open = True
                 rest.append(value)
         made = Given(positional, keywords, is_open=is_open)

@@ -167,9 +167,12 @@ class Player(Ways):
                 self.leads(base, target.index, index, scope)
                 self.put(base.items, index, value)
             else:
+                told = is_key(index) and (not base.open or base.possible is not None)
+                possible = frozenset({*base.items, *(base.possible or ()), index}) if told else None
                 base.gets(index, value, self.own_keys(target.index, index, scope))
                 base.keyed = base.keyed or self.own_way(index)
                 base.items.clear()
+                base.possible = possible
         elif isinstance(base, Tensor):
             self.stage.overwrite(base, self.span(target, scope))
             self.changed(base, "item", [index, value])

@@ -260,7 +260,7 @@ class Table:
     ``family`` is that of all the names that are its keys, where it has no others (``Named``).
     """
 
-    __slots__ = ("family", "items", "keyed", "led", "missing", "open", "order", "sample", "unread", "whole")
+    __slots__ = ("family", "items", "keyed", "led", "missing", "open", "order", "possible", "sample", "unread", "whole")
 
     def __init__(self, items: dict[Any, Any] | None = None, *, is_open: bool = False) -> None:
         self.items = items if items is not None else {}
@@ -275,6 +275,8 @@ class Table:
         """What the values under keys that are not known are like, where they are objects of the project."""
         self.led = False
         """Whether its first key is another one on each process."""
+        self.possible: frozenset[Any] | None = None
+        """All keys that it may have, where it is open only because a test decides whether it has one."""
         self.unread: set[Any] | None = None
         """Keys that were given a value out of sight, and that nobody read since."""
 
@@ -309,6 +311,7 @@ class Table:
             escape(item)
         self.whole = derived("opened", [*([self.whole] if self.open else ()), *why])
         self.open = True
+        self.possible = None
         self.family = ""
 
 
