@@ -59,7 +59,7 @@ def _model(context: CheckContext, owner: ClassRef, index: int, function: ir.Func
         return
     given, me = function.parameters[position].name, function.parameters[0].name
     calls = list(calls_in(function.body))
-    if any(_hands(call, given) for call in calls):
+    if any(_hands(context, call, given) for call in calls):
         return
     aliases = {f"{me}.{context.parameters['own']}", f"{given}.module"}
     for statement in statements(function.body):
@@ -77,8 +77,13 @@ def _model(context: CheckContext, owner: ClassRef, index: int, function: ir.Func
             type(func) is ir.Attribute and func.name == "forward" and texts_of(func.base) in aliases
         ):
             what = texts_of(func)
-        elif last_name(func) in context.parameters["methods"] and call.args and texts_of(call.args[0]) in aliases:
-            what = texts_of(call.args[0])
+        elif (
+            last_name(func) in context.parameters["methods"]
+            and call.args
+            and _is_bare(context, call.args[0], aliases, given)
+        ):
+            first = call.args[0]
+            what = texts_of(first.func if type(first) is ir.Call else first) or f"{given}.module"
         elif type(func) in (ir.Call, ir.Conditional) and _is_bare(context, func, aliases, given):
             what = texts_of(func.func) if type(func) is ir.Call else f"{given}.module"
         else:
@@ -91,11 +96,11 @@ def _model(context: CheckContext, owner: ClassRef, index: int, function: ir.Func
         return
 
 
-def _hands(call: ir.Call, given: str) -> bool:
+def _hands(context: CheckContext, call: ir.Call, given: str) -> bool:
     """Whether a call is one of the parameter, or hands it on to something that may call it."""
     if texts_of(call.func) in (given, f"{given}.forward"):
         return True
-    if last_name(call.func) in ("unwrap_model", "hasattr", "isinstance", "getattr", "type", "id"):
+    if last_name(call.func) in (*context.parameters["unwrap"], "hasattr", "isinstance", "getattr", "type", "id"):
         return False
     arguments = (*call.args, *(word.value for word in call.keywords))
     return any(type(one) is ir.Name and one.id == given for one in arguments)

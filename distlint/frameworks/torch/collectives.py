@@ -203,6 +203,16 @@ _LIGHTNING = (
         for name in ("save_checkpoint", "fit", "validate", "test", "predict")
     )
     + tuple(
+        CollectiveSpec(f"{package}.Trainer().strategy.{name}", kind)
+        for package in ("lightning", "lightning.pytorch", "pytorch_lightning")
+        for name, kind in (
+            ("barrier", "barrier"),
+            ("reduce", "strategy reduce"),
+            ("broadcast", "strategy broadcast"),
+            ("all_gather", "strategy all_gather"),
+        )
+    )
+    + tuple(
         # what a module or callback reaches through itself
         CollectiveSpec(f"{package}.LightningModule().{name}", kind)
         for package in ("lightning", "lightning.pytorch", "pytorch_lightning")

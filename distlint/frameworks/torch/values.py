@@ -49,12 +49,17 @@ RANK_SOURCES = (
         (f"{package}.{name}", kind)
         for package in (
             "lightning.Trainer()",
+            "lightning.pytorch.Trainer()",
             "pytorch_lightning.Trainer()",
             "lightning.Fabric()",
+            "lightning.fabric.Fabric()",
             "lightning_fabric.Fabric()",
         )
         for name, kind in (
             ("is_global_zero", "main"),
+            ("strategy.is_global_zero", "main"),
+            ("strategy.global_rank", "rank"),
+            ("strategy.local_rank", "local-rank"),
             ("global_rank", "rank"),
             ("local_rank", "local-rank"),
             ("world_size", "world"),
@@ -68,6 +73,10 @@ RANK_SOURCES = (
             ("local_rank", "local-rank"),
             ("trainer.is_global_zero", "main"),
             ("trainer.global_rank", "rank"),
+            ("trainer.local_rank", "local-rank"),
+            ("trainer.strategy.is_global_zero", "main"),
+            ("trainer.strategy.global_rank", "rank"),
+            ("trainer.strategy.local_rank", "local-rank"),
             ("trainer.world_size", "world"),
         )
     ),
