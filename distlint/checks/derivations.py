@@ -97,14 +97,16 @@ def derivation(project: Project, expr: ir.Expr, file: str, function: int, *, is_
 
 def derivation_of_body(project: Project, ref: FunctionRef) -> Derivation:
     """What a method works with: what it and the methods that it asks for name, and what is put into that."""
-    work = _Slice(project)
+    work = _Slice(project, methods=True)
     work.add_body(ref)
     return work.run()
 
 
 class _Slice:
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, *, methods: bool = False) -> None:
         self._project = project
+        self._methods = methods
+        """Whether what an object's own methods do counts where they are asked for."""
         self._stack: list[Part] = []
         self._parts: list[Part] = []
         self._names: set[tuple[str, str, int] | tuple[str, str, int, bool]] = set()
@@ -216,7 +218,7 @@ class _Slice:
             for where, value, _ in self._project.attribute_stores(ClassRef(file, owner)).get(expr.name, ()):
                 if value is not None:
                     self.add(value, where.file, where.index)
-            method = self._project.modules.method(ClassRef(file, owner), expr.name)
+            method = self._project.modules.method(ClassRef(file, owner), expr.name) if self._methods else None
             if method is not None:
                 self.add_body(method)
 

@@ -71,7 +71,23 @@ def _tells_nodes_apart(context: CheckContext, file: str) -> bool:
     nodes = [run.launch.nodes for run in project.runs_reaching(file) if run.launch is not None]
     if any(isinstance(one.only, int) and one.only > 1 for one in nodes):
         return True
-    return mentions(project, family(project, file), frozenset(context.parameters["within"]))
+    return not _asking(project, frozenset(context.parameters["within"])).isdisjoint(family(project, file))
+
+
+class _Asking(frozenset[str]):
+    """The files that ask for the rank within a node."""
+
+    __slots__ = ()
+
+
+def _asking(project: Project, names: frozenset[str]) -> frozenset[str]:
+    """The files of a project that ask for one of some variables, looked for once."""
+    found = project.kept.get(_Asking)
+    if found is None:
+        texts = (file for file in project.python_files if any(name in project.text_of(file) for name in names))
+        found = project.kept[_Asking] = _Asking(file for file in texts if mentions(project, frozenset({file}), names))
+    assert isinstance(found, _Asking)  # noqa: S101 - stored just above
+    return found
 
 
 def _is_tried_without_devices(context: CheckContext, file: str) -> bool:

@@ -6,16 +6,17 @@ are handed on. A rule has the parameters of both checks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from distlint.checks.cleared import in_order
 from distlint.checks.meeting_uses import averages_otherwise
 from distlint.checks.protocol import protocol
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.rehearsed import rehearsed
+from distlint.link.project import Project
 from distlint.model.finding import Finding
 from distlint.rehearsal.notes import SCALED_USE
-from distlint.rehearsal.performance import Rehearsal
+from distlint.rehearsal.performance import Performance, Rehearsal
 
 _NEEDLESS = {"stepped-unsummed": averages_otherwise}
 """Where a program, as its rehearsal shows, does in another way what the walk misses."""
@@ -32,13 +33,7 @@ def protocol_rehearsed(context: CheckContext) -> Iterator[Finding]:
     kind = KINDS.get(context.parameters["fault"])
     fits = in_order(context.project, kind) if walked and kind else frozenset()
     otherwise = _NEEDLESS.get(context.parameters["fault"])
-    files: set[str] = set()
-    for one in Rehearsal.of(context.project).every_performance() if walked and otherwise else ():
-        if otherwise is not None and otherwise(one):
-            files |= {
-                *(ref.file for stage in one.stages for ref in stage.visited),
-                *(file for stage in one.stages for file in stage.modules),
-            }
+    files = _files_of(context.project, otherwise) if walked and otherwise else frozenset()
     for finding in walked:
         if finding.span in fits or finding.span.file in files:
             continue
@@ -47,3 +42,13 @@ def protocol_rehearsed(context: CheckContext) -> Iterator[Finding]:
     for finding in rehearsed(context):
         if finding.span not in known:
             yield finding
+
+
+def _files_of(project: Project, holds: Callable[[Performance], bool]) -> frozenset[str]:
+    """The files of the programs of which something holds when they are rehearsed."""
+    files: set[str] = set()
+    for performance in Rehearsal.of(project).every_performance():
+        if holds(performance):
+            for stage in performance.stages:
+                files.update((*(ref.file for ref in stage.visited), *stage.modules))
+    return frozenset(files)
