@@ -83,8 +83,11 @@ def _drawn_by_hand(context: CheckContext, files: frozenset[str], wraps: list[Cal
     if "draws" not in context.parameters:
         return
     seen = set()
+    samplers = {one.file for one in context.project.calls_to(set(context.parameters["samplers"]))}
     for file in sorted(files):
         wrap = next((one for one in wraps if one.file in family(context.project, file)), None)
+        if not samplers.isdisjoint(family(context.project, file)):
+            continue  # what is drawn is the data itself, as a rule, which a sampler parts
         if wrap is None or _shares_on_purpose(context, file):
             continue
         for draw, library, forward in drawn_batches(context, file):
