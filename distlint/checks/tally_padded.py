@@ -78,6 +78,8 @@ def _padded(project: Project) -> _Padded:
         found = project.kept[_Padded] = _Padded()
         rehearsal = Rehearsal.of(project)
         for performance in rehearsal.every_performance():
+            if performance.usual and any(stage.has_left_over for stage in performance.stages):
+                continue  # a number of rows that is only supposed shows nothing here
             places = _of(performance)
             other = None if performance.told or not places else rehearsal.again(performance)
             for span, rows in places.items():
