@@ -14,7 +14,9 @@ from distlint.checks.gradient_models import models_of
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.seeds import seeds_before
+from distlint.link.abstract import Instance
 from distlint.link.arguments import find_argument
+from distlint.link.modules import ClassRef
 from distlint.link.project import CallSite
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
@@ -36,6 +38,8 @@ def different_starts(context: CheckContext) -> Iterator[Finding]:
         if model.identity in reported:
             continue
         made = CallSite(model.frame.file, ir.Site(model.call, model.frame.function))
+        if _draws_by_itself(project, model):
+            continue
         seeds = seeds_before(project, made, context.parameters["seeds"])
         if any(not by_rank for _, by_rank in seeds) or (seeds and _is_for_some(context, site)):
             continue
@@ -48,6 +52,21 @@ def different_starts(context: CheckContext) -> Iterator[Finding]:
             model.span(),
             related=related,
         )
+
+
+def _draws_by_itself(project: Project, model: Instance) -> bool:
+    """Whether the class of a model draws what it starts with from a generator of its own, whose seed is not the common one."""
+    owner = model.callee
+    if not isinstance(owner, ClassRef):
+        return False
+    module = project.module(owner.file)
+    return any(
+        keyword.name == "generator"
+        for sites in module.calls.values()
+        for site in sites
+        if site.function >= 0 and module.functions[site.function].owner == owner.index
+        for keyword in site.call.keywords
+    )
 
 
 def _is_for_some(context: CheckContext, site: CallSite) -> bool:

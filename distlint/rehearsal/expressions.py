@@ -230,6 +230,7 @@ class Expressions(Objects):
         base = self.value(expr.base, scope)
         index = self.value(expr.index, scope)
         used(self.stage, base, expr.base, scope)
+        base = base.value if isinstance(base, Perhaps) else base
         if isinstance(base, Tensor):
             self.stage.use(base, self.span(expr.base, scope))
             return self._own_rows(self.models.indexed(self, base, index), index, expr, scope)
@@ -425,6 +426,8 @@ class Expressions(Objects):
 
     def asked(self, value: Any) -> Any:
         """What a test asks of a value: of a list whether something is in it, not what."""
+        if isinstance(value, Perhaps) and not isinstance(value.value, Tensor):
+            return value.missing
         return self.length(value) if isinstance(value, Items | Table) else value
 
     def parting(self, test: Any, at: ir.Expr, scope: Scope, arms: int = 2) -> Branch:

@@ -68,8 +68,8 @@ def merged(one: Any, other: Any, tests: Sequence[Any] = ()) -> Any:
     escape(one)
     escape(other)
     value = _besides_nothing(one, other)
-    if tests and isinstance(value, Tensor | Thing | Made):
-        return Perhaps(value, combined("perhaps", every), source_of(every))
+    if tests and (isinstance(value, Tensor | Thing | Made) or type(value) is tuple):
+        return Perhaps(value, combined("perhaps", every), source_of(every), _missing(one, other, tests))
     return Opaque(combined("perhaps", every), source_of(every)) if tests else UNKNOWN
 
 
@@ -83,6 +83,18 @@ def _shape(one: Tensor, other: Tensor, tests: Sequence[Any]) -> tuple[Any, ...] 
 def _size(one: Any, other: Any, tests: Sequence[Any]) -> Any:
     every = [*tests, one, other]
     return one if alike(one, other) else Opaque(combined("size", every), source_of(every))
+
+
+def _missing(one: Any, other: Any, tests: Sequence[Any]) -> Opaque:
+    """What tells whether ``None`` is chosen, where ``tests`` decide.
+
+    A test that goes the same way everywhere may be a vote whether all of them have something: what may be missing besides is left out.
+    """
+    source, sign = source_of(tests), combined("missing", tests)
+    if source is None and sign is not None:
+        return Opaque(sign)
+    inner = [value.missing for value in (one, other) if isinstance(value, Perhaps)]
+    return Opaque(combined("missing", [*tests, *inner]), source or source_of(inner))
 
 
 def _besides_nothing(one: Any, other: Any) -> Any:

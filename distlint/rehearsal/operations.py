@@ -21,6 +21,7 @@ from distlint.rehearsal.values import (
     Items,
     Made,
     Opaque,
+    Perhaps,
     Table,
     Tensor,
     Thing,
@@ -170,6 +171,8 @@ class Operations(Iterating):
         solid = (Tensor, Items, Table, Thing, Made, FunctionValue, ClassValue, Group, range)
         if two is None and (isinstance(one, solid) or type(one) is tuple):
             return symbol == "is not"
+        if two is None and isinstance(one, Perhaps):
+            return derived(symbol, [one.missing])
         if isinstance(one, Thing) and isinstance(two, Thing):
             return (one is two) is (symbol == "is")
         named = (Library, ClassValue)

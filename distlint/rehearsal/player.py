@@ -9,7 +9,7 @@ from distlint.rehearsal.entities import ModuleValue
 from distlint.rehearsal.iterating import is_key
 from distlint.rehearsal.merging import merged
 from distlint.rehearsal.stage import Scope
-from distlint.rehearsal.values import UNKNOWN, Items, Made, Table, Tensor, Thing, escape
+from distlint.rehearsal.values import UNKNOWN, Items, Made, Perhaps, Table, Tensor, Thing, escape
 from distlint.rehearsal.ways import Ways
 
 
@@ -104,6 +104,7 @@ class Player(Ways):
 
     def _unpack(self, targets: tuple[ir.Expr, ...], value: Any, scope: Scope) -> None:
         """``a, *b = value``."""
+        value = value.value if isinstance(value, Perhaps) else value
         items = self.items_of(value)
         starred = [position for position, one in enumerate(targets) if type(one) is ir.Starred]
         if items is not None and starred and len(items) >= len(targets) - 1:

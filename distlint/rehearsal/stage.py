@@ -171,6 +171,8 @@ class Shared:
         """Such places that not all processes are known to lack a value at."""
         self.present: set[Hashable] = set()
         """Those of them at which some process has one."""
+        self._sent: dict[Hashable, list[Hashable]] = {}
+        self._received: dict[tuple[int, Hashable], int] = {}
 
     def note(self, rank: int, place: Hashable, sign: Hashable) -> bool:
         """Notes what a process has at a place, and says whether others are known to have something else there."""
@@ -181,6 +183,19 @@ class Shared:
         """Notes that a process comes to a place, and says whether some are known not to."""
         self._passed.setdefault(("passed", place), set()).add(rank)
         return ("passed", place) in self.differing
+
+    def send(self, place: Hashable, sign: Hashable) -> None:
+        """Notes what tells an object that a process sends to all others."""
+        self._sent.setdefault(place, []).append(sign)
+
+    def receive(self, rank: int, place: Hashable) -> Hashable:
+        """What tells the object that a process gets there; its place where the sender was not followed yet.
+
+        Loops come to a place more than once: the first object that is received is the first one that was sent.
+        """
+        turn = self._received.get((rank, place), 0)
+        self._received[rank, place] = turn + 1
+        return next(iter(self._sent.get(place, ())[turn : turn + 1]), place)
 
     def found(self, ranks: int) -> frozenset[Hashable]:
         """The places at which processes have different things, or that only some of so many come to."""

@@ -92,13 +92,17 @@ class Ranged(Opaque):
 
 
 class Perhaps(Opaque):
-    """``None`` or a value: what is asked of it, or done with it, is asked of that value, because ``None`` has nothing of it."""
+    """``None`` or a value: what is asked of it, or done with it, is asked of that value, because ``None`` has nothing of it.
 
-    __slots__ = ("value",)
+    ``missing`` tells which of both it is.
+    """
 
-    def __init__(self, value: Any, sign: Hashable, source: Source | None) -> None:
+    __slots__ = ("missing", "value")
+
+    def __init__(self, value: Any, sign: Hashable, source: Source | None, missing: Opaque | None = None) -> None:
         super().__init__(sign, source)
         self.value = value
+        self.missing = missing if missing is not None else Opaque(sign, source)
 
 
 class Tensor:

@@ -5,6 +5,7 @@ Signatures are those of torch 2.13, ``torch/distributed/distributed_c10d.py``; e
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 from distlint.frameworks.torch import rehearsed_lives as lives
@@ -16,7 +17,7 @@ from distlint.model.span import Span
 from distlint.rehearsal.entities import Group, Library, MethodOf, Nothing, Outside, Work
 from distlint.rehearsal.notes import GRADIENTS_BY_HAND
 from distlint.rehearsal.stage import GRADIENTS_UNDER_WAY, LENT, Event, Fault
-from distlint.rehearsal.values import UNKNOWN, Given, Items, Made, Opaque, Source, Tensor, escape, is_known, signature
+from distlint.rehearsal.values import UNKNOWN, Given, Items, Made, Opaque, Source, Tensor, escape, signature
 
 PREFIXES = ("torch.distributed.distributed_c10d.", "torch.distributed.", "deepspeed.comm.")
 
@@ -335,15 +336,28 @@ def _fill_objects(player: Any, event: Event, key: Any, own: Source | None) -> No
     items = event.values.get(names.get(event.name, ""))
     if isinstance(items, Items) and items.items is not None:
         same = event.name in ("all_gather_object", "broadcast_object_list")
-        kept = event.name == "broadcast_object_list"
-        items.items = [
-            item
-            if kept and is_known(item) and item is not None and signature(item) == key
-            else Opaque(
-                hash((key, event.group.ranks if event.group is not None else None, position)) if same else None, own
-            )
-            for position, item in enumerate(items.items)
+        signs = [
+            hash((key, event.group.ranks if event.group is not None else None, position)) if same else None
+            for position in range(len(items.items))
         ]
+        if event.name == "broadcast_object_list" and not player.stage.parted:
+            shared = player.stage.shared
+            if event.values["src"] == player.stage.rank:
+                sent = [_known_to_all(item, sign) for sign, item in zip(signs, items.items, strict=True)]
+                for place, sign in zip(signs, sent, strict=True):
+                    shared.send(place, sign)
+                signs = sent
+            else:
+                signs = [shared.receive(player.stage.rank, sign) for sign in signs]
+        items.items = [Opaque(sign, own) for sign in signs]
+
+
+def _known_to_all(item: Any, sign: Hashable) -> Hashable:
+    """What tells an object that its process sends to all others: each holder of it has the same one from now on."""
+    if isinstance(item, Opaque) and item is not UNKNOWN and (item.sign is None or item.source is not None):
+        item.sign, item.source = sign, None
+    own = signature(item)
+    return own if own is not None else sign
 
 
 def batch(player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
