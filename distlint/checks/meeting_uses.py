@@ -18,6 +18,7 @@ from distlint.rehearsal.notes import (
     GRADIENTS_BY_HAND,
     GRAPH_CHANGED,
     LEFT_OUT,
+    PAST_WRAPPER,
     SCALED_USE,
     SCALER_ORDER,
     UNSUMMED,
@@ -149,6 +150,20 @@ def stepped_unsummed(performance: Performance) -> Iterator[Suspicion]:
             "the optimizer steps with gradients that `no_sync` has left on their rank: no pass after it sums them up"
         )
         yield Suspicion(fault.span, message, related, "no_sync")
+
+
+def past_wrapper(performance: Performance) -> Iterator[Suspicion]:
+    """An optimizer takes gradients of a loss that came out of the model inside a wrapper alone."""
+    if averages_otherwise(performance):
+        return
+    for fault in _seen(performance, PAST_WRAPPER):
+        related = (
+            Related(fault.words["wrapper"], "the model is wrapped here"),
+            Related(fault.span, "the optimizer takes the gradients of its own rank only"),
+            *_way(fault),
+        )
+        message = "the loss is computed past the wrapper, so its gradients are not averaged over the ranks"
+        yield Suspicion(fault.words["forward"], message, related, "DistributedDataParallel")
 
 
 def averages_otherwise(performance: Performance) -> bool:

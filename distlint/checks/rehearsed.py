@@ -64,6 +64,7 @@ _FAULTS: dict[str, _Fault] = {
     "sharded-bypassed": meeting_uses.sharded_bypassed,
     "scaled-use": meeting_uses.scaled_use,
     "stepped-unsummed": meeting_uses.stepped_unsummed,
+    "past-wrapper": meeting_uses.past_wrapper,
     "scaler-order": meeting_uses.scaler_order,
     "loaded-by-some": meeting_uses.loaded_by_some,
     "trained-beside": meeting_uses.trained_beside,

@@ -215,15 +215,22 @@ class Layer(Made):
         copies.used(player, self, span)
         sharding.used(player, self, call, scope)
         through = passed(player, self, given, call, scope)
+        return passes.past(player, self, span, lambda past: self._passed(player, given, call, scope, through, past))
+
+    def _passed(
+        self, player: Any, given: Given, call: ir.Call, scope: Any, through: tuple[Any, ...], past: tuple[Any, ...]
+    ) -> Any:
+        """What comes out of it, and leads back to wrappers."""
+        span = ir.unpack(call.at, scope.file)
         if self.kind == "Sequential" and self.children is not None:
             value = sharding.during(player, through, lambda: self._in_turn(player, given, call, scope))
-            return came_out(player, value, through, given, span)
+            return came_out(player, value, (*through, *past), given, span)
         sharding.during(player, through, lambda: None)
         if self.kind == "SyncBatchNorm" and self.training:
             note(player, "SyncBatchNorm", call, scope)
         found = self._out(given, span)
         copies.computed(player, self, found, span)
-        return came_out(player, found, through, given, span)
+        return came_out(player, found, (*through, *past), given, span)
 
     def _in_turn(self, player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
         value = given.positional[0] if given.positional else UNKNOWN

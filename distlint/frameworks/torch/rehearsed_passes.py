@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from distlint.model.span import Span
@@ -15,6 +15,7 @@ _PASSES = "forward passes under way"
 _BESIDES = "layers used since the last backward pass"
 _OPEN = "a forward pass was made since the last backward pass"
 _SILENT = "contexts without gradients"
+_INNER = "modules in wrapped models, with the wrapper"
 _MAX_MARKS = 100_000
 
 
@@ -34,14 +35,18 @@ class NoGradients(Made):
 
 
 class Unsummed:
-    """A forward pass whose gradients stay on their rank, among the wrappers that a tensor came out of (``Tensor.through``)."""
+    """A forward pass whose gradients stay on their rank, among the wrappers that a tensor came out of (``Tensor.through``).
 
-    __slots__ = ("group", "span", "sure", "wrapper")
+    ``past`` says that it is one of the model inside, past its wrapper.
+    """
 
-    def __init__(self, wrapper: Any, span: Span, *, sure: bool) -> None:
+    __slots__ = ("group", "past", "span", "sure", "wrapper")
+
+    def __init__(self, wrapper: Any, span: Span, *, sure: bool, past: bool = False) -> None:
         self.wrapper = wrapper
         self.span = span
         self.sure = sure
+        self.past = past
         self.group = None
         """Nobody meets here."""
 
@@ -88,6 +93,27 @@ def begun(player: Any, wrapper: Any, span: Span) -> tuple[Any, ...]:
     kept.setdefault(_PASSES, []).append((made, player.stage.unsure, len(player.stage.reasons)))
     kept[_OPEN] = True
     return wrapper, made
+
+
+def wrapped(player: Any, wrapper: Any, parts: Iterable[Any]) -> None:
+    """A model was wrapped: from here on its parts are called through the wrapper, or past it."""
+    inner = player.stage.kept.setdefault(_INNER, {})
+    for part in (wrapper.inner, *parts):
+        if len(inner) < _MAX_MARKS:
+            inner[id(part)] = (wrapper, part)
+
+
+def past(player: Any, module: Any, span: Span, forward: Callable[[tuple[Any, ...]], Any]) -> Any:
+    """Calls a module: what its results lead back to, where it is a part of a wrapped model, and the wrapper is not called."""
+    stage = player.stage
+    wrapper, _ = stage.kept.get(_INNER, {}).get(id(module), (None, None))
+    if wrapper is None or wrapper.calls or stage.kept.get(_SILENT):
+        return forward(())
+    wrapper.calls += 1
+    try:
+        return forward((Unsummed(wrapper, span, sure=True, past=True),))
+    finally:
+        wrapper.calls -= 1
 
 
 def ended(player: Any, through: tuple[Any, ...]) -> None:

@@ -14,18 +14,19 @@ from distlint.frameworks.torch.rehearsed_modules import parts_of_model
 from distlint.frameworks.torch.rehearsed_passes import Unsummed
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal.notes import AVERAGED_BEHIND, LEFT_ON_RANK, STEPPED, UNSUMMED
+from distlint.rehearsal.notes import AVERAGED_BEHIND, LEFT_ON_RANK, PAST_WRAPPER, STEPPED, UNSUMMED
 from distlint.rehearsal.stage import Event, Fault
 
 
 class _Left:
     """Gradients of a wrapped model that nobody has summed up; ``loops`` are the ones around of which not all turns are followed."""
 
-    __slots__ = ("loops", "span", "wrapper")
+    __slots__ = ("loops", "past", "span", "wrapper")
 
-    def __init__(self, wrapper: Any, span: Span, loops: tuple[int, ...]) -> None:
-        self.wrapper = wrapper
-        self.span = span
+    def __init__(self, mark: Unsummed, loops: tuple[int, ...]) -> None:
+        self.wrapper = mark.wrapper
+        self.span = mark.span
+        self.past = mark.past
         self.loops = loops
 
 
@@ -43,7 +44,7 @@ def passed_back(player: Any, through: tuple[Any, ...]) -> None:
     for one in marks:
         summed = any(one.wrapper is other for other in through)
         if not summed and id(one.wrapper) not in open_ones:
-            left[id(one.wrapper)] = _Left(one.wrapper, one.span, tuple(stage.loops))
+            left[id(one.wrapper)] = _Left(one, tuple(stage.loops))
 
 
 def stepped(player: Any, optimizer: Any, call: ir.Call, scope: Any) -> None:
@@ -63,7 +64,14 @@ def stepped(player: Any, optimizer: Any, call: ir.Call, scope: Any) -> None:
             continue
         event = Event("step", call, scope.file, scope.function, {})
         event.chain = stage.chain
-        stage.faults.append(Fault(UNSUMMED, event.span, event, {"forward": one.span, "wrapper": wrapper.span}))
+        stage.faults.append(
+            Fault(
+                PAST_WRAPPER if one.past else UNSUMMED,
+                event.span,
+                event,
+                {"forward": one.span, "wrapper": wrapper.span},
+            )
+        )
 
 
 def _with_parts(module: Any) -> Iterator[Any]:

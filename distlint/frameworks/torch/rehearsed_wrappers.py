@@ -49,13 +49,15 @@ class Wrapped(Made):
     ``doubt`` is how unsure the process was of coming to where they were last told not to be.
     """
 
-    __slots__ = ("doubt", "group", "inner", "inside", "made", "paused", "sharded", "span", "whole")
+    __slots__ = ("calls", "doubt", "group", "inner", "inside", "made", "paused", "sharded", "span", "whole")
 
     def __init__(self, name: str, call: ir.Call | None, given: Given | None, inner: Any, group: Any) -> None:
         super().__init__(f"{name}()", call, given)
         self.inner = inner
         self.group = group
         self.paused = 0
+        self.calls = 0
+        """Forward passes of it, or past it, that are under way."""
         self.doubt = 0
         self.inside = 0
         self.whole = False
@@ -97,9 +99,11 @@ class Wrapped(Made):
         """A forward pass: what comes out leads back to this wrapper, except while it is paused."""
         span = ir.unpack(call.at, scope.file)
         through = passes.begun(player, self, span)
+        self.calls += 1
         try:
             found = player.apply(self.inner, given, call, scope)
         finally:
+            self.calls -= 1
             passes.ended(player, through)
         return came_out(player, found, through, given, span)
 
@@ -137,6 +141,7 @@ def wrapped(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> 
         changes.wrapped(player, made)
         made.made = len(player.stage.events)
         waits.watch(player, made)
+        passes.wrapped(player, made, modules.parts_of_model(made.inner))
         beside.wrapped(player, made)
         return _evened(player, made, call, scope)
     if name == SHARDED:
@@ -209,9 +214,14 @@ def called_thing(
     """The call of an object of the project: one that is sharded in place is followed as a wrapped one."""
     through = passed(player, thing, given, call, scope)
     own = [one for one in thing.attributes.values() if isinstance(one, modules.Weight)]
-    passes.computed(player, own, ir.unpack(call.at, scope.file))
-    found = sharding.during(player, through, lambda: player.apply(method, given, call, scope))
-    return came_out(player, found, through, given, ir.unpack(call.at, scope.file)) if through else found
+    span = ir.unpack(call.at, scope.file)
+    passes.computed(player, own, span)
+
+    def forward(past: tuple[Any, ...]) -> Any:
+        found = sharding.during(player, through, lambda: player.apply(method, given, call, scope))
+        return came_out(player, found, (*through, *past), given, span) if through or past else found
+
+    return passes.past(player, thing, span, forward)
 
 
 def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any) -> None:
