@@ -50,7 +50,18 @@ _OF_PATHS = frozenset(
     }
 )
 """Methods that paths have."""
-_TAKING_PATHS = ("os.path.", "os.makedirs", "os.mkdir", "os.fspath", "pathlib.Path")
+_TAKING_PATHS = (
+    "os.path.",
+    "os.makedirs",
+    "os.mkdir",
+    "os.fspath",
+    "os.listdir",
+    "os.scandir",
+    "os.walk",
+    "pathlib.Path",
+    "glob.",
+)
+_OPENING = frozenset({"open", "builtins.open"})
 
 
 class Part(NamedTuple):
@@ -127,7 +138,8 @@ class _Slice:
                 func = part.func
                 if type(func) is ir.Attribute and func.name in _OF_PATHS:
                     stack.append(func.base)
-                if self._project.modules.dotted(func, file).startswith(_TAKING_PATHS):
+                dotted = self._project.modules.dotted(func, file)
+                if dotted.startswith(_TAKING_PATHS) or dotted in _OPENING:
                     stack += part.args
         while stack:
             part = stack.pop()

@@ -1,7 +1,8 @@
 """Training with several processes in which each goes through all of the data.
 
 Parameters: ``wrappers`` (calls that make a model train together on all ranks), ``summing`` (functions that add gradients up over
-the ranks), ``streams`` (base classes of datasets that need no sampler), ``loaders`` with their positional
+the ranks), ``streams`` (base classes of datasets that need no sampler), ``workers`` (names of calls
+that ask for the worker of a loader), ``loaders`` with their positional
 ``signature``, ``samplers`` (that part the data), ``plain-samplers`` (prefix of those that do not), ``datasets``
 (prefixes of the names of library datasets that do not part themselves), ``seeds`` (calls that seed random numbers),
 ``other-parallelism`` (words of programs in which ranks share their data on purpose), ``spreading`` (calls that hand
@@ -32,13 +33,13 @@ from distlint.checks.loaders import (
 from distlint.checks.preparing import is_thrown_away
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
+from distlint.checks.spread_names import called_name
 from distlint.link.abstract import Abstract, Instance, options_of
 from distlint.link.arguments import find_argument
-from distlint.link.modules import ClassRef, External
+from distlint.link.modules import ClassRef, External, FunctionRef
 from distlint.link.walking import below, expressions_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
-from distlint.model.span import Span
 
 if TYPE_CHECKING:
     from distlint.link.project import CallSite, Project
@@ -110,10 +111,7 @@ def _finding(context: CheckContext, loader: Instance, place: Pass, wrap: CallSit
         Related(ir.unpack(place.iterable.at, place.file), "each rank goes through all of it here"),
         Related(wrap.span, context.parameters.get("wrapped", "the gradients of the ranks are averaged by this")),
     ]
-    related += [
-        Related(one, "the stream is gone through here, and nothing in it depends on the rank")
-        for one in _streams(context, loader)
-    ]
+    related += _streams(context, loader)
     unused = next(iter(_samplers_beside(context, loader)), None)
     if unused is not None:
         related.append(Related(unused.span, "this sampler would part the data, but the loader is not given it"))
@@ -126,8 +124,8 @@ def _finding(context: CheckContext, loader: Instance, place: Pass, wrap: CallSit
     return context.finding(message, loader.span(), related=related)
 
 
-def _streams(context: CheckContext, loader: Instance) -> Iterator[Span]:
-    """Where the streams of the project that a loader is given are gone through: the loops of their ``__iter__``."""
+def _streams(context: CheckContext, loader: Instance) -> Iterator[Related]:
+    """Where the streams of the project that a loader is given are gone through, and parted between the workers of the loader."""
     project: Project = context.project
     _, options, _ = argument_of(project, loader, "dataset", context.parameters["signature"])
     if not _is_stream(context, options):
@@ -143,7 +141,19 @@ def _streams(context: CheckContext, loader: Instance) -> Iterator[Span]:
             first = next((part for part in statements(body) if type(part) is ir.For), body[0] if body else None)
             if first is not None:
                 at = first.iterable.at if type(first) is ir.For else first.at
-                yield ir.unpack(at, method.file)
+                yield Related(
+                    ir.unpack(at, method.file), "the stream is gone through here, and nothing in it depends on the rank"
+                )
+            yield from _worker_parts(context, method)
+
+
+def _worker_parts(context: CheckContext, method: FunctionRef) -> Iterator[Related]:
+    """Where a stream asks which worker of a loader it is in."""
+    for part in derivation_of_body(context.project, method).parts:
+        if type(part.expr) is ir.Call and called_name(part.expr) in context.parameters.get("workers", ()):
+            says = "this tells apart the workers of one loader, not the ranks"
+            yield Related(ir.unpack(part.expr.at, part.file), says)
+            return
 
 
 def _is_handed_in_vain(context: CheckContext, loader: Instance, wraps: list[CallSite]) -> bool:

@@ -23,7 +23,7 @@ from distlint.rehearsal.failing import COMPUTING, READING, handles, is_reading, 
 from distlint.rehearsal.file_names import FileNames, is_asking, is_waiting
 from distlint.rehearsal.files import asked, waited, written
 from distlint.rehearsal.merging import merged
-from distlint.rehearsal.options import by_default, set_defaults
+from distlint.rehearsal.options import by_default, declared, set_defaults
 from distlint.rehearsal.paths import of_function, of_method, touched, touched_by_method
 from distlint.rehearsal.stage import MAX_AGAIN, MAX_CALLS, MAX_IDLE, Left, Scope
 from distlint.rehearsal.standard import is_shared, standard_call
@@ -450,6 +450,8 @@ class Calls(Definitions):
             return self.entered(receiver, span) if name == "__enter__" else self.left(receiver, span)
         found = NotImplemented
         if isinstance(receiver, Made):
+            if name == "add_argument":
+                declared(self.stage, given, call)
             if name == "set_defaults":
                 set_defaults(self.stage, receiver, given)
             context = self.models.meets(self, receiver, name, given, call, scope)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from distlint.link.abstract import Instance, options_of
+from distlint.link.walking import below
+from distlint.model import python as ir
 from distlint.model.document import Leaf
 from distlint.model.span import Span
 from distlint.model.value import Confidence
@@ -35,6 +37,8 @@ def option_of(player: Iterating, base: Made, name: str) -> Any:
     if name in player.stage.defaults:
         return _default(player, player.stage.defaults[name])
     found, sure = _in_runs(player, base, name) if base.call is not None else (UNKNOWN, True)
+    if name in player.stage.placed and (found is UNKNOWN or not sure):
+        return player.stage.placed[name]
     return Opaque(("option", name)) if found is UNKNOWN else found if sure else by_default(player.stage, name, found)
 
 
@@ -42,6 +46,20 @@ def by_default(stage: Stage, name: str, default: Any) -> Any:
     """An option or variable that nobody is known to give, by its default."""
     stage.has_defaults = True
     return default if stage.usual else Opaque(("environment", name[1:]) if name.startswith("$") else ("option", name))
+
+
+def declared(stage: Stage, given: Given, call: ir.Call) -> None:
+    """``parser.add_argument("--local-rank", default=os.environ["LOCAL_RANK"])``: who starts a process tells it what nobody writes."""
+    default, names = given.get("default"), [one for one in given.positional if isinstance(one, str)]
+    written = next((keyword.value for keyword in call.keywords if keyword.name == "default"), None)
+    if not names or written is None or not is_known(default):
+        return
+    if any(type(part) is ir.Constant and f"${part.value}" in stage.sources for part in below(written)):
+        long = next((one for one in names if one.startswith("--")), names[0])
+        name = given.get("dest", None, None) or long.lstrip("-").replace("-", "_")
+        kind = call.keywords and next((keyword.value for keyword in call.keywords if keyword.name == "type"), None)
+        is_number = type(kind) is ir.Name and kind.id == "int"
+        stage.placed[name] = int(default) if is_number and isinstance(default, str) and default.isdigit() else default
 
 
 def set_defaults(stage: Stage, parser: Made, given: Given) -> None:

@@ -269,6 +269,8 @@ class Stage:
         self.classes: dict[Any, Scope] = {}
         self.options: dict[Any, Any] = {}
         self.defaults: dict[str, dict[str, Any]] = {}
+        self.placed: dict[str, Any] = {}
+        """Options whose default is what the process was told of its place."""
         self.yielding: dict[int, bool] = {}
         self.visited: set[FunctionRef] = set()
         self.inside: dict[FunctionRef, int] = {}

@@ -265,7 +265,7 @@ def _result(player: Any, event: Event, span: Span) -> Any:
         whole.source = own
         tensor.sign, tensor.source = whole.sign, own
         whole.summed = event if operation == "all_reduce" else None
-        if operation in _SAME_EVERYWHERE and group is stage.everyone:
+        if operation in _SAME_EVERYWHERE and group is not None and group.ranks == stage.everyone.ranks:
             evened(player, tensor)
     _fill_objects(player, event, key, own)
     if operation == "reduce":

@@ -64,14 +64,8 @@ def stepped(player: Any, optimizer: Any, call: ir.Call, scope: Any) -> None:
             continue
         event = Event("step", call, scope.file, scope.function, {})
         event.chain = stage.chain
-        stage.faults.append(
-            Fault(
-                PAST_WRAPPER if one.past else UNSUMMED,
-                event.span,
-                event,
-                {"forward": one.span, "wrapper": wrapper.span},
-            )
-        )
+        kind = PAST_WRAPPER if one.past else UNSUMMED
+        stage.faults.append(Fault(kind, event.span, event, {"forward": one.span, "wrapper": wrapper.span}))
 
 
 def _with_parts(module: Any) -> Iterator[Any]:
