@@ -21,10 +21,11 @@ from distlint.rehearsal.notes import (
     PAST_WRAPPER,
     SCALED_USE,
     SCALER_ORDER,
+    STATE_LOADED,
     UNSUMMED,
 )
 from distlint.rehearsal.performance import Performance
-from distlint.rehearsal.stage import Fault, Stage
+from distlint.rehearsal.stage import Event, Fault, Stage
 from distlint.rehearsal.values import Items, Table, Tensor
 
 _START = "init_process_group"
@@ -218,6 +219,30 @@ def loaded_by_some(performance: Performance) -> Iterator[Suspicion]:
                 )
             message = "only some ranks load these weights, after the wrapper made all ranks equal: the ranks train different models"
             yield Suspicion(fault.span, message, tuple(related), "load_state_dict")
+
+
+def state_loaded_by_some(performance: Performance) -> Iterator[Suspicion]:
+    """The first process alone loads the state of an optimizer, sends nothing of it, and all processes train on."""
+    if not performance.complete:
+        return
+    for fault in _seen(performance, STATE_LOADED):
+        others = [
+            stage for stage in performance.stages if fault.span not in stage.kept.get("calls that loaded weights", ())
+        ]
+        if not any(stage.kept.get("backward") for stage in others) or not all(map(_tells_little, fault.words["since"])):
+            continue
+        related = (
+            Related(fault.words["step"], "all ranks step from here on, with other moments on the first one"),
+            *_way(fault),
+        )
+        message = "only some ranks load the state of this optimizer: equal gradients move their weights differently"
+        yield Suspicion(fault.span, message, related, "load_state_dict")
+
+
+def _tells_little(event: Event) -> bool:
+    """Whether processes that meet learn no more of each other than a few figures."""
+    values = [value for name, value in event.values.items() if name not in ("group", "op")]
+    return "object" not in event.name and all(_is_small(value) for value in values if isinstance(value, Tensor | Items))
 
 
 def ignored_trained(performance: Performance) -> Iterator[Suspicion]:

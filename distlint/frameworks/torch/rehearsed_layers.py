@@ -29,6 +29,10 @@ _POOLS = {"MaxPool1d": 1, "MaxPool2d": 2, "MaxPool3d": 3, "AvgPool1d": 1, "AvgPo
 _ADAPTIVE = {f"Adaptive{kind}Pool{number}d": number for kind in ("Avg", "Max") for number in (1, 2, 3)}
 
 
+_GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+"""Recurrent layers, with how many rows of weights they have for each of their numbers."""
+
+
 def parameter_shapes(kind: str, given: Given) -> dict[str, Any] | None:
     """The parameters of a layer and their shapes; ``None`` where it is not known which it has."""
     if given.open:
@@ -43,7 +47,7 @@ def parameter_shapes(kind: str, given: Given) -> dict[str, Any] | None:
         size = _each(given.get("kernel_size", 2, UNKNOWN), _CONVOLUTIONS[kind])
         known = isinstance(into, int) and isinstance(groups, int) and groups > 0
         return _with_bias({"weight": (out, into // groups if known else UNKNOWN, *size)}, bias, (out,))
-    if kind == "Embedding":
+    if kind in ("Embedding", "EmbeddingBag"):
         return {"weight": (given.get("num_embeddings", 0, UNKNOWN), given.get("embedding_dim", 1, UNKNOWN))}
     if kind.startswith(("BatchNorm", "GroupNorm", "LayerNorm", "SyncBatchNorm")):
         affine = given.get("elementwise_affine" if kind == "LayerNorm" else "affine", None, True)
@@ -56,7 +60,52 @@ def parameter_shapes(kind: str, given: Given) -> dict[str, Any] | None:
         if affine is False:
             return {}
         return _with_bias({"weight": sizes}, bias, sizes) if affine is True else None
+    if kind in _GATES:
+        return _recurrent(kind, given)
+    if kind == "MultiheadAttention":
+        return _attention(given)
     return {} if kind.startswith(WITHOUT_PARAMETERS) or kind.endswith("Loss") else None
+
+
+def _recurrent(kind: str, given: Given) -> dict[str, Any] | None:
+    """The parameters of recurrent layers (torch 2.13, ``nn/modules/rnn.py``)."""
+    into, size = given.get("input_size", 0, UNKNOWN), given.get("hidden_size", 1, UNKNOWN)
+    layers, both = given.get("num_layers", 2, 1), given.get("bidirectional", None, False)
+    plain = given.get("proj_size", None, 0) == 0 and given.get("bias", None, True) is True and len(given.positional) < 4
+    if (
+        not plain
+        or not isinstance(size, int)
+        or not isinstance(layers, int)
+        or not 0 < layers <= 8
+        or both not in (True, False)
+    ):
+        return None
+    rows, ways = _GATES[kind] * size, ("", "_reverse") if both else ("",)
+    found: dict[str, Any] = {}
+    for layer in range(layers):
+        for way in ways:
+            found[f"weight_ih_l{layer}{way}"] = (rows, into if layer == 0 else size * len(ways))
+            found[f"weight_hh_l{layer}{way}"] = (rows, size)
+            found[f"bias_ih_l{layer}{way}"] = found[f"bias_hh_l{layer}{way}"] = (rows,)
+    return found
+
+
+def _attention(given: Given) -> dict[str, Any] | None:
+    """The parameters of ``MultiheadAttention`` (torch 2.13, ``nn/modules/activation.py``)."""
+    size = given.get("embed_dim", 0, UNKNOWN)
+    usual = ("bias", True), ("add_bias_kv", False), ("kdim", None), ("vdim", None)
+    if (
+        not isinstance(size, int)
+        or len(given.positional) > 3
+        or any(given.get(name, None, one) is not one for name, one in usual)
+    ):
+        return None
+    return {
+        "in_proj_weight": (3 * size, size),
+        "in_proj_bias": (3 * size,),
+        "out_proj.weight": (size, size),
+        "out_proj.bias": (size,),
+    }
 
 
 def _with_bias(found: dict[str, Any], bias: Any, shape: Any) -> dict[str, Any] | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from distlint.frameworks.torch import rehearsed_apart as apart
 from distlint.frameworks.torch import rehearsed_beside as beside
+from distlint.frameworks.torch import rehearsed_loads as loads
 from distlint.frameworks.torch import rehearsed_rounds as rounds
 from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch.rehearsed_shapes import fresh
@@ -53,11 +54,14 @@ class Optimizer(Made):
                 apart.stepped(player, self.arguments.get("params", 0), call, scope)
                 beside.stepped(player, self, self.arguments.get("params", 0), call, scope)
             rounds.stepped(player, self, call, scope)
+            loads.stepped(player, self, call, scope)
             for hook in self.hooks:
                 player.apply(hook, Given([self, (), Table()], {}), call, scope)
             player.stage.use_gradients(ir.unpack(call.at, scope.file))
             closure = given.get("closure", 0, None)
             return player.apply(closure, Given([], {}), call, scope) if closure is not None else None
+        if name == "load_state_dict":
+            loads.loaded_state(player, self, call, scope)
         if name == "zero_grad":
             scaling.plain(player)
         return None if name in ("zero_grad", "add_param_group", "load_state_dict") else NotImplemented
