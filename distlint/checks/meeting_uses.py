@@ -21,6 +21,7 @@ from distlint.rehearsal.notes import (
     PAST_WRAPPER,
     SCALED_USE,
     SCALER_ORDER,
+    SHARDED_BEHIND,
     STATE_LOADED,
     UNSUMMED,
 )
@@ -237,6 +238,18 @@ def state_loaded_by_some(performance: Performance) -> Iterator[Suspicion]:
         )
         message = "only some ranks load the state of this optimizer: equal gradients move their weights differently"
         yield Suspicion(fault.span, message, related, "load_state_dict")
+
+
+def sharded_behind(performance: Performance) -> Iterator[Suspicion]:
+    """An optimizer was made of parameters that sharding has replaced since."""
+    for fault in _seen(performance, SHARDED_BEHIND):
+        related = (
+            Related(fault.words["sharded"], "the model is sharded here"),
+            Related(fault.words["step"], "the step changes parameters without gradients"),
+            *_way(fault),
+        )
+        message = "the optimizer is made before the model is sharded, so it holds parameters that are not trained"
+        yield Suspicion(fault.span, message, related, "")
 
 
 def _tells_little(event: Event) -> bool:

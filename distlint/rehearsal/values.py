@@ -199,7 +199,19 @@ class Items:
     why that differs between processes (an ``Opaque``).
     """
 
-    __slots__ = ("at", "distinct", "items", "most", "ordered", "picked", "repeated", "sample", "size", "whole")
+    __slots__ = (
+        "at",
+        "distinct",
+        "either",
+        "items",
+        "most",
+        "ordered",
+        "picked",
+        "repeated",
+        "sample",
+        "size",
+        "whole",
+    )
 
     def __init__(self, items: list[Any] | None, size: Any = UNKNOWN, at: Span | None = None) -> None:
         self.items = items
@@ -216,6 +228,8 @@ class Items:
         """Why its order is another on each process."""
         self.most: int | None = None
         """How many items it keeps (``deque(maxlen=...)``)."""
+        self.either: tuple[Items, ...] = ()
+        """The lists that it may be one of."""
 
     def open(self) -> None:
         """Forgets what is in it, except why that differs between processes."""
@@ -241,6 +255,10 @@ class Items:
         source = source_of([value])
         if self.items is None and self.whole.source is None and source is not None:
             self.whole = Opaque(None, source)
+        for one in self.either:
+            one.open()
+            one.sample = value
+            one.received(value)
 
     @property
     def order(self) -> Source | None:

@@ -148,9 +148,8 @@ class Torch(Models):
             return self._of_modules(player, name[len(_NN) :], given, call, scope)
         if name == averages.NAME:
             return averages.averaged(given, call)
-        made = optimizers.made(name, given, call)
+        made = optimizers.made(player, name, given, call, scope)
         if made is not NotImplemented:
-            made.file = scope.file
             return made
         if name == "torch._utils._flatten_dense_tensors":
             return parts.joined(player, "flat", given, span)

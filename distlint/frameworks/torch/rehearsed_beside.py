@@ -49,7 +49,6 @@ def stepped(player: Any, optimizer: Any, parameters: Any, call: ir.Call, scope: 
     cared = {id(part) for one in wrappers for part in (one.inner, *_all_parts(one.inner))}
     frozen, evened = kept.get(FROZEN, {}), kept.get(WEIGHTS_EVENED, set())
     if isinstance(parameters, Generated):
-        optimizer.held = optimizer.held if optimizer.held is not None else tuple(player.items_of(parameters) or ())
         parameters = optimizer.held
     for module in modules_of(player, parameters):
         parts = list(_all_parts(module))
@@ -76,19 +75,21 @@ def _others_met(stage: Any, since: int) -> bool:
     return since_then or any(event.name.startswith(_EXCHANGES) for event in stage.events)
 
 
-def modules_of(player: Any, given: Any, depth: int = 0) -> Iterator[Any]:
-    """The modules whose parameters an optimizer certainly holds."""
+def modules_of(player: Any, given: Any, depth: int = 0, *, sampled: bool = False) -> Iterator[Any]:
+    """The modules whose parameters an optimizer certainly holds; ``sampled`` takes lists to hold what one of their items is like."""
     if isinstance(given, Parameters):
         if given.what == "parameters":
             yield given.module
     elif isinstance(given, Weight):
         yield from given.owners if len(given.owners) == 1 else (given,)
     elif isinstance(given, Table) and not given.open and depth < _MAX_DEPTH:
-        yield from modules_of(player, given.items.get("params"), depth + 1)
+        yield from modules_of(player, given.items.get("params"), depth + 1, sampled=sampled)
     elif isinstance(given, Items | tuple) and depth < _MAX_DEPTH:
         rows = given.items if isinstance(given, Items) else given
+        if rows is None and sampled and isinstance(given, Items):
+            rows = (given.sample,)
         for row in rows or ():
-            yield from modules_of(player, row, depth + 1)
+            yield from modules_of(player, row, depth + 1, sampled=sampled)
 
 
 def _all_parts(module: Any) -> Iterator[Any]:

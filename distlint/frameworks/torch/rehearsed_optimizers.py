@@ -9,6 +9,7 @@ from distlint.frameworks.torch import rehearsed_beside as beside
 from distlint.frameworks.torch import rehearsed_loads as loads
 from distlint.frameworks.torch import rehearsed_rounds as rounds
 from distlint.frameworks.torch import rehearsed_scaling as scaling
+from distlint.frameworks.torch import rehearsed_stale as stale
 from distlint.frameworks.torch.rehearsed_shapes import fresh
 from distlint.model import python as ir
 from distlint.model.span import Span
@@ -55,11 +56,14 @@ class Optimizer(Made):
                 beside.stepped(player, self, self.arguments.get("params", 0), call, scope)
             rounds.stepped(player, self, call, scope)
             loads.stepped(player, self, call, scope)
+            stale.stepped(player, self, call, scope)
             for hook in self.hooks:
                 player.apply(hook, Given([self, (), Table()], {}), call, scope)
             player.stage.use_gradients(ir.unpack(call.at, scope.file))
             closure = given.get("closure", 0, None)
             return player.apply(closure, Given([], {}), call, scope) if closure is not None else None
+        if name == "add_param_group":
+            stale.refilled(player, self)
         if name == "load_state_dict":
             loads.loaded_state(player, self, call, scope)
         if name == "zero_grad":
@@ -131,6 +135,8 @@ class Scaler(Made):
             optimizer = given.get("optimizer", 0, None)
             if name == "step" and isinstance(optimizer, Optimizer):
                 rounds.stepped(player, optimizer, call, scope)
+                loads.stepped(player, optimizer, call, scope)
+                stale.stepped(player, optimizer, call, scope)
             scaling.asked(player, self, self.phases, name, optimizer, call, scope)
         if name == "scale":
             if not isinstance(first, Tensor):
@@ -142,13 +148,17 @@ class Scaler(Made):
         return Opaque(("scale",)) if name in ("get_scale", "is_enabled") else NotImplemented
 
 
-def made(name: str, given: Given, call: ir.Call) -> Any:
+def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
     """What a class gives that makes one of these; ``NotImplemented`` for others."""
     last = name.rpartition(".")[2]
+    found: Any = NotImplemented
     if name in SCALERS:
-        return Scaler(f"{name}()", call, given)
-    if not last[:1].isupper():
-        return NotImplemented
-    if name.startswith(SCHEDULERS):
-        return Scheduler(name, call, given)
-    return Optimizer(f"{name}()", call, given) if name.startswith(OPTIMIZERS) else NotImplemented
+        found = Scaler(f"{name}()", call, given)
+    elif last[:1].isupper() and name.startswith(SCHEDULERS):
+        found = Scheduler(name, call, given)
+    elif last[:1].isupper() and name.startswith(OPTIMIZERS):
+        found = Optimizer(f"{name}()", call, given)
+        stale.made(player, found)
+    if found is not NotImplemented:
+        found.file = scope.file
+    return found

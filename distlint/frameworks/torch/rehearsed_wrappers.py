@@ -21,6 +21,7 @@ from distlint.frameworks.torch import rehearsed_passes as passes
 from distlint.frameworks.torch import rehearsed_rounds as rounds
 from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch import rehearsed_sharding as sharding
+from distlint.frameworks.torch import rehearsed_stale as stale
 from distlint.frameworks.torch import rehearsed_waits as waits
 from distlint.frameworks.torch.rehearsed_outputs import IN_PLACE as KEPT
 from distlint.frameworks.torch.rehearsed_outputs import came_out, note, passed
@@ -152,6 +153,8 @@ def wrapped(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> 
         found.span = ir.unpack(call.at, scope.file)
         apart.ignored(player, found)
         beside.wrapped(player, found)
+        if given.get("use_orig_params", None, False) is False and not given.open:
+            stale.sharded(player, found.inner, found.span)
         _mark_sharded(found.inner)
         return found
     if name in IN_PLACE:
@@ -198,6 +201,7 @@ def _in_place(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -
         lives.started(player.stage)
     wrapper = Wrapped(name, call, given, module, group)
     wrapper.span = ir.unpack(call.at, scope.file)
+    stale.sharded(player, module, wrapper.span)
     in_place.shard(player, module, wrapper, call, scope)
     apart.ignored(player, wrapper)
     beside.wrapped(player, wrapper)

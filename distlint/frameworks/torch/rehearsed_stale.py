@@ -1,0 +1,68 @@
+"""Optimizers that were made before their model was sharded, in the rehearsal of a program.
+
+Sources: torch 2.13, ``distributed/fsdp/_fully_shard/_fsdp_param.py`` and ``distributed/fsdp/_flat_param.py``: sharding puts new parameters
+into the modules; an optimizer keeps the tensors that it was made with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from distlint.frameworks.torch.rehearsed_beside import modules_of
+from distlint.frameworks.torch.rehearsed_modules import parts_of_model
+from distlint.model import python as ir
+from distlint.model.span import Span
+from distlint.rehearsal.notes import SHARDED_BEHIND
+from distlint.rehearsal.stage import Event, Fault
+from distlint.rehearsal.values import Generated
+
+_MADE = "optimizers, and the calls that lead to where they are made"
+_STALE = "optimizers whose parameters were sharded since they were made"
+_MOST = 64
+
+
+def made(player: Any, optimizer: Any) -> None:
+    """An optimizer is made: it takes all that an iterator gives."""
+    given = optimizer.arguments.get("params", 0) if optimizer.arguments is not None else None
+    if isinstance(given, Generated):
+        optimizer.held = tuple(player.items_of(given) or ())
+    rows = player.stage.kept.setdefault(_MADE, [])
+    if len(rows) < _MOST:
+        rows.append((optimizer, player.stage.chain))
+
+
+def sharded(player: Any, module: Any, span: Span) -> None:
+    """A module is sharded: the parameters that optimizers took before are no longer its own."""
+    stage = player.stage
+    if stage.unsure:
+        return
+    own = {id(part) for part in _with_parts(module)}
+    stale = stage.kept.setdefault(_STALE, {})
+    for optimizer, chain in stage.kept.get(_MADE, ()):
+        given = optimizer.held if optimizer.held is not None else optimizer.arguments.get("params", 0)
+        taken = (part for one in modules_of(player, given, sampled=True) for part in _with_parts(one))
+        if any(id(part) in own for part in taken):
+            stale[id(optimizer)] = (optimizer, span, chain)
+
+
+def refilled(player: Any, optimizer: Any) -> None:
+    """An optimizer is given other parameters."""
+    player.stage.kept.get(_STALE, {}).pop(id(optimizer), None)
+
+
+def stepped(player: Any, optimizer: Any, call: ir.Call, scope: Any) -> None:
+    """An optimizer takes a step over what it holds."""
+    stage = player.stage
+    _, span, chain = stage.kept.get(_STALE, {}).pop(id(optimizer), (None, None, ()))
+    if span is None or stage.unsure or optimizer.call is None or optimizer.hooks:
+        return
+    event = Event("step", call, scope.file, scope.function, {})
+    event.chain = chain
+    place = ir.unpack(optimizer.call.at, optimizer.file)
+    stage.faults.append(Fault(SHARDED_BEHIND, place, event, {"sharded": span, "step": event.span}))
+
+
+def _with_parts(module: Any) -> Iterator[Any]:
+    yield module
+    yield from parts_of_model(module)
