@@ -70,6 +70,12 @@ def _may_be_parted(context: CheckContext, site: CallSite) -> bool:
 
 def _is_plain(context: CheckContext, value: object) -> bool:
     """Whether a sampler is one that knows nothing of ranks."""
-    if not isinstance(value, Instance) or not isinstance(value.callee, External):
+    if not isinstance(value, Instance):
         return False
-    return value.callee.name in context.parameters["samplers"]
+    plain = context.parameters["samplers"]
+    if isinstance(value.callee, ClassRef):
+        bases = context.project.modules.external_bases(value.callee)
+        made = derivation(context.project, value.call, value.frame.file, value.frame.function)
+        fits = bool(bases) and set(bases) <= {*plain, *context.parameters["sampler-bases"]}
+        return fits and made.whole and not made.mentions_rank()
+    return isinstance(value.callee, External) and value.callee.name in plain

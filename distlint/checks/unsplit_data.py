@@ -283,7 +283,18 @@ def _tells_rank(made: Derivation) -> bool:
 
 def _is_plain(context: CheckContext, value: object) -> bool:
     """Whether a sampler is one of the library's own that know nothing of ranks."""
-    if not isinstance(value, Instance) or not isinstance(value.callee, External):
+    if not isinstance(value, Instance):
+        return False
+    if isinstance(value.callee, ClassRef):
+        bases = context.project.modules.external_bases(value.callee)
+        apart = context.parameters["samplers"]
+        if not bases or any(not one.startswith(context.parameters["plain-samplers"]) or one in apart for one in bases):
+            return False
+        made = derivation(context.project, value.call, value.frame.file, value.frame.function)
+        # whoever draws at random without a common seed draws something else on each rank
+        known = made.whole and not made.mentions_rank()
+        return known and (not made.is_random() or _is_seeded_alike(context, value.frame.file))
+    if not isinstance(value.callee, External):
         return False
     name = value.callee.name
     if not name.startswith(context.parameters["plain-samplers"]) or name in context.parameters["samplers"]:
