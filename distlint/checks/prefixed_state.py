@@ -18,19 +18,22 @@ from distlint.checks.moved_files import moved_paths
 from distlint.checks.preparing import is_module
 from distlint.checks.protocol_things import Things
 from distlint.checks.registry import CheckContext, check
-from distlint.link.abstract import Instance, options_of
+from distlint.link.abstract import Frame, Instance, options_of
 from distlint.link.arguments import find_argument
-from distlint.link.modules import ClassRef
+from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.project import CallSite, Project
 from distlint.link.walking import calls_in, guards_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 
+MAX_CALLERS = 8
+
 
 class _Saved(NamedTuple):
-    """A call that saves something, and under which path."""
+    """What a call saves, where that stands, and under which path."""
 
-    site: CallSite
+    value: ir.Expr
+    frame: Frame
     path: str
 
 
@@ -152,17 +155,45 @@ def _is_model_given(context: CheckContext, things: Things, wrapped: Instance) ->
 
 
 def _saved(context: CheckContext, states: ModelStates) -> Iterator[_Saved]:
-    """The calls that save something."""
+    """What the program saves."""
     project: Project = context.project
     save = context.parameters["save"]
     for site in project.calls_to(set(save)):
         arguments, position = site.site.call.args, save[site.name]
-        if position < len(arguments):
-            path = states.path(arguments[position], project.evaluator(None).frame(site.file, site.site.function))
-            yield _Saved(site, path)
-            body = body_of(project, site.file, site.site.function)
-            for other in moved_paths(project, states, site, path, body) if path else ():
-                yield _Saved(site, other)
+        if position >= len(arguments):
+            continue
+        body = body_of(project, site.file, site.site.function)
+        for value, within, path, around in _handed(project, site, arguments[0], arguments[position]):
+            text = states.path(path, around)
+            yield _Saved(value, within, text)
+            for other in moved_paths(project, states, site, text, body) if text else ():
+                yield _Saved(value, within, other)
+
+
+def _handed(
+    project: Project, site: CallSite, value: ir.Expr, path: ir.Expr
+) -> Iterator[tuple[ir.Expr, Frame, ir.Expr, Frame]]:
+    """What is saved and where, each with the place that it stands in: of a helper what its callers hand it."""
+    evaluator = project.evaluator(None)
+    function = site.site.function
+    own = evaluator.frame(site.file, function)
+    definition = project.module(site.file).functions[function] if function >= 0 else None
+    names = [one.name for one in definition.parameters] if definition is not None else []
+    handed = [one.id for one in (value, path) if type(one) is ir.Name and one.id in names]
+    callers = project.callers(FunctionRef(site.file, function)) if definition is not None and handed else ()
+    if definition is None or not 0 < len(callers) <= MAX_CALLERS:
+        yield value, own, path, own
+        return
+    for caller in callers:
+        frame = evaluator.frame(caller.file, caller.site.function)
+        found = []
+        for one in (value, path):
+            given = None
+            if type(one) is ir.Name and one.id in handed:
+                place = names.index(one.id) - (1 if definition.owner >= 0 else 0) + caller.shift
+                given, _ = find_argument(caller.site.call, one.id, place)
+            found.append((given, frame) if given is not None else (one, own))
+        yield (*found[0], *found[1])
 
 
 def _written(things: Things, states: ModelStates, saved: list[_Saved], read: Read) -> list[Taken]:
@@ -171,9 +202,7 @@ def _written(things: Things, states: ModelStates, saved: list[_Saved], read: Rea
     for one in saved:
         if not one.path or not is_same_path(one.path, read.path):
             continue
-        frame = things.evaluator.frame(one.site.file, one.site.site.function)
-        call = one.site.site.call
-        origins = states.origins(call.args[0], frame, things.evaluator.state(frame, call.at), read.keys)
+        origins = states.origins(one.value, one.frame, things.evaluator.state(one.frame, one.value.at), read.keys)
         if not origins or not all(isinstance(origin, Taken) for origin in origins):
             return []
         found += [origin for origin in origins if isinstance(origin, Taken)]

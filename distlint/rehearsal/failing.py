@@ -63,6 +63,7 @@ _TEXTS = frozenset({"loads", "literal_eval", "strptime", "fromisoformat", "b64de
 FILES = frozenset({"OSError"})
 """What tells the exceptions of a place that reads a file."""
 
+OWN_TEXT = "what each rank has to read"
 NO_OTHER = "only some ranks come here"
 OWN_FILE = "each rank's own file"
 EVEN_FILE = "each rank's own file of those that are as long as each other"
@@ -88,7 +89,12 @@ def may_fail(stage: Stage, classes: frozenset[str], values: Iterable[Any], at: i
     """Notes a place that may fail for what a process has of its own, where a handler around it takes that."""
     if not classes or not any(names & classes for names in stage.attempts):
         return
+    values = list(values)
     source = source_of(values)
+    if source is None and classes >= CONVERTING:
+        # one after the other: each is noted for itself
+        apart = [stage.differs(at, scope.file, one) for one in values if isinstance(one, str | Opaque)]
+        source = Source(OWN_TEXT, ir.unpack(at.at, scope.file)) if any(apart) else None
     if source is None and FILES & classes and stage.is_alone_at(at, scope.file):
         source = Source(NO_OTHER, ir.unpack(at.at, scope.file))
     if source is not None:

@@ -69,6 +69,9 @@ _METHODS = {
 _CONSTANTS = {"typing.TYPE_CHECKING": False, "builtins.__debug__": True}
 _OPPOSITE = {"==": "!=", "!=": "=="}
 
+_TRUTHS = ("__bool__", "__len__")
+"""Methods that say whether an object counts as true; the first one is asked."""
+
 MAX_TEXT = 2_000
 _BIG = 1 << 60
 
@@ -282,11 +285,21 @@ class Operations(Iterating):
             return self._truth_of_thing(value)
         return None
 
+    def tested(self, expr: ir.Expr, scope: Scope) -> Any:
+        """What a test comes to: of an object of the project what its own method says."""
+        value = self.value(expr, scope)
+        if isinstance(value, Thing) and value.content is None:
+            for name in _TRUTHS:
+                method = self.stage.project.modules.method(value.cls, name)
+                if method is not None:
+                    return self.call_function(FunctionValue(method, None, value), Given([], {}), None, scope)
+        return value
+
     def _truth_of_thing(self, thing: Thing) -> bool | None:
         if thing.content is not None:
             return self.truth(thing.content)
         modules = self.stage.project.modules
-        for name in ("__bool__", "__len__"):
+        for name in _TRUTHS:
             method = modules.method(thing.cls, name)
             if method is not None:
                 found = self.call_function(FunctionValue(method, None, thing), Given([], {}), None, self._anywhere())

@@ -57,7 +57,7 @@ def declared(stage: Stage, given: Given, call: ir.Call) -> None:
     if any(type(part) is ir.Constant and f"${part.value}" in stage.sources for part in below(written)):
         long = next((one for one in names if one.startswith("--")), names[0])
         name = given.get("dest", None, None) or long.lstrip("-").replace("-", "_")
-        kind = call.keywords and next((keyword.value for keyword in call.keywords if keyword.name == "type"), None)
+        kind = next((keyword.value for keyword in call.keywords if keyword.name == "type"), None)
         is_number = type(kind) is ir.Name and kind.id == "int"
         stage.placed[name] = int(default) if is_number and isinstance(default, str) and default.isdigit() else default
 

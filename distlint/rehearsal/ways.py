@@ -69,7 +69,7 @@ class Ways(Calls):
         test, bodies = statement.test, [statement.body, statement.orelse]
         while type(test) is ir.Operation and test.operators[0] == "not":
             test, bodies = test.operands[0], bodies[::-1]
-        value = self.value(test, scope)
+        value = self.tested(test, scope)
         decided = self.truth(value)
         if decided is not None:
             self.stage.took(self.span(test, scope), int(decided))
@@ -401,7 +401,7 @@ class Ways(Calls):
         """Follows the turn that stands for all of them; what it does goes into the trace, but is not counted again."""
         stage = self.stage
         if isinstance(loop, ir.While):
-            count = self.value(loop.test, scope)
+            count = self.tested(loop.test, scope)
             item: Any = None
         else:
             item = self._some_item(iterable, place)
@@ -482,7 +482,7 @@ class Ways(Calls):
         stage.trace.append(laps)
         value: Any = True
         for _ in range(self.stage.turns):
-            value = self.value(statement.test, scope)
+            value = self.tested(statement.test, scope)
             decided = self.truth(value)
             if decided is False:
                 self._prune(laps, grown)

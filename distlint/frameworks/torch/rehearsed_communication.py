@@ -336,7 +336,7 @@ def _fill_objects(player: Any, event: Event, key: Any, own: Source | None) -> No
     items = event.values.get(names.get(event.name, ""))
     if isinstance(items, Items) and items.items is not None:
         same = event.name in ("all_gather_object", "broadcast_object_list")
-        signs = [
+        signs: list[Hashable] = [
             hash((key, event.group.ranks if event.group is not None else None, position)) if same else None
             for position in range(len(items.items))
         ]
