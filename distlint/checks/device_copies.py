@@ -21,6 +21,9 @@ from distlint.link.walking import below, blocks_of, calls_in, expressions_of, gu
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 
+MAX_HANDED = 3
+MAX_CALLERS = 8
+_STATE = "state_dict"
 _RANKS = ("rank", "is_main", "master", "main_process")
 
 
@@ -90,16 +93,40 @@ def _is_for_devices(context: CheckContext, site: CallSite) -> bool:
     if given is None:
         return False
     value = context.project.evaluator(None).value(given, site.file, site.site.function)
-    return value.is_known and value.only in context.parameters["backends"]
+    return bool(value.options) and any(one in context.parameters["backends"] for one in value.options)
 
 
 def _saves_states(project: Project, site: CallSite) -> bool:
     """Whether a call saves states of objects as they are, and not copies on the CPU."""
-    names = set()
-    for call in calls_in(body_of(project, site.file, site.site.function)):
-        if type(call.func) is ir.Attribute:
-            names.add(call.func.name)
-    return "state_dict" in names and not names & {"cpu", "to"}
+    names = set(_called_for(project, site.file, site.site.function, site.site.call.args[:1], 0))
+    return _STATE in names and not names & {"cpu", "to"}
+
+
+def _called_for(project: Project, file: str, function: int, given: tuple[ir.Expr, ...], depth: int) -> Iterator[str]:
+    """The methods that are called for some values: where these are written, put into variables, and handed to the function."""
+    parts = [part for one in given for part in below(one)]
+    methods = [part.func for part in parts if type(part) is ir.Call and type(part.func) is ir.Attribute]
+    yield from (method.name for method in methods)
+    # whose state it is does not matter
+    owners = {id(part) for method in methods if method.name == _STATE for part in below(method.base)}
+    names = {part.id for part in parts if type(part) is ir.Name and id(part) not in owners}
+    if depth > MAX_HANDED or not names:
+        return
+    for statement in statements(body_of(project, file, function)):
+        if type(statement) is ir.Assign and statement.value is not None:
+            if any(type(part) is ir.Name and part.id in names for one in statement.targets for part in below(one)):
+                yield from _called_for(project, file, function, (statement.value,), depth + 1)
+    if function < 0:
+        return
+    definition = project.module(file).functions[function]
+    for place, parameter in enumerate(definition.parameters):
+        if parameter.name not in names:
+            continue
+        for caller in project.callers(FunctionRef(file, function))[:MAX_CALLERS]:
+            shifted = place - (1 if definition.owner >= 0 else 0) + caller.shift
+            handed, _ = find_argument(caller.site.call, parameter.name, shifted)
+            if handed is not None:
+                yield from _called_for(project, caller.file, caller.site.function, (handed,), depth + 1)
 
 
 def _is_saved_by_one(project: Project, site: CallSite) -> bool:

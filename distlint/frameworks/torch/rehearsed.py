@@ -103,6 +103,9 @@ class Torch(Models):
             return None
         if operation:
             return communication.perform(player, operation, given, call, scope)
+        spread = meshes.distributed(player, name, given, ir.unpack(call.at, scope.file))
+        if spread is not NotImplemented:
+            return spread
         if name.startswith(lightning.PACKAGES):
             return lightning.made(player, name, given, call, scope)
         if name.startswith(metrics.PREFIX):
@@ -271,7 +274,7 @@ class Torch(Models):
                     copies.replaced(receiver)
             if name in wrappers.HOOKS:
                 return wrappers.hooked(player, receiver, name, given)
-            if name == "full_tensor":
+            if name == "full_tensor" or (name == "redistribute" and receiver.whole.sharded):
                 return wrappers.gathered_whole(player, receiver, call, scope)
             found = tensors.tensor_method(player, receiver, name, given, span)
             return fresh(name, None, "", [receiver, *given.values()], span) if found is NotImplemented else found

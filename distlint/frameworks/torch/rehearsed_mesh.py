@@ -12,7 +12,7 @@ from distlint.frameworks.torch import rehearsed_lives as lives
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import Group
-from distlint.rehearsal.values import UNKNOWN, Given, Items, Made, Opaque
+from distlint.rehearsal.values import UNKNOWN, Given, Items, Made, Opaque, Tensor
 
 _MESHES = ("torch.distributed.device_mesh.init_device_mesh", "torch.distributed.init_device_mesh")
 _CLASS = "torch.distributed.device_mesh.DeviceMesh"
@@ -106,6 +106,14 @@ class Mesh(Made):
         return self.rank if name == "get_rank" else NotImplemented
 
 
+_DISTRIBUTING = (
+    "torch.distributed.tensor.distribute_tensor",
+    "torch.distributed._tensor.distribute_tensor",
+    "torch.distributed.tensor.DTensor.from_local",
+    "torch.distributed._tensor.DTensor.from_local",
+)
+
+
 def group_over(player: Any, mesh: Any) -> Group | None:
     """The processes of a mesh as a group: all of them where none is given, ``None`` where they are not known."""
     stage = player.stage
@@ -169,3 +177,14 @@ def _subgroups(player: Any, name: str, given: Given, span: Span) -> Any:
     groups = [Group(tuple(row), span) for row in rows]
     own = next((group for group in groups if group.ranks is not None and stage.rank in group.ranks), None)
     return (own, Items(list(groups)))
+
+
+def distributed(player: Any, name: str, given: Given, span: Span) -> Any:
+    """A tensor that all processes hold parts of; ``NotImplemented`` for other functions, and for meshes of only some processes."""
+    if name not in _DISTRIBUTING or group_over(player, given.get("device_mesh", 1, None)) is not player.stage.everyone:
+        return NotImplemented
+    first = given.get("tensor", 0) if name in _DISTRIBUTING[:2] else given.get("local_tensor", 0)
+    whole = isinstance(first, Tensor) and name in _DISTRIBUTING[:2]
+    made = Tensor(first.shape if whole else None, first.dtype if isinstance(first, Tensor) else "", span)
+    made.sharded = True
+    return made

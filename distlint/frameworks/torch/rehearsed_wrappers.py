@@ -283,6 +283,9 @@ def _state(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> A
 
 
 def gathered_whole(player: Any, base: Tensor, call: ir.Call, scope: Any) -> Tensor:
-    """``parameter.full_tensor()``."""
-    note(player, "full_tensor", call, scope)
-    return Tensor(base.shape, base.dtype, base.at, combined("full", [base]))
+    """``parameter.full_tensor()``, or ``redistribute``: what each process holds of it is sent to the others."""
+    name = call.func.name if type(call.func) is ir.Attribute else "full_tensor"
+    note(player, name, call, scope)
+    made = Tensor(base.shape, base.dtype, base.at, combined(name, [base]))
+    made.sharded = name != "full_tensor"
+    return made
