@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from distlint.checks.meetings import Met, Suspicion, listed, meetings, others
 from distlint.model.finding import Related
 from distlint.rehearsal.merging import alike
+from distlint.rehearsal.notes import WEIGHTS
 from distlint.rehearsal.performance import Performance
 from distlint.rehearsal.stage import Event
 from distlint.rehearsal.sums import added
@@ -73,6 +75,32 @@ def different_sizes(performance: Performance) -> Iterator[Suspicion]:
                 (*_made(looks), *others(met, "and here on another rank")),
                 event.name,
             )
+
+
+def different_models(performance: Performance) -> Iterator[Suspicion]:
+    """The processes wrap models with other parameters."""
+    for met in meetings(performance):
+        rows = [(rank, event.seen.get(WEIGHTS)) for rank, event in met]
+        if any(shapes is None for _, shapes in rows):
+            continue
+        counts = {len(shapes) for _, shapes in rows if shapes is not None}
+        if len(counts) == 1 and not any(
+            one is not None
+            and other is not None
+            and all(isinstance(size, int) for size in (*one, *other))
+            and one != other
+            for sizes in zip(*(shapes or () for _, shapes in rows), strict=True)
+            for one, other in itertools.pairwise(sizes)
+        ):
+            continue
+        event = met[0].event
+        told = f": {listed([(rank, len(shapes or ())) for rank, shapes in rows])}" if len(counts) > 1 else ""
+        yield Suspicion(
+            event.span,
+            f"the ranks wrap models with {'other numbers' if told else 'other shapes'} of parameters{told}",
+            others(met, "and here on another rank"),
+            event.name,
+        )
 
 
 def _one_differs(shapes: list[Any]) -> bool:

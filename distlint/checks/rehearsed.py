@@ -49,6 +49,7 @@ _FAULTS: dict[str, _Fault] = {
     "peer": meeting_messages.wrong_peers,
     "message-shape": meeting_messages.different_messages,
     "shape": meeting_shapes.different_sizes,
+    "models": meeting_shapes.different_models,
     "dtype": meeting_shapes.different_types,
     "local-size": meeting_shapes.local_sizes,
     "slots": meeting_shapes.wrong_slots,

@@ -29,6 +29,7 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import FunctionValue
 from distlint.rehearsal.libraries import GRADIENTS_KEPT
+from distlint.rehearsal.notes import WEIGHTS
 from distlint.rehearsal.values import UNKNOWN, Given, Made, Tensor, Thing, combined
 
 DATA_PARALLEL = "torch.nn.parallel.DistributedDataParallel"
@@ -141,6 +142,10 @@ def wrapped(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> 
         made.span = ir.unpack(call.at, scope.file)
         changes.wrapped(player, made)
         made.made = len(player.stage.events)
+        event = next((one for one in reversed(player.stage.events[-2:]) if one.call is call), None)
+        found = modules.weights_of(player, made.inner)
+        if event is not None and found is not None:
+            event.seen[WEIGHTS] = tuple(one.shape for one in found)
         waits.watch(player, made)
         passes.wrapped(player, made, modules.parts_of_model(made.inner))
         beside.wrapped(player, made)
