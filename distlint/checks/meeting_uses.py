@@ -19,6 +19,7 @@ from distlint.rehearsal.notes import (
     GRAPH_CHANGED,
     LEFT_OUT,
     PAST_WRAPPER,
+    REDRAWN,
     SCALED_USE,
     SCALER_ORDER,
     SHARDED_BEHIND,
@@ -238,6 +239,20 @@ def state_loaded_by_some(performance: Performance) -> Iterator[Suspicion]:
         )
         message = "only some ranks load the state of this optimizer: equal gradients move their weights differently"
         yield Suspicion(fault.span, message, related, "load_state_dict")
+
+
+def redrawn(performance: Performance) -> Iterator[Suspicion]:
+    """Weights are drawn anew after the wrapper made them equal, with random numbers of each process's own."""
+    for fault in _seen(performance, REDRAWN):
+        related = [
+            Related(fault.words["wrapper"], "the wrapper sends the weights of the first rank, once"),
+            Related(fault.words["backward"], "training goes on from different weights"),
+            *_way(fault),
+        ]
+        if fault.words["seed"] not in (None, fault.span):
+            related.append(Related(fault.words["seed"], "the ranks part here"))
+        message = f"these weights are drawn anew after the wrapper made all ranks equal ({fault.words['why']})"
+        yield Suspicion(fault.span, message, tuple(related), "")
 
 
 def sharded_behind(performance: Performance) -> Iterator[Suspicion]:

@@ -23,6 +23,7 @@ from distlint.frameworks.torch import rehearsed_modules as modules
 from distlint.frameworks.torch import rehearsed_optimizers as optimizers
 from distlint.frameworks.torch import rehearsed_parts as parts
 from distlint.frameworks.torch import rehearsed_passes as passes
+from distlint.frameworks.torch import rehearsed_redrawn as redrawn
 from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch import rehearsed_sequences as sequences
 from distlint.frameworks.torch import rehearsed_shapes as shapes
@@ -206,6 +207,8 @@ class Torch(Models):
         if name == "utils.parameters_to_vector":
             return fresh(name, None, "", list(given.values()), span)
         if name.startswith("init."):
+            if name.rpartition(".")[2] in redrawn.DRAWING and given.get("generator", None, None) is None:
+                redrawn.filled(player, given.get("tensor", 0), span)
             return given.get("tensor", 0, UNKNOWN)
         if name[:1].isupper() and "." not in name:
             return modules.layer(player, name, given, call, scope)
@@ -266,6 +269,8 @@ class Torch(Models):
             if name == "backward":
                 player.stage.use(receiver, span)
                 return wrappers.backward(player, receiver, call, scope)
+            if name in redrawn.DRAWING and given.get("generator", None, None) is None:
+                redrawn.filled(player, receiver, span)
             if name == "requires_grad_" and isinstance(receiver, modules.Weight) and given.get("", 0, True) is not True:
                 modules.frozen(player, receiver)
             if name.endswith("_") and isinstance(receiver.whole, modules.Weight):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from distlint.frameworks.torch import rehearsed_redrawn as redrawn
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.notes import COPIED_EARLY, COPIES, LAYERS_USED, WEIGHTS_CHANGED, WEIGHTS_EVENED
@@ -137,6 +138,8 @@ def passed_back(player: Any, loss: Tensor) -> None:
 def evened(player: Any, parts: Iterable[Any]) -> None:
     """Weights are sent by another process, or loaded: what was changed by hand before does not tell what they are."""
     stage = player.stage
+    parts = list(parts)
+    redrawn.evened(player, parts)
     if stage.kept.get("backward"):
         kept = stage.kept.setdefault(WEIGHTS_EVENED, set())
         kept.update(one.place for one in parts if hasattr(one, "place"))

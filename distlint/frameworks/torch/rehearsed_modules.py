@@ -11,6 +11,7 @@ from typing import Any
 from distlint.frameworks.torch import rehearsed_copies as copies
 from distlint.frameworks.torch import rehearsed_loads as loads
 from distlint.frameworks.torch import rehearsed_passes as passes
+from distlint.frameworks.torch import rehearsed_redrawn as redrawn
 from distlint.frameworks.torch import rehearsed_sharding as sharding
 from distlint.frameworks.torch.rehearsed_layers import SAME_SHAPES, out_shape, parameter_shapes
 from distlint.frameworks.torch.rehearsed_members import Members, members, submodule
@@ -413,6 +414,12 @@ def layer(player: Any, kind: str, given: Given, call: ir.Call, scope: Any) -> An
     return found
 
 
+def _all_modules(module: Any) -> list[Any]:
+    """A module and those in it, where they are known and few; else none."""
+    listed = members(module, "", deep=True)
+    return [one for _, one in listed] if listed is not None and len(listed) <= MAX_WEIGHTS else []
+
+
 def module_method(player: Any, module: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
     """What a method gives that every module has; ``NotImplemented`` for others."""
     if name in _CHAINED:
@@ -423,7 +430,13 @@ def module_method(player: Any, module: Any, name: str, given: Given, call: ir.Ca
             for part in parts_of_model(module):
                 if isinstance(part, Layer):
                     part.training = training
+        if name == "apply" and given.positional and not isinstance(given.positional[0], Opaque):
+            for part in _all_modules(module):
+                player.apply(given.positional[0], Given([part], {}), call, scope)
         return module
+    if name == "reset_parameters" and isinstance(module, Layer):
+        redrawn.of_layers(player, [module], ir.unpack(call.at, scope.file))
+        return None
     if name in ("modules", "named_modules", "children", "named_children") and not given.values():
         listed = members(module, "", deep="modules" in name)
         if listed is not None:

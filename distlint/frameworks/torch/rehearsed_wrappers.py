@@ -18,6 +18,7 @@ from distlint.frameworks.torch import rehearsed_loads as loads
 from distlint.frameworks.torch import rehearsed_mesh as meshes
 from distlint.frameworks.torch import rehearsed_modules as modules
 from distlint.frameworks.torch import rehearsed_passes as passes
+from distlint.frameworks.torch import rehearsed_redrawn as redrawn
 from distlint.frameworks.torch import rehearsed_rounds as rounds
 from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch import rehearsed_sharding as sharding
@@ -143,9 +144,9 @@ def wrapped(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> 
         changes.wrapped(player, made)
         made.made = len(player.stage.events)
         event = next((one for one in reversed(player.stage.events[-2:]) if one.call is call), None)
-        found = modules.weights_of(player, made.inner)
-        if event is not None and found is not None:
-            event.seen[WEIGHTS] = tuple(one.shape for one in found)
+        weights = modules.weights_of(player, made.inner)
+        if event is not None and weights is not None:
+            event.seen[WEIGHTS] = tuple(one.shape for one in weights)
         waits.watch(player, made)
         passes.wrapped(player, made, modules.parts_of_model(made.inner))
         beside.wrapped(player, made)
@@ -248,6 +249,7 @@ def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any) -> None:
         changes.passed_back(player, one, call, scope)
         if isinstance(one, Wrapped):
             loads.passed_back(player, one, call, scope)
+            redrawn.passed_back(player, one, modules.parts_of_model(one.inner), call, scope)
         if one.group is not None and not muted:
             note(player, "backward", call, scope, one.group)
         elif muted:
