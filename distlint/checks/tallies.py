@@ -47,6 +47,7 @@ from distlint.checks.spread_names import (
 )
 from distlint.checks.tally_halves import half_reduced, repeated, whole_data
 from distlint.checks.tally_meters import fed_meters, may_feed
+from distlint.checks.tally_objects import half_reduced_objects
 from distlint.checks.tally_padded import counted_twice
 from distlint.checks.tally_parts import Tally, length_of_all, quotients, related_of
 from distlint.checks.tally_twice import divided_twice
@@ -70,6 +71,10 @@ def tallies(context: CheckContext) -> Iterator[Finding]:
     reported: set[tuple[str, int]] = set()
     if context.parameters["fault"] == "followed":
         for finding in followed_figures(context):
+            reported.add((finding.span.file, finding.span.line))
+            yield finding
+    if context.parameters["fault"] == "half":
+        for finding in half_reduced_objects(context):
             reported.add((finding.span.file, finding.span.line))
             yield finding
     samplers = list(project.calls_to(set(context.parameters["samplers"])))

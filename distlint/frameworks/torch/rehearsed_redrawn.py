@@ -56,9 +56,10 @@ def passed_back(player: Any, wrapper: Any, parts: Iterable[Any], call: ir.Call, 
     kept = stage.kept.get(_DRAWN, {})
     if not kept or stage.unsure or wrapper.group is not stage.everyone:
         return
-    part, span, source, chain = next((kept[id(one)] for one in parts if id(one) in kept), (None, None, None, ()))
-    if part is None:
+    found = next((kept[id(one)] for one in parts if id(one) in kept), None)
+    if found is None:
         return
+    _, span, source, chain = found
     kept.clear()
     event = Event("backward", call, scope.file, scope.function, {})
     event.chain = chain
