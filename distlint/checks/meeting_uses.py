@@ -15,6 +15,7 @@ from distlint.rehearsal.notes import (
     AVERAGED_BEHIND,
     BESIDE,
     COPIED_EARLY,
+    FROZEN_BEHIND,
     GRADIENTS_BY_HAND,
     GRAPH_CHANGED,
     LEFT_OUT,
@@ -253,6 +254,18 @@ def redrawn(performance: Performance) -> Iterator[Suspicion]:
             related.append(Related(fault.words["seed"], "the ranks part here"))
         message = f"these weights are drawn anew after the wrapper made all ranks equal ({fault.words['why']})"
         yield Suspicion(fault.span, message, tuple(related), "")
+
+
+def frozen_behind(performance: Performance) -> Iterator[Suspicion]:
+    """Parameters are frozen after their model was wrapped."""
+    for fault in _seen(performance, FROZEN_BEHIND):
+        related = (
+            Related(fault.words["wrapper"], "the wrapper waits for what needs a gradient here"),
+            Related(fault.words["backward"], "this backward pass does not finish the reduction"),
+            *_way(fault),
+        )
+        message = "these parameters are frozen after the model was wrapped: their gradients are waited for, and the second pass fails"
+        yield Suspicion(fault.span, message, related, "DistributedDataParallel")
 
 
 def sharded_behind(performance: Performance) -> Iterator[Suspicion]:

@@ -37,10 +37,10 @@ def protocol_rehearsed(context: CheckContext) -> Iterator[Finding]:
     for finding in walked:
         if finding.span in fits or finding.span.file in files:
             continue
-        known |= {finding.span, *(one.span for one in finding.related)}
+        known |= {(one.file, one.line) for one in (finding.span, *(other.span for other in finding.related))}
         yield finding
     for finding in rehearsed(context):
-        if finding.span not in known:
+        if (finding.span.file, finding.span.line) not in known:
             yield finding
 
 

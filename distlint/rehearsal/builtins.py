@@ -480,7 +480,7 @@ def _issubclass(player: Calls, values: list[Any], given: Given, call: ir.Call, s
 
 def _setattr(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
     if len(values) == 3:
-        player.models.stored(player, values[0], values[2], ir.unpack(call.at, scope.file))
+        player.models.stored(player, values[0], str(values[1]), values[2], ir.unpack(call.at, scope.file))
     if len(values) == 3 and isinstance(values[1], str) and player.set_attribute(values[0], values[1], values[2]):
         return None
     if len(values) == 3 and not isinstance(values[1], str):

@@ -35,6 +35,7 @@ from distlint.rehearsal.values import (
     Given,
     Items,
     Made,
+    Named,
     OneOf,
     Opaque,
     Perhaps,
@@ -53,6 +54,8 @@ from distlint.rehearsal.values import (
 _LEAVING = ("sys.exit", "os._exit", "builtins.exit", "builtins.quit")
 _RUNNING = (FunctionValue, LambdaOf, Partial, Generated, Thing, ClassValue, Special)
 """What code that nobody sees may run, once it gets it."""
+_TOLD_BY_NAME = ("startswith", "endswith", "split", "lower", "count", "find")
+"""Methods of texts that ask a name what it is like; others make new names."""
 _CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "time.time_ns", "datetime.datetime.now")
 
 
@@ -488,6 +491,8 @@ class Calls(Definitions):
             from distlint.rehearsal.methods import call_method
 
             return call_method(self, receiver, name, given, call, scope, span)
+        if isinstance(receiver, Named) and receiver.text is not None and name in _TOLD_BY_NAME:
+            return self.method_of_value(receiver.text, name, given, call, scope, span)
         if isinstance(receiver, ClassValue):
             if name in self.stage.makers:
                 self._handed(given, call, scope)

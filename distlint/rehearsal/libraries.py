@@ -277,10 +277,10 @@ class Libraries:
         for part in self._parts:
             part.missed(player, callee)
 
-    def stored(self, player: Any, base: Any, value: Any, span: Span) -> None:
+    def stored(self, player: Any, base: Any, name: str, value: Any, span: Span) -> None:
         """A value becomes an attribute of an object."""
         for part in self._parts:
-            part.stored(player, base, value, span)
+            part.stored(player, base, name, value, span)
 
     def changed(self, player: Any, tensor: Tensor, how: str, others: list[Any]) -> None:
         """A tensor was changed in place."""

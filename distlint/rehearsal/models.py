@@ -56,7 +56,7 @@ class Models:
         """Whether the module that an object wraps certainly holds buffers."""
         return False
 
-    def stored(self, player: Any, base: Any, value: Any, span: Span) -> None:
+    def stored(self, player: Any, base: Any, name: str, value: Any, span: Span) -> None:
         """A value becomes an attribute of an object."""
 
     def handed(self, player: Any, values: Iterable[Any]) -> None:

@@ -20,6 +20,7 @@ from distlint.rehearsal.values import (
     Given,
     Items,
     Made,
+    Named,
     Opaque,
     Perhaps,
     Table,
@@ -112,6 +113,8 @@ class Operations(Iterating):
                 if other.open:
                     made.opens(other)
             return made
+        if symbol in _OPPOSITE and isinstance(two, str) and isinstance(one, Named) and one.text is not None:
+            return _computed(symbol, one.text, two)
         if is_known(one) and is_known(two):
             return _computed(symbol, one, two)
         if type(one) is tuple and type(two) is tuple:
@@ -194,6 +197,10 @@ class Operations(Iterating):
                 return found if symbol == "in" else self._negated(found)
         if isinstance(two, Thing) and two.content is not None:
             return self._membership(symbol, one, two.content, scope)
+        if isinstance(one, Named) and one.text is not None and _is_of_texts(two):
+            one = one.text
+        if isinstance(two, Named) and two.text is not None and isinstance(one, str):
+            two = two.text
         if isinstance(two, str):
             return (one in two) is (symbol == "in") if isinstance(one, str) else derived(symbol, [one, two])
         if isinstance(two, range) and isinstance(one, int):
@@ -308,6 +315,12 @@ class Operations(Iterating):
 
     def _anywhere(self) -> Scope:
         return self.module_scope(self.stage.entry)
+
+
+def _is_of_texts(value: Any) -> bool:
+    """Whether a value is a text, or a list of texts."""
+    items = value.items if isinstance(value, Items) else value if type(value) is tuple else None
+    return isinstance(value, str) or (items is not None and all(isinstance(item, str) for item in items))
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -138,7 +138,7 @@ class Player(Ways):
         base = self.value(target.base, scope)
         if isinstance(value, Tensor):
             value.copied = False
-        self.models.stored(self, base, value, self.span(target, scope))
+        self.models.stored(self, base, target.name, value, self.span(target, scope))
         if not self.set_attribute(base, target.name, value):
             escape(value)
         elif isinstance(base, Made) and isinstance(value, Tensor):

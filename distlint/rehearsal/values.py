@@ -72,13 +72,14 @@ class Number(Opaque):
 
 
 class Named(Opaque):
-    """One of the names of a family: those of another family are all different from it."""
+    """One of the names of a family: those of another family are all different from it. ``text`` is the name, where it is known."""
 
-    __slots__ = ("family",)
+    __slots__ = ("family", "text")
 
-    def __init__(self, family: str, place: int | None = None) -> None:
+    def __init__(self, family: str, place: int | None = None, text: str | None = None) -> None:
         super().__init__(("name of a parameter", family, place))
         self.family = family
+        self.text = text
 
 
 class Ranged(Opaque):

@@ -14,6 +14,7 @@ from distlint.frameworks.torch import rehearsed_communication as communication
 from distlint.frameworks.torch import rehearsed_copies as copies
 from distlint.frameworks.torch import rehearsed_data as data
 from distlint.frameworks.torch import rehearsed_epochs as epochs
+from distlint.frameworks.torch import rehearsed_frozen as later
 from distlint.frameworks.torch import rehearsed_lightning as lightning
 from distlint.frameworks.torch import rehearsed_lives as lives
 from distlint.frameworks.torch import rehearsed_making as making
@@ -78,9 +79,9 @@ class Torch(Models):
         """Whether the module that an object wraps certainly holds buffers."""
         return modules.holds_buffers(made)
 
-    def stored(self, player: Any, base: Any, value: Any, span: Span) -> None:
+    def stored(self, player: Any, base: Any, name: str, value: Any, span: Span) -> None:
         """A value becomes an attribute of an object."""
-        changes.stored(player, base, value, span)
+        changes.stored(player, base, name, value, span)
 
     def handed(self, player: Any, values: Iterable[Any]) -> None:
         """Values go where nobody sees what is done with them."""
@@ -273,6 +274,7 @@ class Torch(Models):
                 redrawn.filled(player, receiver, span)
             if name == "requires_grad_" and isinstance(receiver, modules.Weight) and given.get("", 0, True) is not True:
                 modules.frozen(player, receiver)
+                later.frozen(player, receiver.owners, span)
             if name.endswith("_") and isinstance(receiver.whole, modules.Weight):
                 copies.changed(player, receiver, span, scope)
                 if name == "copy_" and source_of(given.values()) is None:

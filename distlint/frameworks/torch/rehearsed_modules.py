@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from distlint.frameworks.torch import rehearsed_copies as copies
+from distlint.frameworks.torch import rehearsed_frozen as later
 from distlint.frameworks.torch import rehearsed_loads as loads
 from distlint.frameworks.torch import rehearsed_passes as passes
 from distlint.frameworks.torch import rehearsed_redrawn as redrawn
@@ -160,14 +161,14 @@ class Layer(Made):
         found.owners = [self]
         return found
 
-    def own_weights(self) -> list[Weight] | None:
-        """Its parameters without those of layers in it; ``None`` where they are not known."""
+    def own_weights(self) -> list[tuple[str, Weight]] | None:
+        """Its parameters without those of layers in it, with their names; ``None`` where they are not known."""
         if self.stored or self.arguments is None:
             return None  # tied to another's, perhaps
         if self.kind in ("Sequential", "ModuleList", "ModuleDict"):
             return None if self.children is None else []
         names = parameter_shapes(self.kind, self.arguments)
-        return None if names is None else [self.weight(name) for name in names]
+        return None if names is None else [(name, self.weight(name)) for name in names]
 
     def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         """What every module has."""
@@ -276,10 +277,12 @@ class Parameters(Made):
         if self.what != "parameters":
             return None
         passes.read(player, parts_of_model(self.module))
-        found = weights_of(player, self.module)
+        found = named_weights(player, self.module)
         if found is None or len(found) > MAX_WEIGHTS:
             return None
-        return [(Named(self.family, place), one) for place, one in enumerate(found)] if self.named else found
+        if not self.named:
+            return [one for _, one in found]
+        return [(Named(self.family, place, name), one) for place, (name, one) in enumerate(found)]
 
     def part(self, player: Any, index: Any, span: Span) -> Any:
         """``state[name]``."""
@@ -312,32 +315,45 @@ class Parameters(Made):
         return Opaque(("number of", self.what, self.sign))
 
 
-def weights_of(player: Any, module: Any, depth: int = 0) -> list[Any] | None:
+def weights_of(player: Any, module: Any) -> list[Any] | None:
     """The parameters of a module, its own first; ``None`` where some may be unknown."""
+    found = named_weights(player, module)
+    return None if found is None else [one for _, one in found]
+
+
+def named_weights(player: Any, module: Any, depth: int = 0) -> list[tuple[str, Any]] | None:
+    """The parameters of a module with their names, its own first; ``None`` where some may be unknown."""
     if depth > 6:
         return None
+    own: list[tuple[str, Any]] | None
+    inner: list[tuple[str, Any]] = []
     if isinstance(module, Layer):
-        own, inner = module.own_weights(), list(module.children or ())
+        own, children = module.own_weights(), list(module.children or ())
+        names = module.names if module.names and len(module.names) == len(children) else map(str, range(len(children)))
+        inner = list(zip(names, children, strict=True))
     elif isinstance(module, Thing) and not module.open and module.content is None and is_module(player, module):
-        own, inner = [], []
-        for value in module.attributes.values():
+        own = [(name, value) for name, value in module.attributes.items() if isinstance(value, Weight)]
+        for name, value in module.attributes.items():
             if isinstance(value, Weight):
-                own.append(value)
-            elif isinstance(value, Thing | Made):
-                inner.append(value)
+                continue
+            if isinstance(value, Thing | Made):
+                inner.append((name, value))
             elif not _is_plain(value):
                 return None
     elif type(getattr(module, "inner", None)) in (Layer, Thing) and not getattr(module, "sharded", True):
-        return weights_of(player, module.inner, depth + 1)
+        within = named_weights(player, module.inner, depth + 1)
+        return None if within is None else [(f"module.{name}", one) for name, one in within]
     else:
         return [] if isinstance(module, Thing) and not is_module(player, module) else None
-    found = list(own or ())
-    for child in {id(one): one for one in inner}.values():
-        more = weights_of(player, child, depth + 1)
-        if own is None or more is None:
+    if own is None:
+        return None
+    found = list(own)
+    for prefix, child in {id(one): (name, one) for name, one in reversed(inner)}.values():
+        more = named_weights(player, child, depth + 1)
+        if more is None:
             return None
-        found += more
-    return None if own is None or len({id(one) for one in found}) < len(found) else found
+        found += [(f"{prefix}.{name}", one) for name, one in more]
+    return None if len({id(one) for _, one in found}) < len(found) else found
 
 
 def _is_plain(value: Any) -> bool:
@@ -425,6 +441,12 @@ def module_method(player: Any, module: Any, name: str, given: Given, call: ir.Ca
     if name in _CHAINED:
         if name == "requires_grad_" and given.get("requires_grad", 0, True) is not True:
             frozen(player, module)
+        if name == "requires_grad_":
+            parts = list(parts_of_model(module))
+            if given.get("requires_grad", 0, True) is False:
+                later.frozen(player, parts, ir.unpack(call.at, scope.file))
+            else:
+                later.thawed(player, parts)
         if name in ("train", "eval"):
             training = name == "train" and given.get("mode", 0, True) is not False
             for part in parts_of_model(module):
