@@ -40,9 +40,12 @@ def merged(one: Any, other: Any, tests: Sequence[Any] = ()) -> Any:
 
     Where the tests are known to go the same way everywhere, so is what they choose; where they differ, so does it.
     """
+    every = [*tests, one, other]
+    if one is None and other is None and (missing := _missing(one, other, tests)).sign is not None and tests:
+        # what this process lacks anyway, others may have if all voted for it
+        return Perhaps(None, combined("perhaps", every), missing.source, missing)
     if alike(one, other):
         return one
-    every = [*tests, one, other]
     if isinstance(one, Tensor) and isinstance(other, Tensor):
         if one.whole is other.whole:
             return one
