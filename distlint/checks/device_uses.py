@@ -145,21 +145,29 @@ def _is_on_cpu(context: CheckContext, made: ir.Expr, file: str) -> bool:
 
 
 def _only_for_devices(context: CheckContext, joins: list[CallSite]) -> str:
-    """The backend of all these calls, where it is one that takes no tensors of the CPU; else an empty text."""
+    """The backend that these calls may choose and that takes no tensors of the CPU; an empty text where one of them has none.
+
+    Of several calls in one function a test chooses one.
+    """
     project: Project = context.project
-    found = set()
+    found: dict[tuple[str, int], str] = {}
     for site in joins:
         given, certain = find_argument(site.site.call, "backend", 0)
         if given is None or not certain:
             return ""
         value = project.evaluator(None).value(given, site.file, site.site.function)
-        found.add(value.only if value.is_known and not value.is_absent else None)
-    backend = found.pop() if len(found) == 1 else None
-    if not isinstance(backend, str):
-        return ""
+        options = value.options if not value.is_absent else ()
+        plain = all(isinstance(one, str) for one in options)
+        chosen = next((one for one in options if _refuses_cpu(context, one)), "") if plain else ""
+        key = (site.file, site.site.function)
+        found[key] = chosen or found.get(key, "")
+    backends = set(found.values())
+    return backends.pop() if len(backends) == 1 else ""
+
+
+def _refuses_cpu(context: CheckContext, backend: str) -> bool:
     kinds = [part.partition(":")[0] for part in backend.split(",")] if ":" in backend else []
-    plain = backend in context.parameters["backends"]
-    return backend if plain or (kinds and "cpu" not in kinds) else ""
+    return backend in context.parameters["backends"] or (bool(kinds) and "cpu" not in kinds)
 
 
 def _has_default_device(context: CheckContext, file: str) -> bool:
