@@ -51,7 +51,7 @@ def _onto_one(context: CheckContext) -> Iterator[Finding]:
         saved = next((one for one in savers if one.file == site.file and _saves_states(project, one)), None)
         if joined is None or saved is None or not _is_saved_by_one(project, saved):
             continue
-        if _asks(project, site.file, site.site.function, site.site.call.at, (*_RANKS, "cuda", "cpu")):
+        if _asks(project, site.file, site.site.function, site.site.call.at, (*_RANKS, "cuda", "cpu", "gpu", "device")):
             continue
         yield context.finding(
             "every rank loads the checkpoint onto the device that it was saved from",
