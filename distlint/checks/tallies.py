@@ -198,6 +198,23 @@ def _of_batches(context: CheckContext, place: Pass) -> frozenset[str]:
     return frozenset()
 
 
+def _is_joined_first(tally: Tally) -> bool:
+    """Whether what a loop adds up was brought together over the ranks before."""
+    body = tally.place.body
+    together = {
+        part.id
+        for call in calls_of(body)
+        if JOINING.search(called_name(call))
+        for one in call.args
+        for part in below(one)
+        if type(part) is ir.Name
+    }
+    return any(
+        type(one) is ir.AugAssign and set(bound_names(one.target)) & tally.names and mentions(one.value, together)
+        for one in statements(body)
+    )
+
+
 # Divided by the length of all the data --------------------------------------------------------------------------------
 
 
@@ -206,6 +223,8 @@ def _whole(context: CheckContext, tally: Tally) -> Iterator[Finding]:
     found = list(regions(project, tally.place.file, tally.place.function, tally.names))
     if any(is_joined(project, region) for region in found):
         yield from divided_twice(context, tally)
+        return
+    if _is_joined_first(tally):
         return
     for region in found:
         for part in quotients(region, project):
