@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from distlint.checks.device_uses import uses_devices
 from distlint.checks.execution import body_of
 from distlint.checks.followed import followed
 from distlint.checks.programs import family
@@ -93,7 +94,9 @@ def _is_for_devices(context: CheckContext, site: CallSite) -> bool:
     if given is None:
         return False
     value = context.project.evaluator(None).value(given, site.file, site.site.function)
-    return bool(value.options) and any(one in context.parameters["backends"] for one in value.options)
+    if len(value.options) > 1 and not uses_devices(context.project, site.file):
+        return False
+    return any(one in context.parameters["backends"] for one in value.options)
 
 
 def _saves_states(project: Project, site: CallSite) -> bool:

@@ -22,6 +22,9 @@ from distlint.model import python as ir
 from distlint.model.document import Leaf
 from distlint.model.finding import Finding, Related
 
+_MOVING = ("to", "cuda", "set_device")
+"""Names of calls that put something on a device, or choose it."""
+
 
 @check("device-uses")
 def device_uses(context: CheckContext) -> Iterator[Finding]:
@@ -157,12 +160,21 @@ def _only_for_devices(context: CheckContext, joins: list[CallSite]) -> str:
             return ""
         value = project.evaluator(None).value(given, site.file, site.site.function)
         options = value.options if not value.is_absent else ()
+        if len(options) > 1 and not uses_devices(project, site.file):
+            return ""
         plain = all(isinstance(one, str) for one in options)
         chosen = next((one for one in options if _refuses_cpu(context, one)), "") if plain else ""
         key = (site.file, site.site.function)
         found[key] = chosen or found.get(key, "")
     backends = set(found.values())
+    if len(joins) > len(found) and not uses_devices(project, joins[0].file):
+        return ""
     return backends.pop() if len(backends) == 1 else ""
+
+
+def uses_devices(project: Project, file: str) -> bool:
+    """Whether a program moves anything to a device: whoever only lets the backend depend on one may never use it."""
+    return any(site.file in family(project, file) for name in _MOVING for site in project.sites(name))
 
 
 def _refuses_cpu(context: CheckContext, backend: str) -> bool:

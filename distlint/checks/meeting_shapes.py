@@ -14,7 +14,7 @@ from distlint.rehearsal.notes import WEIGHTS
 from distlint.rehearsal.performance import Performance
 from distlint.rehearsal.stage import Event
 from distlint.rehearsal.sums import added
-from distlint.rehearsal.values import Items, Opaque, signature, source_of
+from distlint.rehearsal.values import Items, Opaque, Source, signature, source_of
 
 _BROUGHT = {
     "all_reduce": "tensor",
@@ -83,6 +83,16 @@ def different_models(performance: Performance) -> Iterator[Suspicion]:
         rows = [(rank, event.seen.get(WEIGHTS)) for rank, event in met]
         if any(shapes is None for _, shapes in rows):
             continue
+        own = next((source for _, shapes in rows for one in shapes or () if (source := _own_size(one))), None)
+        if own is not None:
+            event = met[0].event
+            yield Suspicion(
+                event.span,
+                f"how large the parameters of this model are depends on what each rank has ({own.why})",
+                (Related(own.span, "the ranks part here"),) if own.span is not None else (),
+                event.name,
+            )
+            continue
         counts = {len(shapes) for _, shapes in rows if shapes is not None}
         if len(counts) == 1 and not any(
             one is not None
@@ -101,6 +111,11 @@ def different_models(performance: Performance) -> Iterator[Suspicion]:
             others(met, "and here on another rank"),
             event.name,
         )
+
+
+def _own_size(shape: Any) -> Source | None:
+    """Why one of the sizes of a parameter is each rank's own."""
+    return next((size.source for size in shape or () if isinstance(size, Opaque) and size.source is not None), None)
 
 
 def _one_differs(shapes: list[Any]) -> bool:

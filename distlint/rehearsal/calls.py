@@ -46,6 +46,7 @@ from distlint.rehearsal.values import (
     combined,
     derived,
     escape,
+    holds_work,
     is_known,
     signature,
     source_of,
@@ -532,7 +533,9 @@ class Calls(Definitions):
             if isinstance(before, int) and isinstance(added, int) and not self.stage.unsure:
                 length = before + added
             sample = self._like(items, more)
-            items.open()
+            if sample is None and items.items is None and holds_work(items.sample):
+                sample = items.sample  # the first one stands for all
+            items.open(sample)
             items.size, items.sample = length, sample
         elif items.items is not None and more is not None:
             items.items.extend(more)

@@ -28,6 +28,7 @@ from distlint.rehearsal.values import (
     Thing,
     counted_in,
     derived,
+    holds_work,
     is_known,
     order_of,
 )
@@ -388,7 +389,9 @@ def any_turn(item: Any) -> Any:
 
 
 def fresh(sample: Any) -> Any:
-    """One more like a sample: tensors are not shared between the items that stand for all."""
+    """One more like a sample: tensors are not shared between the items that stand for all, but for those that operations fill."""
+    if holds_work(sample):
+        return sample
     if isinstance(sample, Tensor):
         made = Tensor(sample.shape, sample.dtype, sample.at, sample.sign, sample.source)
         made.gradient = sample.gradient

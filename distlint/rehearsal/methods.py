@@ -22,6 +22,7 @@ from distlint.rehearsal.values import (
     Tensor,
     derived,
     escape,
+    holds_work,
     is_known,
 )
 
@@ -117,6 +118,10 @@ def _of_list(
     for value in values:
         escape(value)
     item = player.item_of(receiver) if name in ("pop", "popleft") else UNKNOWN
+    if item is receiver.sample and holds_work(item):
+        receiver.size = UNKNOWN
+        player.note(receiver)
+        return item
     receiver.open()
     player.note(receiver)
     return item

@@ -21,7 +21,9 @@ from distlint.rehearsal.values import (
     Items,
     Made,
     Named,
+    Number,
     Opaque,
+    Opposite,
     Perhaps,
     Table,
     Tensor,
@@ -132,6 +134,9 @@ class Operations(Iterating):
             return (one == two) is (symbol == "==")
         if symbol in _OPPOSITE and (one is None or two is None) and isinstance(one or two, (*named, Made)):
             return symbol == "!="
+        if symbol in _OPPOSITE and type(two) is int and two == 0 and type(one) in (Opaque, Number):
+            # a number is zero where it counts as false
+            return Opposite(one) if symbol == "==" else Opaque(one.sign, one.source, measured=one.measured)
         if symbol in ("+", "-"):
             return added(one, two, minus=symbol == "-")
         return scaled(one, two) if symbol == "*" else derived(symbol, [one, two])
@@ -219,6 +224,8 @@ class Operations(Iterating):
 
     def _negated(self, value: Any) -> Any:
         decided = self.truth(value)
+        if isinstance(value, Opposite):
+            return value.value
         return derived("not", [value]) if decided is None else not decided
 
     def _on_lists(self, symbol: str, one: Any, two: Any, span: Span) -> Any:

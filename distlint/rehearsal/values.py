@@ -60,6 +60,17 @@ class OneOf(Opaque):
 UNKNOWN = Opaque()
 
 
+class Opposite(Opaque):
+    """What is true where ``value`` counts as false, and the other way round."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Opaque) -> None:
+        super().__init__(combined("not", [value]), value.source, measured=value.measured)
+        self.value = value
+        self.chance = value.chance
+
+
 class Number(Opaque):
     """A number of a kind (``int`` or ``float``) that is not known."""
 
@@ -232,11 +243,12 @@ class Items:
         self.either: tuple[Items, ...] = ()
         """The lists that it may be one of."""
 
-    def open(self) -> None:
-        """Forgets what is in it, except why that differs between processes."""
+    def open(self, held: Any = None) -> None:
+        """Forgets what is in it, except why that differs between processes; what is ``held`` will stand for all."""
         source = source_of(self.items or (self.whole,))
-        for item in self.items or ():
-            escape(item)
+        for item in self.items if self.items is not None else (self.sample,):
+            if item is not held:
+                escape(item)
         self.items = None
         self.size = UNKNOWN
         self.sample = None
@@ -505,7 +517,7 @@ def escape(value: Any, depth: int = 0) -> None:
     if isinstance(value, Work):
         value.loose = True
     elif isinstance(value, Items):
-        for item in (value.items or ())[:most]:
+        for item in value.items[:most] if value.items is not None else (value.sample,):
             escape(item, depth + 1)
     elif isinstance(value, tuple) and not hasattr(value, "_fields"):
         for item in value[:most]:
@@ -517,6 +529,11 @@ def escape(value: Any, depth: int = 0) -> None:
     elif isinstance(value, Thing):
         for item in list(value.attributes.values())[:most]:
             escape(item, depth + 1)
+
+
+def holds_work(value: Any) -> bool:
+    """Whether a value is an operation under way, or a row with one."""
+    return isinstance(value, Work) or (type(value) is tuple and any(isinstance(one, Work) for one in value))
 
 
 def signature(value: Any, depth: int = 0) -> Hashable:

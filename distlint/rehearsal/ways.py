@@ -25,11 +25,13 @@ from distlint.rehearsal.values import (
     Items,
     Made,
     Opaque,
+    Opposite,
     Ranged,
     Table,
     Tensor,
     Thing,
     derived,
+    holds_work,
     is_known,
     order_of,
     signature,
@@ -70,6 +72,8 @@ class Ways(Calls):
         while type(test) is ir.Operation and test.operators[0] == "not":
             test, bodies = test.operands[0], bodies[::-1]
         value = self.tested(test, scope)
+        if isinstance(value, Opposite):
+            value, bodies = value.value, bodies[::-1]
         decided = self.truth(value)
         if decided is not None:
             self.stage.took(self.span(test, scope), int(decided))
@@ -455,7 +459,9 @@ class Ways(Calls):
             if isinstance(changed, Items):
                 size = merged(changed.size, changed.length(), [turn, *tests])
                 sample, whole = self.item_of(changed), derived("turns", [turn, *tests, changed])
-                changed.open()
+                held = changed.sample if changed.items is None else next(iter(changed.items), None)
+                sample = held if holds_work(held) else sample
+                changed.open(sample)
                 changed.size = size if not is_known(size) else UNKNOWN
                 changed.sample, changed.whole = sample, whole
             elif isinstance(changed, tuple):
@@ -497,7 +503,10 @@ class Ways(Calls):
                 self._prune(laps, grown)
                 return ""
             if type(statement.test) is ir.Constant and scope.tests:
-                break  # only what can't be known ends it
+                # only what can't be known ends it: the turn that stands for all of them is the first one as well
+                if len(laps.turns) == 1 and stage.trace[-1:] == [laps]:
+                    stage.trace.pop()
+                break
         self._prune(laps, grown)
         return self._some_turns(statement, [None], scope, value)
 

@@ -174,6 +174,10 @@ class Layer(Made):
         """What every module has."""
         if name == "forward":
             return self.called(player, given, call, scope)
+        if self.kind == "ModuleDict" and self.children is not None and name in ("keys", "values", "items"):
+            names = self.names or []
+            rows = {"keys": names, "values": self.children, "items": list(zip(names, self.children, strict=False))}
+            return Items(list(rows[name]))
         if self.children is not None and name in ("append", "extend"):
             self.children += [given.get("module", 0)] if name == "append" else player.items_of(given.get("", 0)) or []
             return self
