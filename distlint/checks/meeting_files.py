@@ -93,6 +93,7 @@ def _between(mine: Line, yours: Line, reader: Stage, maker: Stage) -> Iterator[S
                             maker_of.span,
                             f"{_one(maker.rank)} makes it here, and nothing makes the others wait for that",
                         ),
+                        *(Related(span, "on the way there") for span in reversed(node.chain[-2:])),
                     ),
                 )
             remover = _holder(node.path, removed)
