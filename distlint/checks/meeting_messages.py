@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterator
 
 from distlint.checks.meeting_arguments import is_number
 from distlint.checks.meetings import Suspicion
+from distlint.checks.message_counts import counted_otherwise
 from distlint.checks.message_replay import Replay
 from distlint.checks.message_rows import OBJECTS, PASSING, SENDING, Step, passes_messages, peer_of, tag_of
 from distlint.checks.message_ways import Way, ways_of
@@ -66,6 +67,7 @@ def _replayed(performance: Performance) -> Iterator[tuple[Way, Replay]]:
 
 def stuck_messages(performance: Performance) -> Iterator[Suspicion]:
     """Processes wait for messages that nobody sends, or nobody takes."""
+    yield from counted_otherwise(performance)
     seen = set()
     for way, replay in _replayed(performance):
         mixed = next(_mixed(replay), None)

@@ -11,6 +11,7 @@ from distlint.model.span import Span
 from distlint.rehearsal.entities import ClassValue, FunctionValue, Group, Library, Nothing
 from distlint.rehearsal.iterating import Iterating
 from distlint.rehearsal.merging import alike, merged
+from distlint.rehearsal.notes import REMAINDERS
 from distlint.rehearsal.paths import joined
 from distlint.rehearsal.stage import Fault, Scope
 from distlint.rehearsal.sums import added, scaled
@@ -139,7 +140,10 @@ class Operations(Iterating):
             return Opposite(one) if symbol == "==" else Opaque(one.sign, one.source, measured=one.measured)
         if symbol in ("+", "-"):
             return added(one, two, minus=symbol == "-")
-        return scaled(one, two) if symbol == "*" else derived(symbol, [one, two])
+        found = scaled(one, two) if symbol == "*" else derived(symbol, [one, two])
+        if symbol == "%" and found.sign is not None:
+            self.stage.kept.setdefault(REMAINDERS, set()).add(found.sign)
+        return found
 
     def _on_things(self, symbol: str, one: Any, two: Any, scope: Scope) -> Any:
         """An operator between objects of the project: their own method for it, or whether they are the same one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 from distlint.frameworks.torch.rehearsed_modules import Gradient
@@ -9,6 +10,7 @@ from distlint.frameworks.torch.rehearsed_shapes import dimension, fresh, kept_si
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import Outside
+from distlint.rehearsal.notes import PIECES
 from distlint.rehearsal.sums import added
 from distlint.rehearsal.values import UNKNOWN, Given, Items, Opaque, Tensor, combined, derived
 
@@ -34,6 +36,13 @@ def total(sizes: list[Any]) -> Any:
     return found
 
 
+def _note_pieces(player: Any, pieces: Hashable, size: Any, step: Any) -> None:
+    """Remembers how many pieces there are where something may be left over."""
+    whole, rest = combined("range", [derived("//", [size, step])]), combined("%", [size, step])
+    if pieces is not None and whole is not None:
+        player.stage.kept.setdefault(PIECES, {})["loop", pieces] = (("loop", whole), rest)
+
+
 def cut(player: Any, name: str, base: Tensor, values: list[Any], given: Given) -> Any:
     """``chunk`` and its kin: the parts of a tensor; in a list of unknown length where they can't be told apart."""
     shape = base.shape
@@ -56,6 +65,9 @@ def cut(player: Any, name: str, base: Tensor, values: list[Any], given: Given) -
         row.sign = None
         made = Items(None)
         made.whole, made.sample = derived(name, [base, asked]), row
+        if name == "split" and shape[place] is not None:
+            made.size = derived("pieces", [shape[place], asked])
+            _note_pieces(player, made.size.sign, shape[place], asked)
         return made
     parts = []
     for number, size in enumerate(sizes):
