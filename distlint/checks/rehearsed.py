@@ -105,13 +105,22 @@ def rehearsed(context: CheckContext) -> Iterator[Finding]:
             if processes is None and not _holds_for_more(rehearsal, performance, fault, suspicion):
                 continue
             seen.add(suspicion.span)
-            yield context.finding(
-                suspicion.message + first.supposes(),
-                suspicion.span,
-                related=suspicion.related,
-                confidence=Confidence.LIKELY,
-                symbol=suspicion.symbol,
-            )
+            yield _finding(context, suspicion, first.supposes())
+        nodes = rehearsal.on_nodes(first) if context.parameters.get("nodes") else None
+        for suspicion in fault(nodes) if nodes is not None else ():
+            if suspicion.span not in seen and not suspicion.weak:
+                seen.add(suspicion.span)
+                yield _finding(context, suspicion, " (on two nodes with two processes each)")
+
+
+def _finding(context: CheckContext, suspicion: Suspicion, supposed: str) -> Finding:
+    return context.finding(
+        suspicion.message + supposed,
+        suspicion.span,
+        related=suspicion.related,
+        confidence=Confidence.LIKELY,
+        symbol=suspicion.symbol,
+    )
 
 
 def _holds_for_more(rehearsal: Rehearsal, performance: Performance, fault: _Fault, suspicion: Suspicion) -> bool:

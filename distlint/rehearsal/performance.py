@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 OTHER_WORLD = 8
 """Where the number of processes is not known, what is wrong has to be wrong for two and for so many."""
 
+PER_NODE = 2
+"""Processes on each of the nodes that a program is rehearsed on."""
 OTHER_SIZES = (4, 8, 3)
 """Where a program refuses to run with two processes, these are tried."""
 
@@ -87,7 +89,7 @@ class Rehearsal:
         self._left = {False: MAX_TOTAL, True: MAX_USUAL}
         """Steps that are left for programs as such, and for programs started without options."""
         self._found: list[Performance] | None = None
-        self._again: dict[tuple[str, int, int, bool], Performance | None] = {}
+        self._again: dict[tuple[str, int, int, int, bool], Performance | None] = {}
         self._by_default: dict[tuple[str, int], Performance | None] = {}
         names = [spec.rehearsed for spec in project.specs if spec.rehearsed]
         self.models = Libraries(project, [importlib.import_module(name).MODELS for name in names]) if names else None
@@ -123,6 +125,11 @@ class Rehearsal:
         """The same with a number of processes, where it is not known; where the program says another, that one."""
         return self._of_size(first, processes) or first
 
+    def on_nodes(self, first: Performance) -> Performance | None:
+        """The same on two nodes with two processes each; ``None`` where the program says where it runs, or minds no nodes."""
+        minds = any(stage.minds_nodes for stage in first.stages)
+        return self._of_size(first, 2 * PER_NODE, PER_NODE) if minds else None
+
     def by_default(self, first: Performance) -> Performance | None:
         """The same program as it usually goes; ``None`` where it does so anyway.
 
@@ -146,12 +153,14 @@ class Rehearsal:
             if found is not None:
                 yield found
 
-    def _of_size(self, first: Performance, processes: int) -> Performance | None:
-        key = (first.file, first.function, processes, first.usual)
+    def _of_size(self, first: Performance, processes: int, per_node: int = 0) -> Performance | None:
+        key = (first.file, first.function, processes, per_node, first.usual)
         if key not in self._again:
             other = None
             if not first.told:
-                other = self._one(first.file, first.function, set(), processes, told=False, usual=first.usual)
+                other = self._one(
+                    first.file, first.function, set(), processes, told=False, usual=first.usual, per_node=per_node
+                )
             if other is not None and any(stage.declared for stage in other.stages):
                 other = None
             if other is not None and other.refused and not first.refused:
@@ -213,10 +222,18 @@ class Rehearsal:
         return first
 
     def _one(
-        self, file: str, function: int, visited: set[FunctionRef], world: int, *, told: bool, usual: bool
+        self,
+        file: str,
+        function: int,
+        visited: set[FunctionRef],
+        world: int,
+        *,
+        told: bool,
+        usual: bool,
+        per_node: int = 0,
     ) -> Performance | None:
         shared = Shared()
-        found = self._all(file, function, visited, world, shared, told=told, usual=usual)
+        found = self._all(file, function, visited, world, shared, told=told, usual=usual, per_node=per_node)
         differing = shared.found(len(found.stages) if found.complete else 0) if found is not None else frozenset()
         wanted = (
             frozenset(place for place, ranks in shared.absent.items() if len(ranks) < len(found.stages))
@@ -226,15 +243,16 @@ class Rehearsal:
         others = twins(found.stages) if found is not None else {}
         if (differing or wanted or others) and found is not None:
             shared = Shared(differing, wanted, others)
-            found = self._all(file, function, visited, world, shared, told=told, usual=usual)
+            found = self._all(file, function, visited, world, shared, told=told, usual=usual, per_node=per_node)
         return (
             found
             if found is None
-            else self._exactly(found, visited, Shared(differing, wanted, others), usual=usual) or found
+            else self._exactly(found, visited, Shared(differing, wanted, others), usual=usual, per_node=per_node)
+            or found
         )
 
     def _exactly(
-        self, found: Performance, visited: set[FunctionRef], shared: Shared, *, usual: bool
+        self, found: Performance, visited: set[FunctionRef], shared: Shared, *, usual: bool, per_node: int = 0
     ) -> Performance | None:
         """The same turn by turn, where loops are short enough for that and a turn costs little; ``None`` where not."""
         longest = max(stage.longest for stage in found.stages)
@@ -242,13 +260,29 @@ class Rehearsal:
         if not found.complete or not 0 < longest <= MAX_EXACT or costs > MAX_CHEAP:
             return None
         made = self._all(
-            found.file, found.function, visited, found.world, shared, told=found.told, usual=usual, turns=longest
+            found.file,
+            found.function,
+            visited,
+            found.world,
+            shared,
+            told=found.told,
+            usual=usual,
+            turns=longest,
+            per_node=per_node,
         )
         more = shared.found(len(found.stages)) - shared.differing
         if made is not None and made.complete and more:
             shared = Shared(shared.differing | more, shared.wanted, shared.twins)
             made = self._all(
-                found.file, found.function, visited, found.world, shared, told=found.told, usual=usual, turns=longest
+                found.file,
+                found.function,
+                visited,
+                found.world,
+                shared,
+                told=found.told,
+                usual=usual,
+                turns=longest,
+                per_node=per_node,
             )
         fits = made is not None and made.complete and all(len(one.events) <= MAX_EVENTS for one in made.stages)
         return made if fits else None
@@ -264,6 +298,7 @@ class Rehearsal:
         told: bool,
         usual: bool,
         turns: int = 0,
+        per_node: int = 0,
     ) -> Performance | None:
         ranks = range(world) if world <= MAX_WORLD else (0, 1, world - 1)
         stages: list[Stage] = []
@@ -273,7 +308,7 @@ class Rehearsal:
                 return None
             if not complete and len(stages) > 1:
                 break
-            stage = Stage(self.project, file, rank, world)
+            stage = Stage(self.project, file, rank, world, per_node)
             stage.alone = function >= 0
             stage.shared = shared
             stage.usual = usual

@@ -226,14 +226,22 @@ class _Defined(frozenset[str]):
         return found
 
 
+_OF_NODES = frozenset({"local-rank", "local-main", "per-node", "node", "nodes"})
+"""Sources that tell nodes apart."""
+
+
 class Stage:
     """One process of a rehearsal: its rank, how many there are, and everything that it did so far."""
 
-    def __init__(self, project: Project, entry: str, rank: int, world: int) -> None:
+    def __init__(self, project: Project, entry: str, rank: int, world: int, per_node: int = 0) -> None:
         self.project = project
         self.entry = entry
         self.rank = rank
         self.world = world
+        self.per_node = per_node or world
+        """Processes on each node."""
+        self.minds_nodes = False
+        """Whether the program asks where on its node a process is, or how many there are."""
         self.sources = {name: kind for spec in project.specs for name, kind in spec.rank_sources}
         self.main_only = frozenset(name for spec in project.specs for name in spec.main_only)
         self.keeping = tuple(name for spec in project.specs for name in spec.keeping)
@@ -329,16 +337,17 @@ class Stage:
 
     def source(self, kind: str) -> Any:
         """What tells the process its place (``FrameworkSpec.rank_sources``)."""
-        rank = self.rank
+        rank, per_node = self.rank, self.per_node
+        self.minds_nodes = self.minds_nodes or kind in _OF_NODES
         return {
             "rank": rank,
-            "local-rank": rank,
+            "local-rank": rank % per_node,
             "main": rank == 0,
-            "local-main": rank == 0,
+            "local-main": rank % per_node == 0,
             "world": self.world,
-            "per-node": self.world,
-            "node": 0,
-            "nodes": 1,
+            "per-node": per_node,
+            "node": rank // per_node,
+            "nodes": self.world // per_node,
         }.get(kind, UNKNOWN)
 
     def variable(self, name: Any) -> Any:
