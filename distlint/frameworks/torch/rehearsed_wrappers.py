@@ -5,6 +5,8 @@ Sources: torch 2.13, ``nn/parallel/distributed.py``, ``distributed/fsdp``, ``dis
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 from distlint.frameworks.torch import rehearsed_apart as apart
@@ -98,6 +100,12 @@ class Wrapped(Made):
         if isinstance(found, modules.Parameters):
             found.family = modules.WRAPPED if not self.sharded and found.family == modules.BARE else ""
         return self if found is self.inner and found is not NotImplemented else found
+
+    def copied(self, duplicated: Callable[[Any], Any]) -> Any:
+        """A deep copy wraps a copy of the model."""
+        made = copy(self)
+        made.inner = duplicated(self.inner)
+        return made
 
     def called(self, player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
         """A forward pass: what comes out leads back to this wrapper, except while it is paused."""
