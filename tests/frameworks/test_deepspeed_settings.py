@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
+from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from distlint.frameworks.deepspeed.hosts import REFUSED_BESIDE_FILE, translate_accelerate, translate_plugin
@@ -411,7 +412,7 @@ PLAIN = st.recursive(
 
 
 # how fast trees are made says something about the machine only
-@settings(suppress_health_check=[HealthCheck.too_slow])
+@examples(suppress_health_check=[HealthCheck.too_slow])
 @given(PLAIN, PLAIN)
 def test_no_tree_is_too_odd(first: Any, second: Any) -> None:
     documents = [document(first), document(second)]
