@@ -67,7 +67,7 @@ def merged(one: Any, other: Any, tests: Sequence[Any] = ()) -> Any:
         if tests:
             made.whole = Opaque(combined("perhaps", every), source_of(every))
         made.distinct = one.distinct and other.distinct
-        made.either = (one, other)
+        made.may_be((one, other))
         return made
     escape(one)
     escape(other)

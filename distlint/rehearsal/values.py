@@ -20,6 +20,10 @@ MAX_INNER = 16
 """Items of a list in a list that are looked at."""
 
 
+MAX_EITHER = 32
+"""Lists that one may be."""
+
+
 class Source(NamedTuple):
     """Why a value differs between processes, for a message, and where that comes in.
 
@@ -241,7 +245,7 @@ class Items:
         self.most: int | None = None
         """How many items it keeps (``deque(maxlen=...)``)."""
         self.either: tuple[Items, ...] = ()
-        """The lists that it may be one of."""
+        """The lists that it may be one of, and those that these may be: each once."""
 
     def open(self, held: Any = None) -> None:
         """Forgets what is in it, except why that differs between processes; what is ``held`` will stand for all."""
@@ -271,7 +275,17 @@ class Items:
         for one in self.either:
             one.open()
             one.sample = value
-            one.received(value)
+            if one.whole.source is None and source is not None:
+                one.whole = Opaque(None, source)
+
+    def may_be(self, lists: Iterable[Items]) -> None:
+        """It is one of some lists: what is put in later comes into one of these. Of more than a few nothing is known any more."""
+        found = {id(one): one for each in lists for one in (each, *each.either)}
+        self.either = tuple(found.values())
+        if len(found) > MAX_EITHER:
+            for one in self.either:
+                one.open()
+            self.either = ()
 
     @property
     def order(self) -> Source | None:

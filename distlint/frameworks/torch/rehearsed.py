@@ -14,7 +14,6 @@ from distlint.frameworks.torch import rehearsed_communication as communication
 from distlint.frameworks.torch import rehearsed_copies as copies
 from distlint.frameworks.torch import rehearsed_data as data
 from distlint.frameworks.torch import rehearsed_epochs as epochs
-from distlint.frameworks.torch import rehearsed_frozen as later
 from distlint.frameworks.torch import rehearsed_lightning as lightning
 from distlint.frameworks.torch import rehearsed_lives as lives
 from distlint.frameworks.torch import rehearsed_making as making
@@ -272,9 +271,8 @@ class Torch(Models):
                 return wrappers.backward(player, receiver, call, scope)
             if name in redrawn.DRAWING and given.get("generator", None, None) is None:
                 redrawn.filled(player, receiver, span)
-            if name == "requires_grad_" and isinstance(receiver, modules.Weight) and given.get("", 0, True) is not True:
-                modules.frozen(player, receiver)
-                later.frozen(player, receiver.owners, span)
+            if name == "requires_grad_" and isinstance(receiver, modules.Weight):
+                modules.trained(player, receiver, given.get("requires_grad", 0, True), span)
             if name.endswith("_") and isinstance(receiver.whole, modules.Weight):
                 copies.changed(player, receiver, span, scope)
                 if name == "copy_" and source_of(given.values()) is None:

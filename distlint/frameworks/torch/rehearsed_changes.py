@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from distlint.frameworks.torch import rehearsed_frozen as later
 from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch.rehearsed_in_place import below
-from distlint.frameworks.torch.rehearsed_modules import FROZEN, Layer, Weight, frozen, parts_of_model
+from distlint.frameworks.torch.rehearsed_modules import FROZEN, Layer, Weight, frozen, parts_of_model, trained
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.stage import Event, Fault
@@ -24,10 +23,10 @@ MAX_STORED = 2_000
 def stored(player: Any, base: Any, name: str, value: Any, span: Span) -> None:
     """A value becomes an attribute of an object: a module of another, or what is said of a parameter."""
     kept = player.stage.kept.setdefault(_STORED, {})
-    if isinstance(base, Weight) and (value is False or type(value) is Opaque):
-        frozen(player, base)  # of a parameter only `requires_grad` is set to that, perhaps
     if isinstance(base, Weight) and name == "requires_grad":
-        later.frozen(player, base.owners, span) if value is False else later.thawed(player, base.owners)
+        trained(player, base, value, span)
+    elif isinstance(base, Weight) and (value is False or type(value) is Opaque):
+        frozen(player, base)  # it may be left out of the training by another name
     if isinstance(base, Weight) and isinstance(value, Tensor):
         scaling.plain(player)  # its gradient, perhaps
     if isinstance(value, Weight) and value.owners:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from distlint.frameworks.torch import rehearsed_copies as copies
-from distlint.frameworks.torch import rehearsed_frozen as later
+from distlint.frameworks.torch import rehearsed_frozen as freezing
 from distlint.frameworks.torch import rehearsed_loads as loads
 from distlint.frameworks.torch import rehearsed_passes as passes
 from distlint.frameworks.torch import rehearsed_redrawn as redrawn
@@ -352,7 +352,11 @@ def named_weights(player: Any, module: Any, depth: int = 0) -> list[tuple[str, A
     if own is None:
         return None
     found = list(own)
-    for prefix, child in {id(one): (name, one) for name, one in reversed(inner)}.values():
+    seen: set[int] = set()
+    for prefix, child in inner:
+        if id(child) in seen:
+            continue
+        seen.add(id(child))
         more = named_weights(player, child, depth + 1)
         if more is None:
             return None
@@ -443,14 +447,8 @@ def _all_modules(module: Any) -> list[Any]:
 def module_method(player: Any, module: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
     """What a method gives that every module has; ``NotImplemented`` for others."""
     if name in _CHAINED:
-        if name == "requires_grad_" and given.get("requires_grad", 0, True) is not True:
-            frozen(player, module)
         if name == "requires_grad_":
-            parts = list(parts_of_model(module))
-            if given.get("requires_grad", 0, True) is False:
-                later.frozen(player, parts, ir.unpack(call.at, scope.file))
-            else:
-                later.thawed(player, parts)
+            trained(player, module, given.get("requires_grad", 0, True), ir.unpack(call.at, scope.file))
         if name in ("train", "eval"):
             training = name == "train" and given.get("mode", 0, True) is not False
             for part in parts_of_model(module):
@@ -497,6 +495,17 @@ def module_method(player: Any, module: Any, name: str, given: Given, call: ir.Ca
                 player.put(module.attributes, "_buffers", Table(is_open=True))
         return None
     return None if name in ("zero_grad", "set_requires_gradient_sync") else NotImplemented
+
+
+def trained(player: Any, what: Any, wanted: Any, span: Span) -> None:
+    """Whether a module or parameter needs a gradient is set; where it is not known to what, it may not be trained."""
+    if wanted is not True:
+        frozen(player, what)
+    parts = what.owners if isinstance(what, Weight) else list(parts_of_model(what))
+    if wanted is False:
+        freezing.frozen(player, parts, span)
+    else:
+        freezing.thawed(player, parts)
 
 
 def frozen(player: Any, what: Any) -> None:

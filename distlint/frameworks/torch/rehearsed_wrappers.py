@@ -14,7 +14,7 @@ from distlint.frameworks.torch import rehearsed_beside as beside
 from distlint.frameworks.torch import rehearsed_changes as changes
 from distlint.frameworks.torch import rehearsed_checkpoints as checkpoints
 from distlint.frameworks.torch import rehearsed_copies as copies
-from distlint.frameworks.torch import rehearsed_frozen as frozen
+from distlint.frameworks.torch import rehearsed_frozen as freezing
 from distlint.frameworks.torch import rehearsed_in_place as in_place
 from distlint.frameworks.torch import rehearsed_lives as lives
 from distlint.frameworks.torch import rehearsed_loads as loads
@@ -193,7 +193,7 @@ def wrapped(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> 
 def _evened(player: Any, made: Wrapped, call: ir.Call, scope: Any) -> Wrapped:
     """The constructor sends the parameters of rank 0, and gradients are the same from now on."""
     copies.evened(player, modules.parts_of_model(made.inner))
-    frozen.thawed(player, modules.parts_of_model(made.inner))
+    freezing.thawed(player, modules.parts_of_model(made.inner))
     if not made.sharded and made.span is not None:
         copies.sent(player, modules.parts_of_model(made.inner), made.span)
     for position, part in enumerate(modules.parts_of_model(made.inner)):
@@ -259,7 +259,7 @@ def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any) -> None:
         changes.passed_back(player, one, call, scope)
         if isinstance(one, Wrapped):
             loads.passed_back(player, one, call, scope)
-            frozen.passed_back(player, one, modules.parts_of_model(one.inner), call, scope)
+            freezing.passed_back(player, one, modules.parts_of_model(one.inner), call, scope)
             redrawn.passed_back(player, one, modules.parts_of_model(one.inner), call, scope)
         if one.group is not None and not muted:
             note(player, "backward", call, scope, one.group)
