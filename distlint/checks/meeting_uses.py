@@ -19,6 +19,7 @@ from distlint.rehearsal.notes import (
     GRADIENTS_BY_HAND,
     GRAPH_CHANGED,
     LEFT_OUT,
+    LOADS,
     PAST_WRAPPER,
     REDRAWN,
     SCALED_USE,
@@ -211,9 +212,7 @@ def loaded_by_some(performance: Performance) -> Iterator[Suspicion]:
     if not performance.complete:
         return
     for fault in _seen(performance, "weights loaded behind the wrap"):
-        others = [
-            stage for stage in performance.stages if fault.span not in stage.kept.get("calls that loaded weights", ())
-        ]
+        others = [stage for stage in performance.stages if fault.span not in stage.kept.get(LOADS, ())]
         if any(stage.kept.get("backward") for stage in others):
             related = [Related(fault.words["backward"], "training goes on from different weights"), *_way(fault)]
             if fault.words["wrapper"] is not None:
@@ -229,9 +228,7 @@ def state_loaded_by_some(performance: Performance) -> Iterator[Suspicion]:
     if not performance.complete:
         return
     for fault in _seen(performance, STATE_LOADED):
-        others = [
-            stage for stage in performance.stages if fault.span not in stage.kept.get("calls that loaded weights", ())
-        ]
+        others = [stage for stage in performance.stages if fault.span not in stage.kept.get(LOADS, ())]
         if not any(stage.kept.get("backward") for stage in others) or not all(map(_tells_little, fault.words["since"])):
             continue
         related = (

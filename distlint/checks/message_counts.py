@@ -16,47 +16,47 @@ from distlint.rehearsal.performance import Performance
 from distlint.rehearsal.stage import Event, Stage
 from distlint.rehearsal.trace import Attempt, Branch, Frame, Laps, Round
 
-MAX_LOOPS = 64
+MAX_LOOPS = 8
+"""Loops that make as many turns as each other."""
 
 
 def counted_otherwise(performance: Performance) -> Iterator[Suspicion]:
     """A finding for each loop over whole pieces that meets, on another process, one over all pieces."""
     if not performance.complete:
         return
+    stages = [stage for stage in performance.stages if stage.kept.get(PIECES)]
     asked = set().union(*(stage.kept.get(REMAINDERS, ()) for stage in performance.stages))
-    for stage in performance.stages:
-        pieces: dict[Hashable, tuple[Hashable, Hashable]] = stage.kept.get(PIECES, {})
-        for loop in _loops(stage.trace) if pieces else ():
-            found = pieces.get(loop.key)
-            if found is None or found[1] in asked:
-                continue
-            for event in _passing(loop):
-                other = _whole_pieces(performance, stage, event, found[0])
-                if other is not None:
-                    round_, met = other
-                    yield Suspicion(
-                        round_.span,
-                        f"this loop counts whole pieces only, and `{met.name}` meets one call for each piece on rank {stage.rank}: "
-                        "where something is left over, one of them waits for ever",
-                        (
-                            Related(loop.span, "this loop goes through all pieces"),
-                            Related(event.span, "the other side is here"),
-                        ),
-                        met.name,
-                    )
-                    break
+    loops = {stage.rank: _loops(stage.trace) for stage in performance.stages} if stages else {}
+    for stage in stages:
+        for key, (whole, rest) in stage.kept[PIECES].items():
+            for loop in loops[stage.rank].get(key, ()) if rest not in asked else ():
+                met = next(iter(_meeting(loops, stage, loop, whole)), None)
+                if met is not None:
+                    yield _suspicion(stage, loop, *met)
 
 
-def _whole_pieces(performance: Performance, stage: Stage, event: Event, key: Hashable) -> tuple[Round, Event] | None:
-    """The loop over whole pieces on the other side of a message."""
-    for other in performance.stages:
-        if other.rank != peer_of(event):
-            continue
-        for loop in _loops(other.trace):
-            for one in _passing(loop) if loop.key == key else ():
-                if peer_of(one) == stage.rank and (one.name in SENDING) is not (event.name in SENDING):
-                    return loop, one
-    return None
+def _suspicion(stage: Stage, loop: Round, event: Event, other: Round, met: Event) -> Suspicion:
+    related = (
+        Related(loop.span, "this loop goes through all pieces"),
+        Related(event.span, "the other side is here"),
+    )
+    message = (
+        f"this loop counts whole pieces only, and `{met.name}` meets one call for each piece on rank {stage.rank}: "
+        "where something is left over, one of them waits for ever"
+    )
+    return Suspicion(other.span, message, related, met.name)
+
+
+def _meeting(
+    loops: dict[int, dict[Hashable, list[Round]]], stage: Stage, loop: Round, whole: Hashable
+) -> Iterator[tuple[Event, Round, Event]]:
+    """The messages of a loop, with the loop over whole pieces and the message on the other side."""
+    for event in _passing(loop):
+        peer = peer_of(event)
+        for other in loops.get(peer, {}).get(whole, ()) if isinstance(peer, int) else ():
+            for met in _passing(other):
+                if peer_of(met) == stage.rank and (met.name in SENDING) is not (event.name in SENDING):
+                    yield event, other, met
 
 
 def _passing(loop: Round) -> list[Event]:
@@ -64,25 +64,23 @@ def _passing(loop: Round) -> list[Event]:
     return [node for node in loop.body if isinstance(node, Event) and node.name in PASSING]
 
 
-def _loops(nodes: list[Any], depth: int = 0) -> Iterator[Round]:
-    """The loops of a trace that are not followed turn by turn."""
-    found = 0
-    for node in nodes if depth < 12 else ():
-        inner: list[list[Any]] = []
+def _loops(nodes: list[Any]) -> dict[Hashable, list[Round]]:
+    """The loops of a trace that are not followed turn by turn, by what tells their number of turns."""
+    found: dict[Hashable, list[Round]] = {}
+    stack = list(nodes)
+    while stack:
+        node = stack.pop()
         if isinstance(node, Round):
-            yield node
-            inner = [node.body]
+            rows = found.setdefault(node.key, [])
+            if len(rows) < MAX_LOOPS:
+                rows.append(node)
+            stack += node.body
         elif isinstance(node, Frame):
-            inner = [node.body]
+            stack += node.body
         elif isinstance(node, Laps):
-            inner = node.turns[:1]
+            stack += node.turns[0] if node.turns else ()
         elif isinstance(node, Branch):
-            inner = node.arms
+            stack += [inner for arm in node.arms for inner in arm]
         elif isinstance(node, Attempt):
-            inner = [node.body, node.final]
-        for body in inner:
-            for one in _loops(body, depth + 1):
-                found += 1
-                if found > MAX_LOOPS:
-                    return
-                yield one
+            stack += [*node.body, *node.final]
+    return {key: sorted(rows, key=lambda one: one.span) for key, rows in found.items()}

@@ -81,6 +81,20 @@ class Performance(NamedTuple):
         return f" ({', '.join(words)})" if words else ""
 
 
+class _Job(NamedTuple):
+    """What is rehearsed, and with how many processes; ``per_node`` of them on a node, all where it is zero.
+
+    ``told`` and ``usual`` are as in ``Performance``.
+    """
+
+    file: str
+    function: int
+    world: int
+    told: bool
+    usual: bool
+    per_node: int = 0
+
+
 class Rehearsal:
     """The performances of a project, made once."""
 
@@ -89,7 +103,7 @@ class Rehearsal:
         self._left = {False: MAX_TOTAL, True: MAX_USUAL}
         """Steps that are left for programs as such, and for programs started without options."""
         self._found: list[Performance] | None = None
-        self._again: dict[tuple[str, int, int, int, bool], Performance | None] = {}
+        self._again: dict[_Job, Performance | None] = {}
         self._by_default: dict[tuple[str, int], Performance | None] = {}
         names = [spec.rehearsed for spec in project.specs if spec.rehearsed]
         self.models = Libraries(project, [importlib.import_module(name).MODELS for name in names]) if names else None
@@ -154,19 +168,15 @@ class Rehearsal:
                 yield found
 
     def _of_size(self, first: Performance, processes: int, per_node: int = 0) -> Performance | None:
-        key = (first.file, first.function, processes, per_node, first.usual)
-        if key not in self._again:
-            other = None
-            if not first.told:
-                other = self._one(
-                    first.file, first.function, set(), processes, told=False, usual=first.usual, per_node=per_node
-                )
+        job = _Job(first.file, first.function, processes, told=False, usual=first.usual, per_node=per_node)
+        if job not in self._again:
+            other = None if first.told else self._one(job, set())
             if other is not None and any(stage.declared for stage in other.stages):
                 other = None
             if other is not None and other.refused and not first.refused:
                 other = None
-            self._again[key] = other
-        return self._again[key]
+            self._again[job] = other
+        return self._again[job]
 
     def _find(self, found: list[Performance]) -> None:
         project = self.project
@@ -210,117 +220,70 @@ class Rehearsal:
         sizes = {run.world_size.only for run in self.project.runs_reaching(file)}
         known = sorted(size for size in sizes if isinstance(size, int) and size > 1)
         told = len(known) == 1 and len(sizes) == 1
-        first = self._one(file, function, visited, known[0] if told else 2, told=told, usual=usual)
+        job = _Job(file, function, known[0] if told else 2, told=told, usual=usual)
+        first = self._one(job, visited)
         declared = None if first is None else next((one.declared for one in first.stages if one.declared), None)
         if declared is not None and 1 < declared <= MAX_DECLARED and not told:
-            return self._one(file, function, visited, declared, told=True, usual=usual)
+            return self._one(job._replace(world=declared, told=True), visited)
         if first is not None and first.refused and not told:
             for size in OTHER_SIZES:
-                other = self._one(file, function, visited, size, told=True, usual=usual)
+                other = self._one(job._replace(world=size, told=True), visited)
                 if other is not None and not other.refused:
                     return other
         return first
 
-    def _one(
-        self,
-        file: str,
-        function: int,
-        visited: set[FunctionRef],
-        world: int,
-        *,
-        told: bool,
-        usual: bool,
-        per_node: int = 0,
-    ) -> Performance | None:
+    def _one(self, job: _Job, visited: set[FunctionRef]) -> Performance | None:
         shared = Shared()
-        found = self._all(file, function, visited, world, shared, told=told, usual=usual, per_node=per_node)
-        differing = shared.found(len(found.stages) if found.complete else 0) if found is not None else frozenset()
-        wanted = (
-            frozenset(place for place, ranks in shared.absent.items() if len(ranks) < len(found.stages))
-            if found is not None
-            else frozenset()
-        )
-        others = twins(found.stages) if found is not None else {}
-        if (differing or wanted or others) and found is not None:
-            shared = Shared(differing, wanted, others)
-            found = self._all(file, function, visited, world, shared, told=told, usual=usual, per_node=per_node)
-        return (
-            found
-            if found is None
-            else self._exactly(found, visited, Shared(differing, wanted, others), usual=usual, per_node=per_node)
-            or found
-        )
+        found = self._all(job, visited, shared)
+        if found is None:
+            return None
+        differing = shared.found(len(found.stages) if found.complete else 0)
+        wanted = frozenset(place for place, ranks in shared.absent.items() if len(ranks) < len(found.stages))
+        others = twins(found.stages)
+        if differing or wanted or others:
+            found = self._all(job, visited, Shared(differing, wanted, others))
+            if found is None:
+                return None
+        return self._exactly(found, job, visited, Shared(differing, wanted, others)) or found
 
-    def _exactly(
-        self, found: Performance, visited: set[FunctionRef], shared: Shared, *, usual: bool, per_node: int = 0
-    ) -> Performance | None:
+    def _exactly(self, found: Performance, job: _Job, visited: set[FunctionRef], shared: Shared) -> Performance | None:
         """The same turn by turn, where loops are short enough for that and a turn costs little; ``None`` where not."""
         longest = max(stage.longest for stage in found.stages)
         costs = max(stage.steps for stage in found.stages)
         if not found.complete or not 0 < longest <= MAX_EXACT or costs > MAX_CHEAP:
             return None
-        made = self._all(
-            found.file,
-            found.function,
-            visited,
-            found.world,
-            shared,
-            told=found.told,
-            usual=usual,
-            turns=longest,
-            per_node=per_node,
-        )
+        made = self._all(job, visited, shared, turns=longest)
         more = shared.found(len(found.stages)) - shared.differing
         if made is not None and made.complete and more:
             shared = Shared(shared.differing | more, shared.wanted, shared.twins)
-            made = self._all(
-                found.file,
-                found.function,
-                visited,
-                found.world,
-                shared,
-                told=found.told,
-                usual=usual,
-                turns=longest,
-                per_node=per_node,
-            )
+            made = self._all(job, visited, shared, turns=longest)
         fits = made is not None and made.complete and all(len(one.events) <= MAX_EVENTS for one in made.stages)
         return made if fits else None
 
-    def _all(
-        self,
-        file: str,
-        function: int,
-        visited: set[FunctionRef],
-        world: int,
-        shared: Shared,
-        *,
-        told: bool,
-        usual: bool,
-        turns: int = 0,
-        per_node: int = 0,
-    ) -> Performance | None:
+    def _all(self, job: _Job, visited: set[FunctionRef], shared: Shared, *, turns: int = 0) -> Performance | None:
+        world = job.world
         ranks = range(world) if world <= MAX_WORLD else (0, 1, world - 1)
         stages: list[Stage] = []
         complete = True
         for rank in ranks:
-            if self._left[usual] < 0:
+            if self._left[job.usual] < 0:
                 return None
             if not complete and len(stages) > 1:
                 break
-            stage = Stage(self.project, file, rank, world, per_node)
-            stage.alone = function >= 0
+            stage = Stage(self.project, job.file, rank, world, job.per_node)
+            stage.alone = job.function >= 0
             stage.shared = shared
-            stage.usual = usual
+            stage.usual = job.usual
             if turns:
                 stage.turns, stage.most = turns, MAX_EXACT_STEPS
             player = Player(stage, self.models)
-            complete = _run(player, file, function) and complete
+            complete = _run(player, job.file, job.function) and complete
             met(stage)
-            self._left[usual] -= stage.steps
+            self._left[job.usual] -= stage.steps
             visited |= stage.visited
             stages.append(stage)
-        return Performance(file, function, world, told, tuple(stages), complete and world <= MAX_WORLD, usual)
+        whole = complete and world <= MAX_WORLD
+        return Performance(job.file, job.function, world, job.told, tuple(stages), whole, job.usual)
 
 
 def _calls_itself(module: ir.Module) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from distlint.frameworks.torch.rehearsed_modules import FROZEN, Layer, Parameters, Weight, parts_of_model
+from distlint.frameworks.torch.rehearsed_modules import FROZEN, Layer, Parameters, Weight, with_parts
 from distlint.frameworks.torch.rehearsed_passes import COMPUTED, WRAPPERS
 from distlint.model import python as ir
 from distlint.model.span import Span
@@ -46,12 +46,12 @@ def stepped(player: Any, optimizer: Any, parameters: Any, call: ir.Call, scope: 
         return
     if not any(one.group is stage.everyone for one in wrappers) or _others_met(stage, kept[_MET]):
         return
-    cared = {id(part) for one in wrappers for part in (one.inner, *_all_parts(one.inner))}
+    cared = {id(part) for one in wrappers for part in (one.inner, *with_parts(one.inner))}
     frozen, evened = kept.get(FROZEN, {}), kept.get(WEIGHTS_EVENED, set())
     if isinstance(parameters, Generated):
         parameters = optimizer.held
     for module in modules_of(player, parameters):
-        parts = list(_all_parts(module))
+        parts = list(with_parts(module))
         if any(id(part) in cared or id(part) in frozen or getattr(part, "place", None) in evened for part in parts):
             continue
         own = [part for part in parts if isinstance(part, Weight) or (isinstance(part, Layer) and part.has_parameters)]
@@ -90,11 +90,6 @@ def modules_of(player: Any, given: Any, depth: int = 0, *, sampled: bool = False
             rows = (given.sample,)
         for row in rows or ():
             yield from modules_of(player, row, depth + 1, sampled=sampled)
-
-
-def _all_parts(module: Any) -> Iterator[Any]:
-    yield module
-    yield from parts_of_model(module)
 
 
 def _made_at(module: Any) -> Span | None:

@@ -9,13 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from distlint.model import python as ir
-from distlint.rehearsal.notes import STATE_LOADED
+from distlint.rehearsal.notes import LOADS, STATE_LOADED
 from distlint.rehearsal.stage import Event, Fault
 
 LOADED = "weights loaded behind the wrap"
 """Fault, if other processes do not load them as well."""
 
-LOADS = "calls that loaded weights"
 _STATES = "states that optimizers loaded"
 _BEHIND = "weights loaded, with the operations before them"
 _TRAINED = "models that passes were made through"

@@ -379,6 +379,12 @@ def signed(module: Any) -> Opaque:
     return Opaque(combined("module", layers) if layers else None, source_of(layers))
 
 
+def with_parts(module: Any) -> Iterator[Any]:
+    """A module, and the layers and parameters in it."""
+    yield module
+    yield from parts_of_model(module)
+
+
 def parts_of_model(module: Any, depth: int = 0) -> Iterator[Layer | Weight]:
     """The layers and parameters in a module."""
     if depth > 6:

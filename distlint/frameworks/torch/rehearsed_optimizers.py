@@ -54,9 +54,7 @@ class Optimizer(Made):
                 scaling.used(player, "step", self.arguments.get("params", 0), call, scope)
                 apart.stepped(player, self.arguments.get("params", 0), call, scope)
                 beside.stepped(player, self, self.arguments.get("params", 0), call, scope)
-            rounds.stepped(player, self, call, scope)
-            loads.stepped(player, self, call, scope)
-            stale.stepped(player, self, call, scope)
+            _steps(player, self, call, scope)
             for hook in self.hooks:
                 player.apply(hook, Given([self, (), Table()], {}), call, scope)
             player.stage.use_gradients(ir.unpack(call.at, scope.file))
@@ -69,6 +67,12 @@ class Optimizer(Made):
         if name == "zero_grad":
             scaling.plain(player)
         return None if name in ("zero_grad", "add_param_group", "load_state_dict") else NotImplemented
+
+
+def _steps(player: Any, optimizer: Optimizer, call: ir.Call, scope: Any) -> None:
+    """An optimizer takes the gradients, asked by the program or by a scaler."""
+    for about in (rounds, loads, stale):
+        about.stepped(player, optimizer, call, scope)
 
 
 class Groups(Made):
@@ -134,9 +138,7 @@ class Scaler(Made):
         if name in ("unscale_", "step", "update"):
             optimizer = given.get("optimizer", 0, None)
             if name == "step" and isinstance(optimizer, Optimizer):
-                rounds.stepped(player, optimizer, call, scope)
-                loads.stepped(player, optimizer, call, scope)
-                stale.stepped(player, optimizer, call, scope)
+                _steps(player, optimizer, call, scope)
             scaling.asked(player, self, self.phases, name, optimizer, call, scope)
         if name == "scale":
             if not isinstance(first, Tensor):

@@ -6,11 +6,10 @@ it sums up is all that was gathered before. With sharded models there are no cop
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from distlint.frameworks.torch.rehearsed_beside import modules_of
-from distlint.frameworks.torch.rehearsed_modules import parts_of_model
+from distlint.frameworks.torch.rehearsed_modules import with_parts
 from distlint.frameworks.torch.rehearsed_passes import Unsummed
 from distlint.model import python as ir
 from distlint.model.span import Span
@@ -59,18 +58,13 @@ def stepped(player: Any, optimizer: Any, call: ir.Call, scope: Any) -> None:
         wrapper = one.wrapper
         if wrapper.sharded or wrapper.group is not stage.everyone or tuple(stage.loops[: len(one.loops)]) != one.loops:
             continue
-        own = {id(part) for part in _with_parts(wrapper.inner)} | {id(wrapper)}
-        if not any(id(part) in own for module in modules for part in _with_parts(module)):
+        own = {id(part) for part in with_parts(wrapper.inner)} | {id(wrapper)}
+        if not any(id(part) in own for module in modules for part in with_parts(module)):
             continue
         event = Event("step", call, scope.file, scope.function, {})
         event.chain = stage.chain
         kind = PAST_WRAPPER if one.past else UNSUMMED
         stage.faults.append(Fault(kind, event.span, event, {"forward": one.span, "wrapper": wrapper.span}))
-
-
-def _with_parts(module: Any) -> Iterator[Any]:
-    yield module
-    yield from parts_of_model(module)
 
 
 def _note_step(player: Any, optimizer: Any, span: Span) -> None:
@@ -81,7 +75,7 @@ def _note_step(player: Any, optimizer: Any, span: Span) -> None:
         stage.kept.pop(STEPPED, None)
         return
     for module in modules_of(player, optimizer.arguments.get("params", 0)):
-        stepped.update((id(part), (part, span)) for part in _with_parts(module))
+        stepped.update((id(part), (part, span)) for part in with_parts(module))
 
 
 def averaged(stage: Any, gradients: list[Any], event: Event) -> None:

@@ -6,11 +6,10 @@ into the modules; an optimizer keeps the tensors that it was made with.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from distlint.frameworks.torch.rehearsed_beside import modules_of
-from distlint.frameworks.torch.rehearsed_modules import parts_of_model
+from distlint.frameworks.torch.rehearsed_modules import with_parts
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.notes import SHARDED_BEHIND
@@ -24,7 +23,7 @@ _MOST = 64
 
 def made(player: Any, optimizer: Any) -> None:
     """An optimizer is made: it takes all that an iterator gives."""
-    given = optimizer.arguments.get("params", 0) if optimizer.arguments is not None else None
+    given = optimizer.arguments.get("params", 0)
     if isinstance(given, Generated):
         optimizer.held = tuple(player.items_of(given) or ())
     rows = player.stage.kept.setdefault(_MADE, [])
@@ -37,11 +36,11 @@ def sharded(player: Any, module: Any, span: Span) -> None:
     stage = player.stage
     if stage.unsure:
         return
-    own = {id(part) for part in _with_parts(module)}
+    own = {id(part) for part in with_parts(module)}
     stale = stage.kept.setdefault(_STALE, {})
     for optimizer, chain in stage.kept.get(_MADE, ()):
         given = optimizer.held if optimizer.held is not None else optimizer.arguments.get("params", 0)
-        taken = (part for one in modules_of(player, given, sampled=True) for part in _with_parts(one))
+        taken = (part for one in modules_of(player, given, sampled=True) for part in with_parts(one))
         if any(id(part) in own for part in taken):
             stale[id(optimizer)] = (optimizer, span, chain)
 
@@ -61,8 +60,3 @@ def stepped(player: Any, optimizer: Any, call: ir.Call, scope: Any) -> None:
     event.chain = chain
     place = ir.unpack(optimizer.call.at, optimizer.file)
     stage.faults.append(Fault(SHARDED_BEHIND, place, event, {"sharded": span, "step": event.span}))
-
-
-def _with_parts(module: Any) -> Iterator[Any]:
-    yield module
-    yield from parts_of_model(module)
