@@ -16,6 +16,7 @@ from distlint.link.walking import access_path, below, blocks_of, expressions_of,
 from distlint.model import python as ir
 
 if TYPE_CHECKING:
+    from distlint.link.abstract import Instance
     from distlint.link.project import Project
 
 MAX_PARTS = 3_000
@@ -104,6 +105,12 @@ def derivation(project: Project, expr: ir.Expr, file: str, function: int, *, is_
     work = _Slice(project)
     work.add(expr, file, function, fixed=is_path)
     return work.run()
+
+
+def derivation_without_rank(project: Project, made: Instance) -> Derivation | None:
+    """What an object is made from, all that its class does included; ``None`` where that may have to do with the rank."""
+    found = derivation(project, made.call, made.frame.file, made.frame.function)
+    return found if found.whole and not found.mentions_rank() else None
 
 
 def derivation_of_body(project: Project, ref: FunctionRef) -> Derivation:

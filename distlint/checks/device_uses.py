@@ -174,7 +174,8 @@ def _only_for_devices(context: CheckContext, joins: list[CallSite]) -> str:
 
 def uses_devices(project: Project, file: str) -> bool:
     """Whether a program moves anything to a device: whoever only lets the backend depend on one may never use it."""
-    return any(site.file in family(project, file) for name in _MOVING for site in project.sites(name))
+    files = family(project, file)
+    return any(site.file in files for name in _MOVING for site in project.sites(name))
 
 
 def _refuses_cpu(context: CheckContext, backend: str) -> bool:

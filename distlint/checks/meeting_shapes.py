@@ -80,37 +80,30 @@ def different_sizes(performance: Performance) -> Iterator[Suspicion]:
 def different_models(performance: Performance) -> Iterator[Suspicion]:
     """The processes wrap models with other parameters."""
     for met in meetings(performance):
-        rows = [(rank, event.seen.get(WEIGHTS)) for rank, event in met]
-        if any(shapes is None for _, shapes in rows):
-            continue
-        own = next((source for _, shapes in rows for one in shapes or () if (source := _own_size(one))), None)
-        if own is not None:
-            event = met[0].event
-            yield Suspicion(
-                event.span,
-                f"how large the parameters of this model are depends on what each rank has ({own.why})",
-                (Related(own.span, "the ranks part here"),) if own.span is not None else (),
-                event.name,
-            )
-            continue
-        counts = {len(shapes) for _, shapes in rows if shapes is not None}
-        if len(counts) == 1 and not any(
-            one is not None
-            and other is not None
-            and all(isinstance(size, int) for size in (*one, *other))
-            and one != other
-            for sizes in zip(*(shapes or () for _, shapes in rows), strict=True)
-            for one, other in itertools.pairwise(sizes)
-        ):
+        models = [event.seen[WEIGHTS] for _, event in met if WEIGHTS in event.seen]
+        if not models or len(models) < len(met):
             continue
         event = met[0].event
-        told = f": {listed([(rank, len(shapes or ())) for rank, shapes in rows])}" if len(counts) > 1 else ""
-        yield Suspicion(
-            event.span,
-            f"the ranks wrap models with {'other numbers' if told else 'other shapes'} of parameters{told}",
-            others(met, "and here on another rank"),
-            event.name,
-        )
+        own = next((source for model in models for shape in model if (source := _own_size(shape))), None)
+        if own is not None:
+            message = f"how large the parameters of this model are depends on what each rank has ({own.why})"
+            related = (Related(own.span, "the ranks part here"),) if own.span is not None else ()
+            yield Suspicion(event.span, message, related, event.name)
+            continue
+        counts = [(rank, len(model)) for (rank, _), model in zip(met, models, strict=True)]
+        if len({count for _, count in counts}) > 1:
+            message = f"the ranks wrap models with other numbers of parameters: {listed(counts)}"
+        elif any(_are_unlike(shapes) for shapes in zip(*models, strict=True)):
+            message = "the ranks wrap models with other shapes of parameters"
+        else:
+            continue
+        yield Suspicion(event.span, message, others(met, "and here on another rank"), event.name)
+
+
+def _are_unlike(shapes: tuple[Any, ...]) -> bool:
+    """Whether shapes of one parameter are known to differ."""
+    known = [shape for shape in shapes if shape is not None and all(isinstance(size, int) for size in shape)]
+    return any(one != other for one, other in itertools.pairwise(known))
 
 
 def _own_size(shape: Any) -> Source | None:

@@ -121,13 +121,9 @@ def put_in_late(performance: Performance) -> Iterator[Suspicion]:
     """A module is put into a model that was wrapped before, and nobody reduces gradients by hand."""
     if any(stage.kept.get(GRADIENTS_BY_HAND) for stage in performance.stages):
         return
-    for fault in _seen(performance, "module put in late"):
-        related = (
-            Related(fault.words["backward"], "this backward pass averages the gradients of what was there"),
-            *_way(fault),
-        )
-        message = "this layer is put in after the model was wrapped, so its gradients are not averaged over the ranks"
-        yield Suspicion(fault.span, message, related, "DistributedDataParallel")
+    message = "this layer is put in after the model was wrapped, so its gradients are not averaged over the ranks"
+    says = {"backward": "this backward pass averages the gradients of what was there"}
+    yield from _told(performance, "module put in late", message, says, "DistributedDataParallel")
 
 
 def scaled_use(performance: Performance) -> Iterator[Suspicion]:
@@ -255,26 +251,19 @@ def redrawn(performance: Performance) -> Iterator[Suspicion]:
 
 def frozen_behind(performance: Performance) -> Iterator[Suspicion]:
     """Parameters are frozen after their model was wrapped."""
-    for fault in _seen(performance, FROZEN_BEHIND):
-        related = (
-            Related(fault.words["wrapper"], "the wrapper waits for what needs a gradient here"),
-            Related(fault.words["backward"], "this backward pass does not finish the reduction"),
-            *_way(fault),
-        )
-        message = "these parameters are frozen after the model was wrapped: their gradients are waited for, and the second pass fails"
-        yield Suspicion(fault.span, message, related, "DistributedDataParallel")
+    message = "these parameters are frozen after the model was wrapped: their gradients are waited for, and the second pass fails"
+    says = {
+        "wrapper": "the wrapper waits for what needs a gradient here",
+        "backward": "this backward pass does not finish the reduction",
+    }
+    yield from _told(performance, FROZEN_BEHIND, message, says, "DistributedDataParallel")
 
 
 def sharded_behind(performance: Performance) -> Iterator[Suspicion]:
     """An optimizer was made of parameters that sharding has replaced since."""
-    for fault in _seen(performance, SHARDED_BEHIND):
-        related = (
-            Related(fault.words["sharded"], "the model is sharded here"),
-            Related(fault.words["step"], "the step changes parameters without gradients"),
-            *_way(fault),
-        )
-        message = "the optimizer is made before the model is sharded, so it holds parameters that are not trained"
-        yield Suspicion(fault.span, message, related, "")
+    message = "the optimizer is made before the model is sharded, so it holds parameters that are not trained"
+    says = {"sharded": "the model is sharded here", "step": "the step changes parameters without gradients"}
+    yield from _told(performance, SHARDED_BEHIND, message, says)
 
 
 def _tells_little(event: Event) -> bool:
@@ -287,13 +276,10 @@ def ignored_trained(performance: Performance) -> Iterator[Suspicion]:
     """Parameters that a sharded model ignores are trained, and nobody reduces their gradients."""
     if any(stage.kept.get(GRADIENTS_BY_HAND) for stage in performance.stages):
         return
-    for fault in _seen(performance, "ignored parameters trained"):
-        yield Suspicion(
-            fault.span,
-            "parameters that the sharded model ignores are trained, but their gradients are not averaged over the ranks",
-            (Related(fault.words["step"], "the optimizer steps them as well"), *_way(fault)),
-            "",
-        )
+    message = (
+        "parameters that the sharded model ignores are trained, but their gradients are not averaged over the ranks"
+    )
+    yield from _told(performance, "ignored parameters trained", message, {"step": "the optimizer steps them as well"})
 
 
 def trained_beside(performance: Performance) -> Iterator[Suspicion]:
@@ -381,6 +367,15 @@ def _passes(fault: Fault, first: str) -> Iterator[Related]:
     if words["forward"] != fault.span:
         yield Related(words["forward"], "this forward pass leaves it out")
     yield Related(words["first"], first)
+
+
+def _told(
+    performance: Performance, kind: str, message: str, says: dict[str, str], symbol: str = ""
+) -> Iterator[Suspicion]:
+    """What is said of faults of a kind: at their places, with what ``says`` of those that their words name."""
+    for fault in _seen(performance, kind):
+        related = (*(Related(fault.words[word], text) for word, text in says.items()), *_way(fault))
+        yield Suspicion(fault.span, message, related, symbol)
 
 
 def _seen(performance: Performance, kind: str) -> Iterator[Fault]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from distlint.checks.derivations import derivation
+from distlint.checks.derivations import derivation, derivation_without_rank
 from distlint.checks.execution import body_of
 from distlint.checks.loaders import argument_of, is_none
 from distlint.checks.preparing import last_name
@@ -75,7 +75,6 @@ def _is_plain(context: CheckContext, value: object) -> bool:
     plain = context.parameters["samplers"]
     if isinstance(value.callee, ClassRef):
         bases = context.project.modules.external_bases(value.callee)
-        made = derivation(context.project, value.call, value.frame.file, value.frame.function)
         fits = bool(bases) and set(bases) <= {*plain, *context.parameters["sampler-bases"]}
-        return fits and made.whole and not made.mentions_rank()
+        return fits and derivation_without_rank(context.project, value) is not None
     return isinstance(value.callee, External) and value.callee.name in plain

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from distlint.checks.derivations import RANK_WORDS, Derivation, derivation, derivation_of_body
+from distlint.checks.derivations import RANK_WORDS, Derivation, derivation, derivation_of_body, derivation_without_rank
 from distlint.checks.drawn_alike import drawn_batches
 from distlint.checks.execution import body_of
 from distlint.checks.gradient_models import models_of
@@ -282,7 +282,7 @@ def _tells_rank(made: Derivation) -> bool:
 
 
 def _is_plain(context: CheckContext, value: object) -> bool:
-    """Whether a sampler is one of the library's own that know nothing of ranks."""
+    """Whether a sampler is one of the library's own, or the project's, that know nothing of ranks."""
     if not isinstance(value, Instance):
         return False
     if isinstance(value.callee, ClassRef):
@@ -290,10 +290,9 @@ def _is_plain(context: CheckContext, value: object) -> bool:
         apart = context.parameters["samplers"]
         if not bases or any(not one.startswith(context.parameters["plain-samplers"]) or one in apart for one in bases):
             return False
-        made = derivation(context.project, value.call, value.frame.file, value.frame.function)
+        made = derivation_without_rank(context.project, value)
         # whoever draws at random without a common seed draws something else on each rank
-        known = made.whole and not made.mentions_rank()
-        return known and (not made.is_random() or _is_seeded_alike(context, value.frame.file))
+        return made is not None and (not made.is_random() or _is_seeded_alike(context, value.frame.file))
     if not isinstance(value.callee, External):
         return False
     name = value.callee.name
