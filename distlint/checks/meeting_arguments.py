@@ -10,7 +10,8 @@ from distlint.model.finding import Related
 from distlint.rehearsal.entities import Group, Library
 from distlint.rehearsal.performance import Performance
 from distlint.rehearsal.stage import Event
-from distlint.rehearsal.values import Items, Made, Opaque, Table, Tensor, source_of
+from distlint.rehearsal.unknowns import Opaque
+from distlint.rehearsal.values import Items, Made, Table, Tensor, source_of
 
 _ROOTS = ("src", "dst", "group_src", "group_dst")
 _BITS = ("BAND", "BOR", "BXOR")

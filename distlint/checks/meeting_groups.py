@@ -10,7 +10,8 @@ from distlint.checks.meetings import Suspicion, listed
 from distlint.model.finding import Related
 from distlint.rehearsal.performance import Performance
 from distlint.rehearsal.stage import Event, Stage
-from distlint.rehearsal.values import Opaque, signature, source_of
+from distlint.rehearsal.unknowns import Opaque
+from distlint.rehearsal.values import signature, source_of
 
 _WRAPPING = ("DistributedDataParallel()", "DistributedDataParallel")
 

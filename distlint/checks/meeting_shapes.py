@@ -14,7 +14,8 @@ from distlint.rehearsal.notes import WEIGHTS
 from distlint.rehearsal.performance import Performance
 from distlint.rehearsal.stage import Event
 from distlint.rehearsal.sums import added
-from distlint.rehearsal.values import Items, Opaque, Source, signature, source_of
+from distlint.rehearsal.unknowns import Opaque, Source
+from distlint.rehearsal.values import Items, signature, source_of
 
 _BROUGHT = {
     "all_reduce": "tensor",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from distlint.model import python as ir
 from distlint.rehearsal.entities import Library
 from distlint.rehearsal.stage import Event, Fault, Scope, Stage
-from distlint.rehearsal.values import Opaque, Perhaps
+from distlint.rehearsal.unknowns import Opaque, Perhaps
 
 if TYPE_CHECKING:
     from distlint.rehearsal.values import Given

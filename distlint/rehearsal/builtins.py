@@ -29,17 +29,13 @@ from distlint.rehearsal.paths import of_function, opened
 from distlint.rehearsal.stage import Left, Scope
 from distlint.rehearsal.sums import is_summand
 from distlint.rehearsal.tables import table_of
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Perhaps, Ranged, Source
 from distlint.rehearsal.values import (
     MAX_ITEMS,
-    UNKNOWN,
     Generated,
     Given,
     Items,
     Made,
-    Opaque,
-    Perhaps,
-    Ranged,
-    Source,
     Table,
     Tensor,
     Thing,

@@ -28,18 +28,13 @@ from distlint.rehearsal.paths import of_function, of_method, touched, touched_by
 from distlint.rehearsal.stage import MAX_AGAIN, MAX_CALLS, MAX_IDLE, Left, Scope
 from distlint.rehearsal.standard import is_shared, standard_call
 from distlint.rehearsal.trace import Frame
+from distlint.rehearsal.unknowns import UNKNOWN, Named, OneOf, Opaque, Perhaps, Source
 from distlint.rehearsal.values import (
     MAX_ITEMS,
-    UNKNOWN,
     Generated,
     Given,
     Items,
     Made,
-    Named,
-    OneOf,
-    Opaque,
-    Perhaps,
-    Source,
     Table,
     Tensor,
     Thing,

@@ -11,7 +11,8 @@ from distlint.rehearsal.generators import Generators
 from distlint.rehearsal.iterating import is_key
 from distlint.rehearsal.stage import Scope
 from distlint.rehearsal.tables import table_of
-from distlint.rehearsal.values import UNKNOWN, Given, Items, Made, Table, Thing, derived
+from distlint.rehearsal.unknowns import UNKNOWN
+from distlint.rehearsal.values import Given, Items, Made, Table, Thing, derived
 
 _KINDS = {
     "builtins.staticmethod": "static",

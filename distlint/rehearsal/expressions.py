@@ -28,17 +28,12 @@ from distlint.rehearsal.options import is_parsed, option_of
 from distlint.rehearsal.paths import text_path
 from distlint.rehearsal.stage import Scope
 from distlint.rehearsal.trace import Branch
+from distlint.rehearsal.unknowns import UNKNOWN, Number, OneOf, Opaque, Perhaps, Source
 from distlint.rehearsal.values import (
     MAX_ITEMS,
-    UNKNOWN,
     Given,
     Items,
     Made,
-    Number,
-    OneOf,
-    Opaque,
-    Perhaps,
-    Source,
     Table,
     Tensor,
     Thing,

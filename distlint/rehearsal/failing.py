@@ -12,7 +12,8 @@ from distlint.model import python as ir
 from distlint.rehearsal.even_files import writes_evenly
 from distlint.rehearsal.files import asked
 from distlint.rehearsal.trace import Branch, End
-from distlint.rehearsal.values import Generated, Made, Opaque, Source, Tensor, combined, source_of
+from distlint.rehearsal.unknowns import Opaque, Source
+from distlint.rehearsal.values import Generated, Made, Tensor, combined, source_of
 
 if TYPE_CHECKING:
     from distlint.rehearsal.stage import Scope, Stage

@@ -11,7 +11,8 @@ from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from distlint.model import python as ir
-from distlint.rehearsal.values import Opaque, Source, signature
+from distlint.rehearsal.unknowns import Opaque, Source
+from distlint.rehearsal.values import signature
 
 if TYPE_CHECKING:
     from distlint.rehearsal.stage import Scope, Stage

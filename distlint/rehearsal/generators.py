@@ -10,7 +10,8 @@ from distlint.model import python as ir
 from distlint.rehearsal.expressions import Expressions
 from distlint.rehearsal.stage import MAX_CALLS, Scope
 from distlint.rehearsal.trace import Branch, End
-from distlint.rehearsal.values import UNKNOWN, Generated, Opaque
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque
+from distlint.rehearsal.values import Generated
 
 MAX_ROUNDS = 64
 """Turns of an endless loop in a generator."""

@@ -13,16 +13,13 @@ from distlint.rehearsal.entities import ClassValue, FunctionValue, Library, Meth
 from distlint.rehearsal.failing import length_of
 from distlint.rehearsal.merging import merged
 from distlint.rehearsal.stage import Left, Scope, Stage
+from distlint.rehearsal.unknowns import UNKNOWN, Named, Number, Opaque
 from distlint.rehearsal.values import (
     MAX_ITEMS,
-    UNKNOWN,
     Generated,
     Given,
     Items,
     Made,
-    Named,
-    Number,
-    Opaque,
     Table,
     Tensor,
     Thing,

@@ -6,7 +6,8 @@ from typing import Any
 
 from distlint.rehearsal.entities import ClassValue, FunctionValue, LambdaOf, Library, ModuleValue, Nothing, Special
 from distlint.rehearsal.iterating import Iterating
-from distlint.rehearsal.values import UNKNOWN, Array, Items, Made, Opaque, Table, Tensor, Thing, is_known
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque
+from distlint.rehearsal.values import Array, Items, Made, Table, Tensor, Thing, is_known
 
 _PLAIN = {
     "int": int,

@@ -16,20 +16,8 @@ from distlint.model.span import Span
 from distlint.rehearsal.entities import MethodOf
 from distlint.rehearsal.randomness import Randomness
 from distlint.rehearsal.stage import Event
-from distlint.rehearsal.values import (
-    UNKNOWN,
-    Given,
-    Items,
-    Made,
-    Opaque,
-    Source,
-    Table,
-    Tensor,
-    Thing,
-    derived,
-    escape,
-    is_known,
-)
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
+from distlint.rehearsal.values import Given, Items, Made, Table, Tensor, Thing, derived, escape, is_known
 
 if TYPE_CHECKING:
     from distlint.link.project import Project

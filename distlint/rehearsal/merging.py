@@ -6,19 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from distlint.rehearsal.entities import ClassValue, Library, ModuleValue
-from distlint.rehearsal.values import (
-    UNKNOWN,
-    Items,
-    Made,
-    Opaque,
-    Perhaps,
-    Tensor,
-    Thing,
-    combined,
-    escape,
-    is_known,
-    source_of,
-)
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Perhaps
+from distlint.rehearsal.values import Items, Made, Tensor, Thing, combined, escape, is_known, source_of
 
 
 def alike(one: Any, other: Any) -> bool:

@@ -11,13 +11,12 @@ from distlint.rehearsal.iterating import is_key
 from distlint.rehearsal.merging import alike
 from distlint.rehearsal.names import families_differ, not_found
 from distlint.rehearsal.stage import Scope
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque
 from distlint.rehearsal.values import (
     MAX_ITEMS,
-    UNKNOWN,
     Generated,
     Given,
     Items,
-    Opaque,
     Table,
     Tensor,
     derived,

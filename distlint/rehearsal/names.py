@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from distlint.rehearsal.stage import Event, Fault
-from distlint.rehearsal.values import Items, Named, Table
+from distlint.rehearsal.unknowns import Named
+from distlint.rehearsal.values import Items, Table
 
 if TYPE_CHECKING:
     from distlint.model import python as ir

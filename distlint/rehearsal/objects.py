@@ -21,7 +21,8 @@ from distlint.rehearsal.entities import (
 from distlint.rehearsal.merging import merged
 from distlint.rehearsal.operations import Operations
 from distlint.rehearsal.stage import Scope
-from distlint.rehearsal.values import UNKNOWN, Given, Made, Table, Thing, derived, escape, is_known
+from distlint.rehearsal.unknowns import UNKNOWN
+from distlint.rehearsal.values import Given, Made, Table, Thing, derived, escape, is_known
 
 _ENUMS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag"})
 _VALUES = frozenset({"enum.IntEnum", "enum.StrEnum", "enum.IntFlag"})

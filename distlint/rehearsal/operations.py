@@ -15,23 +15,8 @@ from distlint.rehearsal.notes import REMAINDERS
 from distlint.rehearsal.paths import joined
 from distlint.rehearsal.stage import Fault, Scope
 from distlint.rehearsal.sums import added, scaled
-from distlint.rehearsal.values import (
-    MAX_ITEMS,
-    UNKNOWN,
-    Given,
-    Items,
-    Made,
-    Named,
-    Number,
-    Opaque,
-    Opposite,
-    Perhaps,
-    Table,
-    Tensor,
-    Thing,
-    derived,
-    is_known,
-)
+from distlint.rehearsal.unknowns import UNKNOWN, Named, Number, Opaque, Opposite, Perhaps
+from distlint.rehearsal.values import MAX_ITEMS, Given, Items, Made, Table, Tensor, Thing, combined, derived, is_known
 
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
@@ -137,7 +122,11 @@ class Operations(Iterating):
             return symbol == "!="
         if symbol in _OPPOSITE and type(two) is int and two == 0 and type(one) in (Opaque, Number):
             # a number is zero where it counts as false
-            return Opposite(one) if symbol == "==" else Opaque(one.sign, one.source, measured=one.measured)
+            return (
+                Opposite(one, combined("not", [one]))
+                if symbol == "=="
+                else Opaque(one.sign, one.source, measured=one.measured)
+            )
         if symbol in ("+", "-"):
             return added(one, two, minus=symbol == "-")
         found = scaled(one, two) if symbol == "*" else derived(symbol, [one, two])

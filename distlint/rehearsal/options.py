@@ -14,7 +14,8 @@ from distlint.model import python as ir
 from distlint.model.document import Leaf
 from distlint.model.span import Span
 from distlint.model.value import Confidence
-from distlint.rehearsal.values import UNKNOWN, Given, Items, Made, Opaque, is_known
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque
+from distlint.rehearsal.values import Given, Items, Made, is_known
 
 if TYPE_CHECKING:
     from distlint.rehearsal.iterating import Iterating

@@ -24,7 +24,8 @@ from distlint.rehearsal.file_names import (
     is_waiting,
 )
 from distlint.rehearsal.trace import Touch
-from distlint.rehearsal.values import Given, Made, Opaque, Thing
+from distlint.rehearsal.unknowns import Opaque
+from distlint.rehearsal.values import Given, Made, Thing
 
 if TYPE_CHECKING:
     from distlint.rehearsal.stage import Scope, Stage

@@ -9,7 +9,8 @@ from distlint.rehearsal.entities import ModuleValue
 from distlint.rehearsal.iterating import is_key
 from distlint.rehearsal.merging import merged
 from distlint.rehearsal.stage import Scope
-from distlint.rehearsal.values import UNKNOWN, Items, Made, Perhaps, Table, Tensor, Thing, escape
+from distlint.rehearsal.unknowns import UNKNOWN, Perhaps
+from distlint.rehearsal.values import Items, Made, Table, Tensor, Thing, escape
 from distlint.rehearsal.ways import Ways
 
 

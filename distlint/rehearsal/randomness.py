@@ -7,7 +7,8 @@ from typing import Any
 from distlint.model import python as ir
 from distlint.model.framework import GeneratorSpec
 from distlint.model.span import Span
-from distlint.rehearsal.values import UNKNOWN, Given, Items, Made, Opaque, Source, derived, signature
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
+from distlint.rehearsal.values import Given, Items, Made, derived, signature
 
 OWN_SEED = "each rank's own seed"
 

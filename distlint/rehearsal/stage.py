@@ -12,7 +12,8 @@ from distlint.rehearsal.entities import ClassValue, FunctionValue, Group, Librar
 from distlint.rehearsal.files import met
 from distlint.rehearsal.notes import OWN_ORDER
 from distlint.rehearsal.trace import Hole, Took, Waited
-from distlint.rehearsal.values import UNKNOWN, Opaque, Source, Table, Tensor, combined, signature, source_of
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
+from distlint.rehearsal.values import Table, Tensor, combined, signature, source_of
 
 if TYPE_CHECKING:
     from distlint.link.project import Project

@@ -15,15 +15,13 @@ from distlint.rehearsal.iterating import MAX_FOLLOWED
 from distlint.rehearsal.notes import COPIES
 from distlint.rehearsal.stage import Left, Scope
 from distlint.rehearsal.tables import table_of
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
 from distlint.rehearsal.values import (
     MAX_ITEMS,
-    UNKNOWN,
     Generated,
     Given,
     Items,
     Made,
-    Opaque,
-    Source,
     Table,
     Tensor,
     Thing,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from distlint.rehearsal.values import Opaque, derived
+from distlint.rehearsal.unknowns import Opaque
+from distlint.rehearsal.values import derived
 
 
 class Sum(Opaque):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from distlint.rehearsal.iterating import Iterating, is_key
-from distlint.rehearsal.values import Given, Named, Table
+from distlint.rehearsal.unknowns import Named
+from distlint.rehearsal.values import Given, Table
 
 
 def table_of(player: Iterating, values: list[Any], given: Given) -> Table:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal.values import Source
+from distlint.rehearsal.unknowns import Source
 
 if TYPE_CHECKING:
     from distlint.rehearsal.entities import Work

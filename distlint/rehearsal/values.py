@@ -1,13 +1,14 @@
-"""The values that a rehearsed program has: plain Python values, unknown ones with a signature, tensors, lists, objects."""
+"""The values that a rehearsed program has: tensors, lists, dictionaries, objects, and what tells their content."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from copy import copy
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from distlint.model.span import Span
 from distlint.rehearsal.entities import ClassValue, Group, Library, MethodOf, Work
+from distlint.rehearsal.unknowns import UNKNOWN, Named, Number, Opaque, Source
 
 if TYPE_CHECKING:
     from distlint.link.modules import ClassRef
@@ -22,103 +23,6 @@ MAX_INNER = 16
 
 MAX_EITHER = 32
 """Lists that one may be."""
-
-
-class Source(NamedTuple):
-    """Why a value differs between processes, for a message, and where that comes in.
-
-    ``counted`` says that it was read out of a tensor: where such values are keys or members, there are others on each process.
-    """
-
-    why: str
-    span: Span | None
-    counted: bool = False
-
-
-class Opaque:
-    """A value that is not known. Two processes have the same one if ``sign`` is the same; ``None`` where that is open.
-
-    ``source`` says why it is another on each process, where that is so, ``measured`` that numbers of a tensor decide what it is,
-    ``chance`` that it is drawn anew each time.
-    """
-
-    __slots__ = ("chance", "measured", "sign", "source")
-
-    def __init__(self, sign: Hashable = None, source: Source | None = None, *, measured: bool = False) -> None:
-        self.sign = sign
-        self.source = source
-        self.measured = measured
-        self.chance = False
-
-
-class OneOf(Opaque):
-    """One of a few functions: which one is not known, but what tells it is."""
-
-    __slots__ = ("choices",)
-
-    def __init__(self, choices: list[Any], told: Opaque) -> None:
-        super().__init__(told.sign, told.source)
-        self.choices = choices
-
-
-UNKNOWN = Opaque()
-
-
-class Opposite(Opaque):
-    """What is true where ``value`` counts as false, and the other way round."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Opaque) -> None:
-        super().__init__(combined("not", [value]), value.source, measured=value.measured)
-        self.value = value
-        self.chance = value.chance
-
-
-class Number(Opaque):
-    """A number of a kind (``int`` or ``float``) that is not known."""
-
-    __slots__ = ("kind",)
-
-    def __init__(self, kind: type, told: Opaque) -> None:
-        super().__init__(told.sign, told.source, measured=told.measured)
-        self.kind = kind
-        self.chance = told.chance
-
-
-class Named(Opaque):
-    """One of the names of a family: those of another family are all different from it. ``text`` is the name, where it is known."""
-
-    __slots__ = ("family", "text")
-
-    def __init__(self, family: str, place: int | None = None, text: str | None = None) -> None:
-        super().__init__(("name of a parameter", family, place))
-        self.family = family
-        self.text = text
-
-
-class Ranged(Opaque):
-    """A ``range`` whose number of items is not known: ``count`` is that number."""
-
-    __slots__ = ("count",)
-
-    def __init__(self, count: Opaque) -> None:
-        super().__init__(count.sign, count.source)
-        self.count = count
-
-
-class Perhaps(Opaque):
-    """``None`` or a value: what is asked of it, or done with it, is asked of that value, because ``None`` has nothing of it.
-
-    ``missing`` tells which of both it is.
-    """
-
-    __slots__ = ("missing", "value")
-
-    def __init__(self, value: Any, sign: Hashable, source: Source | None, missing: Opaque | None = None) -> None:
-        super().__init__(sign, source)
-        self.value = value
-        self.missing = missing if missing is not None else Opaque(sign, source)
 
 
 class Tensor:

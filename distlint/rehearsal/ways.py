@@ -19,14 +19,11 @@ from distlint.rehearsal.merging import merged
 from distlint.rehearsal.notes import OWN_ORDER
 from distlint.rehearsal.stage import Enough, Left, Scope
 from distlint.rehearsal.trace import Attempt, Branch, End, Laps, Round, is_idle
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Opposite, Ranged
 from distlint.rehearsal.values import (
-    UNKNOWN,
     Generated,
     Items,
     Made,
-    Opaque,
-    Opposite,
-    Ranged,
     Table,
     Tensor,
     Thing,

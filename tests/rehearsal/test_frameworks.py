@@ -8,7 +8,8 @@ import pytest
 
 from distlint.rehearsal.performance import Performance, Rehearsal
 from distlint.rehearsal.stage import Scope
-from distlint.rehearsal.values import Opaque, Source, Tensor, signature, source_of
+from distlint.rehearsal.unknowns import Opaque, Source
+from distlint.rehearsal.values import Tensor, signature, source_of
 from tests.conftest import MakeProject
 
 HEAD = """

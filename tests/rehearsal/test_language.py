@@ -10,7 +10,8 @@ from distlint.frameworks import specs
 from distlint.rehearsal.performance import Rehearsal
 from distlint.rehearsal.player import Player
 from distlint.rehearsal.stage import Enough, Stage
-from distlint.rehearsal.values import Items, Opaque, signature
+from distlint.rehearsal.unknowns import Opaque
+from distlint.rehearsal.values import Items, signature
 from tests.conftest import MakeProject
 
 HEAD = """

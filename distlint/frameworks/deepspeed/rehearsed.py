@@ -14,7 +14,8 @@ from distlint.frameworks.torch.rehearsed_optimizers import Optimizer
 from distlint.frameworks.torch.rehearsed_outputs import came_out, note
 from distlint.model import python as ir
 from distlint.rehearsal.models import Models
-from distlint.rehearsal.values import UNKNOWN, Given, Made, Opaque, Source, Table
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
+from distlint.rehearsal.values import Given, Made, Table
 
 _PARTITIONED = ("save_16bit_model", "save_fp16_model", "_zero3_consolidated_16bit_state_dict", "generate")
 

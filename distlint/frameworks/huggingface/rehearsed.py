@@ -16,7 +16,8 @@ from distlint.model.span import Span
 from distlint.rehearsal.libraries import Excusing, together
 from distlint.rehearsal.models import Models
 from distlint.rehearsal.randomness import seeded
-from distlint.rehearsal.values import UNKNOWN, Given, Items, Made, Opaque, Source, Tensor, Thing, combined
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
+from distlint.rehearsal.values import Given, Items, Made, Tensor, Thing, combined
 
 _DEALT = "the batches that `prepare` gives each rank"
 _SPLIT = "the part that each rank gets"

@@ -10,7 +10,8 @@ from distlint.frameworks.torch.rehearsed_prepared import data_parallel
 from distlint.model import python as ir
 from distlint.rehearsal.entities import FunctionValue
 from distlint.rehearsal.libraries import together
-from distlint.rehearsal.values import UNKNOWN, Given, Made, Opaque, Source, Table, Tensor, Thing
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
+from distlint.rehearsal.values import Given, Made, Table, Tensor, Thing
 
 TRAINERS = frozenset({"transformers.Trainer", "transformers.Seq2SeqTrainer", "trl.SFTTrainer", "trl.DPOTrainer"})
 _STEPS = ("on_train_begin", "on_epoch_begin", "on_step_begin", "on_step_end", "on_log", "on_epoch_end", "on_evaluate")

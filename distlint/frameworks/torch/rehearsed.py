@@ -40,7 +40,8 @@ from distlint.rehearsal.entities import Group, Library, Nothing, Work
 from distlint.rehearsal.models import Models
 from distlint.rehearsal.notes import GRADIENTS_BY_HAND
 from distlint.rehearsal.randomness import Generator, seeded
-from distlint.rehearsal.values import UNKNOWN, Array, Given, Items, Made, Tensor, derived, source_of
+from distlint.rehearsal.unknowns import UNKNOWN
+from distlint.rehearsal.values import Array, Given, Items, Made, Tensor, derived, source_of
 
 _SPAWN = ("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn", "torch.multiprocessing.start_processes")
 _PROCESS = ("torch.multiprocessing.Process", "multiprocessing.Process")

@@ -12,7 +12,8 @@ from distlint.frameworks.torch.rehearsed_making import created
 from distlint.frameworks.torch.rehearsed_shapes import DTYPES, dimension, dtype_of, fresh, reshaped, sizes_of
 from distlint.model.span import Span
 from distlint.rehearsal.entities import Library
-from distlint.rehearsal.values import UNKNOWN, Array, Given, Items, Opaque, Tensor, derived
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque
+from distlint.rehearsal.values import Array, Given, Items, Tensor, derived
 
 PREFIX = "numpy."
 _MADE = (

@@ -13,7 +13,8 @@ from distlint.frameworks.torch.rehearsed_modules import FROZEN, Layer, Weight, f
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.stage import Event, Fault
-from distlint.rehearsal.values import Opaque, Tensor, Thing
+from distlint.rehearsal.unknowns import Opaque
+from distlint.rehearsal.values import Tensor, Thing
 
 _STORED = "modules by the place where they were put into others"
 _KNOWN = "modules of models when these were wrapped"

@@ -12,7 +12,8 @@ from typing import Any
 from distlint.model import python as ir
 from distlint.rehearsal.libraries import together
 from distlint.rehearsal.stage import Event, Fault
-from distlint.rehearsal.values import UNKNOWN, Given, Made, Opaque, Table, signature, source_of
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque
+from distlint.rehearsal.values import Given, Made, Table, signature, source_of
 
 _PREFIX = "torch.distributed.checkpoint."
 _FUNCTIONS = ("save", "async_save", "load", "save_state_dict", "load_state_dict")

@@ -10,18 +10,8 @@ from typing import Any
 from distlint.frameworks.torch.rehearsed_shapes import fresh, picked_by
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal.values import (
-    UNKNOWN,
-    Given,
-    Items,
-    Opaque,
-    Source,
-    Table,
-    Tensor,
-    combined,
-    is_known,
-    source_of,
-)
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
+from distlint.rehearsal.values import Given, Items, Table, Tensor, combined, is_known, source_of
 
 _MAX_DEPTH = 3
 

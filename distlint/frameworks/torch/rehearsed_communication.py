@@ -17,7 +17,8 @@ from distlint.model.span import Span
 from distlint.rehearsal.entities import Group, Library, MethodOf, Nothing, Outside, Work
 from distlint.rehearsal.notes import GRADIENTS_BY_HAND
 from distlint.rehearsal.stage import GRADIENTS_UNDER_WAY, LENT, Event, Fault
-from distlint.rehearsal.values import UNKNOWN, Given, Items, Made, Opaque, Source, Tensor, escape, signature
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
+from distlint.rehearsal.values import Given, Items, Made, Tensor, escape, signature
 
 PREFIXES = ("torch.distributed.distributed_c10d.", "torch.distributed.", "deepspeed.comm.")
 

@@ -17,7 +17,8 @@ from distlint.frameworks.torch.rehearsed_shapes import (
     picked_by,
     product,
 )
-from distlint.rehearsal.values import UNKNOWN, Given, Opaque, Perhaps, Tensor, combined, derived, is_known, source_of
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Perhaps
+from distlint.rehearsal.values import Given, Tensor, combined, derived, is_known, source_of
 
 _REDUCING_NAMES = """
 sum mean max min prod std var norm amax amin argmax argmin any all median logsumexp nansum nanmean count_nonzero

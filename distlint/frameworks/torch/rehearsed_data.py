@@ -17,13 +17,11 @@ from distlint.rehearsal.epochs import Shuffled, opened
 from distlint.rehearsal.failing import SHARE
 from distlint.rehearsal.libraries import PADDED
 from distlint.rehearsal.randomness import Generator, drawn
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
 from distlint.rehearsal.values import (
-    UNKNOWN,
     Given,
     Items,
     Made,
-    Opaque,
-    Source,
     Table,
     Tensor,
     Thing,

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from distlint.frameworks.torch.rehearsed_shapes import dimension, product
-from distlint.rehearsal.values import UNKNOWN, Given, Items, Opaque, derived
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque
+from distlint.rehearsal.values import Given, Items, derived
 
 _SAME_SHAPE = ("Dropout", "ReLU", "GELU", "SiLU", "Tanh", "Sigmoid", "Softmax", "BatchNorm", "LayerNorm", "GroupNorm")
 SAME_SHAPES = (*_SAME_SHAPE, "Identity", "LeakyReLU", "ELU", "LogSoftmax", "RMSNorm", "SyncBatchNorm", "InstanceNorm")

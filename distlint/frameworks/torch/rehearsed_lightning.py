@@ -15,7 +15,8 @@ from distlint.frameworks.torch.rehearsed_prepared import data_parallel, met, pre
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.libraries import Excusing, together
-from distlint.rehearsal.values import UNKNOWN, Given, Items, Made, Opaque, Source, Tensor, Thing
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
+from distlint.rehearsal.values import Given, Items, Made, Tensor, Thing
 
 PACKAGES = ("lightning.", "pytorch_lightning.", "lightning_fabric.")
 _HOOK = "hook of a trainer"

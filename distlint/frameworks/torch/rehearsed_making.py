@@ -10,19 +10,8 @@ from distlint.model.span import Span
 from distlint.rehearsal.entities import MethodOf
 from distlint.rehearsal.randomness import Generator
 from distlint.rehearsal.randomness import drawn as drawn_from
-from distlint.rehearsal.values import (
-    UNKNOWN,
-    Given,
-    Items,
-    Made,
-    Number,
-    Opaque,
-    Source,
-    Tensor,
-    combined,
-    derived,
-    source_of,
-)
+from distlint.rehearsal.unknowns import UNKNOWN, Number, Opaque, Source
+from distlint.rehearsal.values import Given, Items, Made, Tensor, combined, derived, source_of
 
 _FILLED = {"zeros": 0, "ones": 1, "empty": None, "rand": None, "randn": None}
 _RANDOM = ("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "normal", "bernoulli")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from distlint.rehearsal.values import Items, Made, Opaque, Perhaps, Thing
+from distlint.rehearsal.unknowns import Opaque, Perhaps
+from distlint.rehearsal.values import Items, Made, Thing
 
 MAX_MEMBERS = 64
 """Modules of a model that are told apart; a larger one is known as a whole only."""

@@ -12,7 +12,8 @@ from distlint.frameworks.torch import rehearsed_lives as lives
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import Group
-from distlint.rehearsal.values import UNKNOWN, Given, Items, Made, Opaque, Tensor
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque
+from distlint.rehearsal.values import Given, Items, Made, Tensor
 
 _MESHES = ("torch.distributed.device_mesh.init_device_mesh", "torch.distributed.init_device_mesh")
 _CLASS = "torch.distributed.device_mesh.DeviceMesh"

@@ -10,7 +10,8 @@ from typing import Any
 from distlint.frameworks.torch.rehearsed_outputs import note
 from distlint.model import python as ir
 from distlint.rehearsal.libraries import together
-from distlint.rehearsal.values import Given, Made, Opaque, source_of
+from distlint.rehearsal.unknowns import Opaque
+from distlint.rehearsal.values import Given, Made, source_of
 
 PREFIX = "torchmetrics."
 SINGLE = "a trainer of one process"

@@ -22,21 +22,8 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.names import families_differ, not_found
 from distlint.rehearsal.notes import LEFT_ON_RANK
-from distlint.rehearsal.values import (
-    UNKNOWN,
-    Given,
-    Items,
-    Made,
-    Named,
-    Opaque,
-    Source,
-    Table,
-    Tensor,
-    Thing,
-    combined,
-    is_known,
-    source_of,
-)
+from distlint.rehearsal.unknowns import UNKNOWN, Named, Opaque, Source
+from distlint.rehearsal.values import Given, Items, Made, Table, Tensor, Thing, combined, is_known, source_of
 
 LIGHTNING = frozenset(
     f"{package}.LightningModule" for package in ("lightning", "lightning.pytorch", "pytorch_lightning")

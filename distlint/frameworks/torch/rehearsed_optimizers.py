@@ -13,7 +13,8 @@ from distlint.frameworks.torch import rehearsed_stale as stale
 from distlint.frameworks.torch.rehearsed_shapes import fresh
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal.values import UNKNOWN, Given, Items, Made, Opaque, Table, Tensor, source_of
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque
+from distlint.rehearsal.values import Given, Items, Made, Table, Tensor, source_of
 
 OPTIMIZERS = "torch.optim."
 SCHEDULERS = "torch.optim.lr_scheduler."

@@ -8,7 +8,8 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.libraries import Arguments
 from distlint.rehearsal.stage import Event
-from distlint.rehearsal.values import Given, Items, Made, Opaque, Source, Table, Tensor, combined, source_of
+from distlint.rehearsal.unknowns import Opaque, Source
+from distlint.rehearsal.values import Given, Items, Made, Table, Tensor, combined, source_of
 
 IN_PLACE = "wrapped in place"
 """Under this name a process remembers the modules that are sharded without a wrapper around them."""

@@ -12,7 +12,8 @@ from distlint.model.span import Span
 from distlint.rehearsal.entities import Outside
 from distlint.rehearsal.notes import PIECES
 from distlint.rehearsal.sums import added
-from distlint.rehearsal.values import UNKNOWN, Given, Items, Opaque, Tensor, combined, derived
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque
+from distlint.rehearsal.values import Given, Items, Tensor, combined, derived
 
 CUTTING = ("chunk", "split", "unbind", "tensor_split", "split_with_sizes")
 PICKING = ("narrow", "select", "index_select", "unfold")

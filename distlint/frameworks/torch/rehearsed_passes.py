@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from distlint.model.span import Span
-from distlint.rehearsal.values import Made, Opaque, Tensor
+from distlint.rehearsal.unknowns import Opaque
+from distlint.rehearsal.values import Made, Tensor
 
 WATCHED = "wrapped models whose layers are all known"
 WRAPPERS = "wrapped models"

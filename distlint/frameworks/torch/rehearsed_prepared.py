@@ -9,19 +9,8 @@ from distlint.frameworks.torch.rehearsed_modules import is_module, parts_of_mode
 from distlint.frameworks.torch.rehearsed_optimizers import Optimizer, Scheduler
 from distlint.frameworks.torch.rehearsed_wrappers import DATA_PARALLEL, Wrapped
 from distlint.model.span import Span
-from distlint.rehearsal.values import (
-    UNKNOWN,
-    Given,
-    Items,
-    Made,
-    Opaque,
-    Source,
-    Table,
-    Tensor,
-    Thing,
-    combined,
-    derived,
-)
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
+from distlint.rehearsal.values import Given, Items, Made, Table, Tensor, Thing, combined, derived
 
 GATHERING = ("gather", "gather_for_metrics", "all_gather")
 MODEL_MAKERS = ("from_pretrained()", "from_config()")

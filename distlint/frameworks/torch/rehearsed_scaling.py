@@ -13,7 +13,8 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.notes import LEFT_ON_RANK, SCALED_USE, SCALER_ORDER
 from distlint.rehearsal.stage import Event, Fault
-from distlint.rehearsal.values import UNKNOWN, Tensor
+from distlint.rehearsal.unknowns import UNKNOWN
+from distlint.rehearsal.values import Tensor
 
 _SCALED = "scaled gradients"
 _READY, _UNSCALED, _STEPPED = "ready", "unscaled", "stepped"

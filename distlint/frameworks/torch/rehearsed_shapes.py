@@ -8,7 +8,8 @@ from typing import Any
 from distlint.model.span import Span
 from distlint.rehearsal.entities import Library
 from distlint.rehearsal.merging import alike
-from distlint.rehearsal.values import UNKNOWN, Array, Given, Items, Opaque, Tensor, combined, derived, source_of
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque
+from distlint.rehearsal.values import Array, Given, Items, Tensor, combined, derived, source_of
 
 DTYPES = {
     "float": "float32",

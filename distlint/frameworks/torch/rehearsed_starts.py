@@ -6,7 +6,8 @@ from typing import Any
 
 from distlint.model import python as ir
 from distlint.rehearsal.stage import Left
-from distlint.rehearsal.values import UNKNOWN, Given, Opaque, Tensor
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque
+from distlint.rehearsal.values import Given, Tensor
 
 
 def spawned(player: Any, given: Given, call: ir.Call, scope: Any) -> Any:

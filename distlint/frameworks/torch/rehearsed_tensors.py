@@ -31,19 +31,8 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import Library, MethodOf
 from distlint.rehearsal.merging import alike
-from distlint.rehearsal.values import (
-    UNKNOWN,
-    Array,
-    Given,
-    Items,
-    Number,
-    Opaque,
-    Source,
-    Tensor,
-    combined,
-    derived,
-    source_of,
-)
+from distlint.rehearsal.unknowns import UNKNOWN, Number, Opaque, Source
+from distlint.rehearsal.values import Array, Given, Items, Tensor, combined, derived, source_of
 
 _CASTS = frozenset(DTYPES) - {"float32", "float64", "int32", "int64", "float16", "int16", "int8", "uint8"}
 _SAME_NAMES = """

@@ -20,7 +20,8 @@ from distlint.rehearsal.entities import MethodOf
 from distlint.rehearsal.libraries import GRADIENTS_KEPT
 from distlint.rehearsal.notes import GRAPH_CHANGED, LEFT_OUT
 from distlint.rehearsal.stage import Event, Fault
-from distlint.rehearsal.values import Items, Opaque, Table, Thing
+from distlint.rehearsal.unknowns import Opaque
+from distlint.rehearsal.values import Items, Table, Thing
 
 
 class Watched:

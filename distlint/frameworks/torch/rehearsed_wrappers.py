@@ -34,7 +34,8 @@ from distlint.model.span import Span
 from distlint.rehearsal.entities import FunctionValue
 from distlint.rehearsal.libraries import GRADIENTS_KEPT
 from distlint.rehearsal.notes import WEIGHTS
-from distlint.rehearsal.values import UNKNOWN, Given, Made, Tensor, Thing, combined
+from distlint.rehearsal.unknowns import UNKNOWN
+from distlint.rehearsal.values import Given, Made, Tensor, Thing, combined
 
 DATA_PARALLEL = "torch.nn.parallel.DistributedDataParallel"
 SHARDED = "torch.distributed.fsdp.FullyShardedDataParallel"
