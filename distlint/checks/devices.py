@@ -66,7 +66,7 @@ def _written_indexes(context: CheckContext) -> Iterator[tuple[CallSite, ir.Expr]
 
 
 def _tells_nodes_apart(context: CheckContext, file: str) -> bool:
-    """Whether a launch of a file is seen to start processes on more than one node, or the program asks for the rank within its node."""
+    """Whether a launch of a file is seen to start processes on more than one node, or the program asks for what tells nodes apart."""
     project: Project = context.project
     nodes = [run.launch.nodes for run in project.runs_reaching(file) if run.launch is not None]
     if any(isinstance(one.only, int) and one.only > 1 for one in nodes):
@@ -75,13 +75,13 @@ def _tells_nodes_apart(context: CheckContext, file: str) -> bool:
 
 
 class _Asking(frozenset[str]):
-    """The files that ask for the rank within a node."""
+    """The files that tell nodes apart."""
 
     __slots__ = ()
 
 
 def _asking(project: Project, names: frozenset[str]) -> frozenset[str]:
-    """The files of a project that ask for one of some variables, looked for once."""
+    """The files of a project that speak of one of some variables or options, looked for once."""
     found = project.kept.get(_Asking)
     if found is None:
         texts = (file for file in project.python_files if any(name in project.text_of(file) for name in names))

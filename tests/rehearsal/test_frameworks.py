@@ -9,7 +9,7 @@ import pytest
 from distlint.rehearsal.performance import Performance, Rehearsal
 from distlint.rehearsal.stage import Scope
 from distlint.rehearsal.unknowns import Opaque, Source
-from distlint.rehearsal.values import Tensor, signature, source_of
+from distlint.rehearsal.values import MAX_EITHER, Items, Tensor, signature, source_of
 from tests.conftest import MakeProject
 
 HEAD = """
@@ -393,3 +393,23 @@ def test_seeds_that_are_not_known_leave_random_numbers_open(make_project: MakePr
     found = variables(performed(make_project, f"{seeding}\nfound = torch.randn(3)"), "found")
     assert why(found[0]) == ""
     assert not same(found)
+
+
+def test_parameters_are_named_in_the_order_of_the_modules(make_project: MakeProject) -> None:
+    code = """
+body = nn.Linear(4, 2)
+net = nn.ModuleDict({"body": body, "norm": nn.BatchNorm1d(2), "again": body})
+names = [name for name, _ in net.named_parameters()]
+"""
+    (names, _) = variables(performed(make_project, code), "names")
+    assert [one.text for one in names.items] == ["body.weight", "body.bias", "norm.weight", "norm.bias"]
+
+
+def test_what_is_put_into_one_of_many_lists_is_put_into_each_or_forgotten() -> None:
+    few, many = [Items([0]) for _ in range(3)], [Items([0]) for _ in range(MAX_EITHER + 1)]
+    for lists in (few, many):
+        lists[0].may_be(lists)
+        lists[0].received(1)
+    assert all(one.items is None for one in few[1:]), "one of them has one item more"
+    assert all(one.items is None for one in many)
+    assert not many[0].either, "what it costs stays bounded"

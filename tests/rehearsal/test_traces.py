@@ -52,6 +52,35 @@ def found(make_project: MakeProject, body: str) -> list[Clash]:
 
 
 PARTED = {
+    "an object that asks the clock whether it counts as true": """
+    class Deadline:
+        def __init__(self, seconds):
+            self.end = time.monotonic() + seconds
+        def __bool__(self):
+            return time.monotonic() < self.end
+    left = Deadline(60)
+    while left:
+        dist.all_reduce(total)
+""",
+    "the whole of a spread tensor, asked for by one place in the mesh": """
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import Shard, distribute_tensor
+    mesh = init_device_mesh("cpu", (2,), mesh_dim_names=("dp",))
+    spread = distribute_tensor(torch.ones(4, 4), mesh, [Shard(0)])
+    if mesh.get_local_rank("dp") == 0:
+        print(spread.full_tensor().sum())
+""",
+    "texts of each rank's own that can't all be read": """
+    import json
+    records = []
+    for name in sorted(os.listdir("parts"))[rank::2]:
+        with open(os.path.join("parts", name)) as file:
+            try:
+                records.append(json.loads(file.read()))
+            except json.JSONDecodeError:
+                continue
+            dist.all_reduce(total)
+""",
     "a number that is drawn without a seed": """
     import random
     if random.random() > 0.5:
@@ -198,6 +227,43 @@ def test_ranks_part(make_project: MakeProject, body: str) -> None:
 
 
 TOGETHER = {
+    "root goes on with what it has sent": """
+    def share(value, root=0):
+        if dist.get_rank() == root:
+            dist.broadcast_object_list([value], src=root)
+            return value
+        box = [None]
+        dist.broadcast_object_list(box, src=root)
+        return box[0]
+    stop = share(own.item() > 0.5 if rank == 0 else None)
+    if stop:
+        dist.all_reduce(total)
+""",
+    "a vote decides whether there is something": """
+    def agreed(loss):
+        vote = torch.tensor([int(torch.isfinite(loss).all())])
+        dist.all_reduce(vote, op=dist.ReduceOp.MIN)
+        return loss if vote.item() else None
+    loss = agreed(own)
+    if loss is None:
+        return
+    dist.all_reduce(total)
+""",
+    "zero for one, not for the other, by what root sent": """
+    go_on = torch.zeros(1)
+    if rank == 0:
+        for _ in range(args.often):
+            go_on = torch.tensor([1.0 if own.item() > 0.5 else 0.0])
+            dist.broadcast(go_on, 0)
+            if not go_on.item():
+                break
+    else:
+        for _ in range(args.often):
+            dist.broadcast(go_on, 0)
+            if go_on.item() == 0:
+                break
+    dist.all_reduce(total)
+""",
     "a loop left by what one has, and by what all make of it": """
     for step in range(50):
         dist.barrier()
