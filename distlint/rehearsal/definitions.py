@@ -145,6 +145,9 @@ class Definitions(Generators):
             thing = found
         thing.born = self.span(call, scope)
         thing.content = self._content_of(ref, given)
+        missing = modules.method(ref, "__missing__")
+        if isinstance(thing.content, Table) and missing is not None:
+            thing.content.missing = FunctionValue(missing, None, thing)
         init = modules.method(ref, "__init__")
         if init is not None:
             self.call_function(FunctionValue(init, None, thing), given, call, scope)
@@ -161,10 +164,23 @@ class Definitions(Generators):
                 last = base.name if type(base) is ir.Attribute else base.id if type(base) is ir.Name else ""
                 if last in ("dict", "OrderedDict", "UserDict", "defaultdict"):
                     own = self.stage.project.modules.method(ref, "__init__") is not None
-                    return Table() if own else table_of(self, given.positional, given)
+                    return Table() if own else self._filled(Table(), ref, given)
                 if last in ("list", "UserList"):
                     return Items([])
         return None
+
+    def _filled(self, table: Table, ref: ClassRef, given: Given) -> Table:
+        """A dictionary that its library's constructor is given values for; ``defaultdict`` takes what makes new ones first."""
+        modules = self.stage.project.modules
+        bases = [base for one in modules.ancestry(ref) for base in self.stage.project.class_(one).bases]
+        makes = any((base.name if type(base) is ir.Attribute else getattr(base, "id", "")) == "defaultdict" for base in bases)
+        if makes and given.positional:
+            table.missing = given.positional[0]
+        found = table_of(self, given.positional[1:] if makes else given.positional, given)
+        table.items.update(found.items)
+        if found.open:
+            table.opens(found)
+        return table
 
     def _member_of(self, ref: ClassRef, given: Given) -> Any:
         """``Color("red")``."""
@@ -202,7 +218,7 @@ class Definitions(Generators):
                 return self.apply(self.bound(found, receiver), given, call, scope)
         if name == "__init__":
             if isinstance(receiver, Thing) and isinstance(receiver.content, Table):
-                receiver.content.items.update(table_of(self, given.positional, given).items)
+                self._filled(receiver.content, receiver.cls, given)
             if isinstance(receiver, Thing):
                 self.models.built(self, receiver, given)
             return None

@@ -225,7 +225,7 @@ class Expressions(Objects):
         base = self.value(expr.base, scope)
         index = self.value(expr.index, scope)
         used(self.stage, base, expr.base, scope)
-        base = base.value if isinstance(base, Perhaps) else base
+        base = self.held(base.value if isinstance(base, Perhaps) else base, "__getitem__")
         if isinstance(base, Tensor):
             self.stage.use(base, self.span(expr.base, scope))
             return self._own_rows(self.models.indexed(self, base, index), index, expr, scope)
@@ -376,7 +376,7 @@ class Expressions(Objects):
         if is_key(index) and index in base.items:
             return base.items[index]
         if is_key(index) and base.missing is not None and not base.open:
-            made = self.made_by(base.missing)
+            made = self.made_by(base.missing, index)
             if not self.stage.unsure:
                 base.items[index] = made
             return made
@@ -391,10 +391,12 @@ class Expressions(Objects):
             return OneOf(choices, derived("choice", [index]))
         return derived("part", [*choices, index])
 
-    def made_by(self, maker: Any) -> Any:
-        """What a function without arguments gives."""
+    def made_by(self, maker: Any, key: Any) -> Any:
+        """What makes the value of a new key gives: a function without arguments, or a method ``__missing__``."""
         call = ir.Call(ir.Constant(None, 0), (), (), 0)
-        return self.apply(maker, Given([], {}), call, self.module_scope(self.stage.entry))
+        asked = isinstance(maker, FunctionValue) and isinstance(maker.receiver, Thing)
+        asked = asked and self.stage.project.modules.method(maker.receiver.cls, "__missing__") == maker.ref
+        return self.apply(maker, Given([key] if asked else [], {}), call, self.module_scope(self.stage.entry))
 
     def part(self, value: Any, position: int) -> Any:
         """One of the values that something unknown is unpacked to."""

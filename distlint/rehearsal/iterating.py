@@ -11,7 +11,7 @@ from distlint.model.span import Span
 from distlint.rehearsal.absent import used
 from distlint.rehearsal.entities import ClassValue, FunctionValue, Library, MethodOf
 from distlint.rehearsal.failing import length_of
-from distlint.rehearsal.merging import merged
+from distlint.rehearsal.merging import some_of
 from distlint.rehearsal.stage import Left, Scope, Stage
 from distlint.rehearsal.unknowns import UNKNOWN, Named, Number, Opaque
 from distlint.rehearsal.values import (
@@ -224,7 +224,7 @@ class Iterating:
         if isinstance(value, Items | Generated) and value.sample is not None:
             return fresh(value.sample)
         if isinstance(value, Items) and value.items:
-            return merged(value.items[0], value.items[-1]) if len(value.items) > 1 else value.items[0]
+            return some_of(value.items)
         if isinstance(value, Items):
             return derived("item", [value.whole])
         if isinstance(value, Thing):

@@ -7,7 +7,10 @@ from typing import Any
 
 from distlint.rehearsal.entities import ClassValue, Library, ModuleValue
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Perhaps
-from distlint.rehearsal.values import Items, Made, Tensor, Thing, combined, escape, is_known, source_of
+from distlint.rehearsal.values import Items, Made, Tensor, Thing, combined, derived, escape, is_known, source_of
+
+MAX_LOOKED = 16
+"""Items of a list that are looked at to tell what any of them is like."""
 
 
 def alike(one: Any, other: Any) -> bool:
@@ -64,6 +67,22 @@ def merged(one: Any, other: Any, tests: Sequence[Any] = ()) -> Any:
     if tests and (isinstance(value, Tensor | Thing | Made) or type(value) is tuple):
         return Perhaps(value, combined("perhaps", every), source_of(every), _missing(one, other, tests))
     return Opaque(combined("perhaps", every), source_of(every)) if tests else UNKNOWN
+
+
+def some_of(items: Sequence[Any]) -> Any:
+    """One of some values, nobody knows which: records have one of the values in each field."""
+    if len(items) == 1:
+        return items[0]
+    every = items if len(items) <= MAX_LOOKED else [*items[:MAX_LOOKED], items[-1]]
+    first = every[0]
+    if type(first) is tuple and all(type(one) is tuple and len(one) == len(first) for one in every):
+        return tuple(some_of(column) for column in zip(*every, strict=True))
+    if isinstance(first, Made):
+        found = first.or_else(every)
+        if found is not NotImplemented:
+            return found
+    found = merged(first, every[-1])
+    return derived("item", every) if found is UNKNOWN else found
 
 
 def _shape(one: Tensor, other: Tensor, tests: Sequence[Any]) -> tuple[Any, ...] | None:

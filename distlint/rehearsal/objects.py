@@ -205,6 +205,11 @@ class Objects(Operations):
         found = self.class_attribute(base.ref, name)
         return MethodOf(base, name) if found is NotImplemented else self.bound(found, base)
 
+    def held(self, base: Any, method: str) -> Any:
+        """The dictionary or list that an object of a class derived from these holds, unless it has the method that is asked itself."""
+        derived = isinstance(base, Thing) and base.content is not None
+        return base.content if derived and self.stage.project.modules.method(base.cls, method) is None else base
+
     def item_of_thing(self, base: Thing, index: Any) -> Any:
         """``base[index]`` of an object of the project."""
         if self.stage.project.modules.method(base.cls, "__getitem__") is not None:

@@ -147,7 +147,7 @@ class Player(Ways):
 
     def store_item(self, target: ir.Subscript, value: Any, scope: Scope) -> None:
         """``base[index] = value``."""
-        base = self.value(target.base, scope)
+        base = self.held(self.value(target.base, scope), "__setitem__")
         index = self.value(target.index, scope)
         if isinstance(value, Tensor) and not isinstance(base, Tensor):
             value.copied = False
@@ -183,9 +183,6 @@ class Player(Ways):
         elif isinstance(base, ModuleValue):
             self.store_global(base, index, value)
         elif isinstance(base, Thing):
-            if base.content is not None and self.stage.project.modules.method(base.cls, "__setitem__") is None:
-                self.content_item(base, [index, value])
-            else:
-                self.special_method(base, "__setitem__", [index, value], None)
+            self.special_method(base, "__setitem__", [index, value], None)
         else:
             escape(value)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 import os.path
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from distlint.model import python as ir
 from distlint.rehearsal.entities import ClassValue, Partial
 from distlint.rehearsal.iterating import MAX_FOLLOWED
+from distlint.rehearsal.merging import some_of
 from distlint.rehearsal.notes import COPIES
 from distlint.rehearsal.stage import Left, Scope
 from distlint.rehearsal.tables import table_of
@@ -311,10 +312,11 @@ def _collections(player: Calls, name: str, given: Given, call: ir.Call, scope: S
 class Tuples(Made):
     """A class of named tuples; ``values`` are those of one of them, and nothing for the class itself."""
 
-    __slots__ = ("fields", "values")
+    __slots__ = ("fields", "maker", "values")
 
     def __init__(self, call: ir.Call, given: Given, fields: tuple[str, ...], values: Given | None = None) -> None:
         super().__init__("collections.namedtuple()", call, given)
+        self.maker = call
         self.fields = fields
         self.values = values
         for position, name in enumerate(fields if values is not None else ()):
@@ -323,6 +325,13 @@ class Tuples(Made):
     def called(self, player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
         """One of them."""
         return NotImplemented if self.values is not None else Tuples(call, given, self.fields, given)
+
+    def or_else(self, every: Sequence[Any]) -> Any:
+        """One with one of their values in each field."""
+        if not all(isinstance(one, Tuples) and one.values is not None and one.fields == self.fields for one in every):
+            return NotImplemented
+        given = {name: some_of([one.stored.get(name, UNKNOWN) for one in every]) for name in self.fields}
+        return Tuples(self.maker, Given([], given), self.fields, self.values)
 
     def items(self, player: Any) -> list[Any] | None:
         """Its fields in order."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
@@ -324,6 +324,10 @@ class Made:
 
     def called(self, player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
         """``made(...)``."""
+        return NotImplemented
+
+    def or_else(self, every: Sequence[Any]) -> Any:
+        """One of several values of which it is the first, nobody knows which."""
         return NotImplemented
 
     def part(self, player: Any, index: Any, span: Span) -> Any:
