@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterator
 
 from distlint.checks.meeting_arguments import is_number
 from distlint.checks.meetings import Suspicion
+from distlint.checks.message_bounds import left_out
 from distlint.checks.message_counts import counted_otherwise
 from distlint.checks.message_replay import Replay
 from distlint.checks.message_rows import OBJECTS, PASSING, SENDING, Step, passes_messages, peer_of, tag_of
@@ -78,6 +79,8 @@ def stuck_messages(performance: Performance) -> Iterator[Suspicion]:
             yield found
         if found is not None and way.part is None:
             return  # what the usual way shows, others show again
+    if not seen and performance.complete and passes_messages(performance) and not is_for_fewer(performance):
+        yield from left_out(performance)
 
 
 def _mixed(replay: Replay) -> Iterator[Suspicion]:

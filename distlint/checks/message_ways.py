@@ -116,7 +116,7 @@ class _Line(NamedTuple):
     telling: list[Branch | Round]
 
 
-class _Ways:
+class Ways:
     """The ways of one performance."""
 
     def __init__(self, performance: Performance) -> None:
@@ -145,7 +145,7 @@ class _Ways:
             for node, needed in places(stage.trace, {}, [0], idle=True):
                 if id(node) not in telling or not isinstance(node, Branch) or node.fails:
                     continue
-                own = self._decides_alone(node, stage)
+                own = self.decides_alone(node, stage)
                 key = (node.key, stage.rank if own else -1)
                 if key in seen:
                     continue
@@ -158,7 +158,7 @@ class _Ways:
                     if way is not None:
                         yield way
 
-    def _decides_alone(self, branch: Branch, stage: Stage) -> bool:
+    def decides_alone(self, branch: Branch, stage: Stage) -> bool:
         """Whether one process may go either way, whatever the others do."""
         if branch.source is not None:
             return True
@@ -220,7 +220,7 @@ def _twins(one: Branch | Round, other: Branch | Round) -> bool:
 
 def ways_of(performance: Performance) -> Iterator[Way]:
     """The ways that the processes may go, the usual one first; none where these cannot be compared."""
-    ways = _Ways(performance)
+    ways = Ways(performance)
     usual = list(ways.usual())
     yield from usual
     if usual:

@@ -173,7 +173,9 @@ class Definitions(Generators):
         """A dictionary that its library's constructor is given values for; ``defaultdict`` takes what makes new ones first."""
         modules = self.stage.project.modules
         bases = [base for one in modules.ancestry(ref) for base in self.stage.project.class_(one).bases]
-        makes = any((base.name if type(base) is ir.Attribute else getattr(base, "id", "")) == "defaultdict" for base in bases)
+        makes = any(
+            (base.name if type(base) is ir.Attribute else getattr(base, "id", "")) == "defaultdict" for base in bases
+        )
         if makes and given.positional:
             table.missing = given.positional[0]
         found = table_of(self, given.positional[1:] if makes else given.positional, given)

@@ -7,7 +7,18 @@ from typing import Any
 
 from distlint.rehearsal.entities import ClassValue, Library, ModuleValue
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Perhaps
-from distlint.rehearsal.values import Items, Made, Tensor, Thing, combined, derived, escape, is_known, source_of
+from distlint.rehearsal.values import (
+    Items,
+    Made,
+    Tensor,
+    Thing,
+    combined,
+    derived,
+    escape,
+    is_known,
+    is_measured,
+    source_of,
+)
 
 MAX_LOOKED = 16
 """Items of a list that are looked at to tell what any of them is like."""
@@ -66,7 +77,7 @@ def merged(one: Any, other: Any, tests: Sequence[Any] = ()) -> Any:
     value = _besides_nothing(one, other)
     if tests and (isinstance(value, Tensor | Thing | Made) or type(value) is tuple):
         return Perhaps(value, combined("perhaps", every), source_of(every), _missing(one, other, tests))
-    return Opaque(combined("perhaps", every), source_of(every)) if tests else UNKNOWN
+    return _told("perhaps", every) if tests else UNKNOWN
 
 
 def some_of(items: Sequence[Any]) -> Any:
@@ -94,7 +105,11 @@ def _shape(one: Tensor, other: Tensor, tests: Sequence[Any]) -> tuple[Any, ...] 
 
 def _size(one: Any, other: Any, tests: Sequence[Any]) -> Any:
     every = [*tests, one, other]
-    return one if alike(one, other) else Opaque(combined("size", every), source_of(every))
+    return one if alike(one, other) else _told("size", every)
+
+
+def _told(name: str, every: Sequence[Any]) -> Opaque:
+    return Opaque(combined(name, every), source_of(every), measured=any(map(is_measured, every)))
 
 
 def _missing(one: Any, other: Any, tests: Sequence[Any]) -> Opaque:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from distlint.link.modules import ClassRef, External, FunctionRef, GlobalRef, ModuleFile, Target
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal.entities import ClassValue, FunctionValue, Group, Library, ModuleValue, Outside, Work
+from distlint.rehearsal.entities import ClassValue, FunctionValue, Group, Library, MethodOf, ModuleValue, Outside, Work
 from distlint.rehearsal.files import met
 from distlint.rehearsal.notes import OWN_ORDER
 from distlint.rehearsal.trace import Hole, Took, Waited
@@ -380,7 +380,7 @@ class Stage:
         event.turn = self._turn(event)
         event.index = len(self.events)
         self.events.append(event)
-        if self.orders and any(isinstance(event.values.get(name), Tensor | Opaque) for name in _BROUGHT):
+        if self.orders and any(isinstance(event.values.get(name), Tensor | Opaque | MethodOf) for name in _BROUGHT):
             source, depth = self.orders[-1]
             words = {"why": source.why, "depth": depth}
             self.faults.append(Fault(OWN_ORDER, source.span or event.span, event, words))

@@ -281,7 +281,7 @@ class Ways(Calls):
 
     def _on_For(self, statement: ir.For, scope: Scope) -> str:  # noqa: N802
         earlier = self.stage.under_way
-        iterable = self.value(statement.iterable, scope)
+        iterable = self.held(self.value(statement.iterable, scope), "__iter__")
         self.begins(iterable, self.span(statement.iterable, scope))
         used(self.stage, iterable, statement.iterable, scope)
         order = order_of(iterable)

@@ -13,6 +13,7 @@ from distlint.frameworks.torch import rehearsed_collating as collating
 from distlint.frameworks.torch import rehearsed_communication as communication
 from distlint.frameworks.torch import rehearsed_copies as copies
 from distlint.frameworks.torch import rehearsed_data as data
+from distlint.frameworks.torch import rehearsed_distributions as distributions
 from distlint.frameworks.torch import rehearsed_epochs as epochs
 from distlint.frameworks.torch import rehearsed_lightning as lightning
 from distlint.frameworks.torch import rehearsed_lives as lives
@@ -139,6 +140,8 @@ class Torch(Models):
             return NotImplemented
         if name in ("torch.no_grad", "torch.inference_mode") and not given.values():
             return passes.NoGradients(f"{name}()", call, given)
+        if name.startswith(distributions.PREFIX):
+            return distributions.made(name, given, call)
         if name.startswith(data.PREFIX):
             return data.made(player, name[len(data.PREFIX) :], given, call, scope)
         if name in _SPAWN:

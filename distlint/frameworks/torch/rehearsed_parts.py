@@ -139,8 +139,9 @@ def _joined(player: Any, name: str, given: Given, span: Span) -> Tensor:
         where = 1 if items and all(isinstance(one, Tensor) and one.shape and len(one.shape) > 1 for one in items) else 0
     if items is None and isinstance(given_items, Items) and isinstance(given_items.sample, Tensor):
         return _of_unknown_number(player, name, given_items, where, span)
-    if not items or not all(isinstance(item, Tensor) for item in items):
+    if not items or not any(isinstance(item, Tensor) for item in items):
         return Tensor(None, "", span)
+    items = [one if isinstance(one, Tensor) else fresh("row", None, "", [one], span) for one in items]
     for item in items:
         player.stage.use(item, span)
     items = [one for one in items if one.shape != (0,)] or items  # empty rows count for nothing
@@ -152,9 +153,14 @@ def _joined(player: Any, name: str, given: Given, span: Span) -> Tensor:
 
 
 def _joined_shape(name: str, shapes: list[Any], where: Any) -> Any:
-    first = shapes[0]
-    if None in shapes or len({len(shape) for shape in shapes}) != 1:
+    known = [shape for shape in shapes if shape is not None]
+    if not known or len({len(shape) for shape in known}) != 1:
         return None
+    first = known[0]
+    if len(known) < len(shapes):
+        # tensors that are joined have the same sizes but for the one that they are joined along
+        place = dimension(where, len(first)) if name in ("cat", "concat", "concatenate") else None
+        return None if place is None else (*first[:place], UNKNOWN, *first[place + 1 :])
     if name == "stack":
         place = dimension(where, len(first) + 1)
         return None if place is None else (*first[:place], len(shapes), *first[place:])
