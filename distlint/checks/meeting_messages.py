@@ -54,11 +54,15 @@ def is_for_fewer(performance: Performance) -> bool:
     return not performance.told and next(wrong_peers(performance), None) is not None
 
 
+def _is_followed(performance: Performance) -> bool:
+    """Whether all is known that processes do to pass messages to each other."""
+    whole = performance.complete and not performance.stages[0].alone and passes_messages(performance)
+    return whole and next(wrong_peers(performance), None) is None
+
+
 def _replayed(performance: Performance) -> Iterator[tuple[Way, Replay]]:
     """What becomes of the messages on each way that the processes may go."""
-    if not performance.complete or performance.stages[0].alone or not passes_messages(performance):
-        return
-    if next(iter(wrong_peers(performance)), None) is not None:
+    if not _is_followed(performance):
         return
     for way in ways_of(performance):
         replay = Replay(way.rows)
@@ -79,7 +83,7 @@ def stuck_messages(performance: Performance) -> Iterator[Suspicion]:
             yield found
         if found is not None and way.part is None:
             return  # what the usual way shows, others show again
-    if not seen and performance.complete and passes_messages(performance) and not is_for_fewer(performance):
+    if not seen and _is_followed(performance):
         yield from left_out(performance)
 
 

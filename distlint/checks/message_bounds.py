@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 from distlint.checks.meetings import Suspicion
-from distlint.checks.message_rows import PASSING, SENDING, is_told, peer_of
+from distlint.checks.message_rows import PASSING, SENDING, Step, is_told, peer_of
 from distlint.checks.message_ways import Ways
 from distlint.checks.trace_lines import matters
 from distlint.model.finding import Related
@@ -21,10 +21,12 @@ from distlint.rehearsal.trace import Attempt, Branch, End, Frame, Hole, Laps, Ro
 
 _Wanted = Callable[[Event], bool]
 _Ends = frozenset[str]
-"""How ways end that came along without a message: ``""`` stands for going on."""
+"""How ways end: kinds of ``End``, ``""`` for going on behind the last step, ``_CALL`` where they come to a wanted call."""
 
+_CALL = "call"
+_COMES: _Ends = frozenset({_CALL})
 _GOES_ON: _Ends = frozenset({""})
-_FAILS = frozenset({"raise", "exit"})
+_FAILS: _Ends = frozenset({"raise", "exit"})
 
 
 def left_out(performance: Performance) -> Iterator[Suspicion]:
@@ -42,17 +44,18 @@ def left_out(performance: Performance) -> Iterator[Suspicion]:
 def _left_out(ways: Ways, stage: Stage, other: Stage, *, sends: bool) -> Suspicion | None:
     """``other`` may leave out what it sends to ``stage``, or takes from it, while ``stage`` waits for that."""
     passed = [event for event in other.events if _is_one(event, stage.rank, sends=sends)]
-    if not passed or not all(
-        map(is_told, (event for one in (stage, other) for event in one.events if event.name in PASSING))
-    ):
+    waits = [event for event in stage.events if _is_one(event, other.rank, sends=not sends) and Step(event).blocks]
+    messages = (event for one in (stage, other) for event in one.events if event.name in PASSING)
+    if not passed or not waits or not all(map(is_told, messages)):
         return None
-    waiting = _Waiting(lambda event: _is_one(event, other.rank, sends=not sends), _loops(other.trace))
-    if not waiting.ways(stage.trace) <= _FAILS or waiting.first is None:
+    waiting = _Walk(waits.__contains__, ways.loops(other))
+    ends = waiting.ways(stage.trace)
+    if _CALL not in ends or not ends <= _COMES | _FAILS:
         return None
-    silence = _Silence(lambda event: _is_one(event, stage.rank, sends=sends), ways, other)
-    if silence.ways(other.trace) is None or silence.test is None:
+    silence = _Silence(passed.__contains__, ways, other)
+    if _CALL in silence.ways(other.trace) or silence.test is None:
         return None
-    event, test = waiting.first, silence.test
+    event, test = waits[0], silence.test
     why = f" ({test.source.why})" if test.source is not None else ""
     verb, its_verb = ("sends", "receives") if sends else ("takes", "sends")
     related = (
@@ -71,153 +74,106 @@ def _is_one(event: Event, peer: int, *, sends: bool) -> bool:
     return event.name in PASSING and (event.name in SENDING) is sends and peer_of(event) == peer
 
 
-def _loops(nodes: list[Any]) -> frozenset[Hashable]:
-    """What tells the number of turns of the loops that hold messages."""
-    found: set[Hashable] = set()
-    for node in nodes:
-        for body in _bodies(node):
-            found |= _loops(body)
-            if isinstance(node, Round) and _passes(body):
-                found.add(node.key)
-    return frozenset(found)
+class _Walk:
+    """How the ways of a process end that come to a wanted call, or go past all of them, whatever it is told.
 
-
-def _passes(nodes: list[Any]) -> bool:
-    return any(node.name in PASSING if isinstance(node, Event) else any(map(_passes, _bodies(node))) for node in nodes)
-
-
-def _bodies(node: Any) -> list[list[Any]]:
-    if isinstance(node, Branch):
-        return node.arms
-    if isinstance(node, Round | Frame):
-        return [node.body]
-    if isinstance(node, Laps):
-        return node.turns
-    if isinstance(node, Attempt):
-        return [node.body, *node.handlers, node.orelse, node.final]
-    return []
-
-
-class _Waiting:
-    """How the ways of a process end on which it does not come to a call: ``first`` is one of those that it comes to otherwise.
-
-    ``shared`` tells the loops that the other process makes as many turns of: where they make none, nobody waits.
+    ``turning`` tells the loops that are taken to make turns.
     """
 
-    def __init__(self, wanted: _Wanted, shared: frozenset[Hashable]) -> None:
+    def __init__(self, wanted: _Wanted, turning: frozenset[Hashable]) -> None:
         self.wanted = wanted
-        self.shared = shared
-        self.first: Event | None = None
+        self.turning = turning
 
     def ways(self, nodes: list[Any]) -> _Ends:
         """Of some steps one after the other."""
-        ends: set[str] = set()
+        ends: _Ends = frozenset()
         for node in nodes:
             found = self._of(node)
             ends |= found - _GOES_ON
             if "" not in found:
-                return frozenset(ends)
-        return frozenset(ends) | _GOES_ON
+                return ends
+        return ends | _GOES_ON
 
     def _of(self, node: Any) -> _Ends:
         if isinstance(node, Event):
-            if not self.wanted(node) or node.values.get("async_op") or node.name in ("isend", "irecv"):
-                return _GOES_ON
-            self.first = self.first or node
-            return frozenset()
+            return _COMES if self.wanted(node) else _GOES_ON
+        if isinstance(node, Hole):
+            return self._hidden(node)
         if isinstance(node, End):
             return frozenset({node.kind})
         if isinstance(node, Branch):
-            arms = node.arms[:1] if node.fails else node.arms
-            return frozenset().union(*map(self.ways, arms))
+            # an exception that is not certain keeps nobody from waiting, and lets nobody off
+            return self.ways(node.arms[0]) if node.fails else self._chosen(node, [*map(self.ways, node.arms)])
         if isinstance(node, Frame):
             return _renamed(self.ways(node.body), "return")
         if isinstance(node, Round):
-            found = _renamed(self.ways(node.body), "break", "continue")
-            return found if node.key in self.shared or node.count else found | _GOES_ON
+            found = self._turns([node.body])
+            return found if node.key in self.turning or node.count else found | _GOES_ON
         if isinstance(node, Laps):
             return self._turns(node.turns)
         if isinstance(node, Attempt):
             return self._attempt(node)
         return _GOES_ON
 
+    def _hidden(self, hole: Hole) -> _Ends:
+        """Of a call that is not seen into."""
+        return _GOES_ON
+
+    def _chosen(self, branch: Branch, arms: list[_Ends]) -> _Ends:
+        """Of a test: any of its arms."""
+        return frozenset().union(*arms)
+
     def _turns(self, turns: list[list[Any]]) -> _Ends:
-        ends: set[str] = set()
+        """Of turns of a loop one after the other."""
+        ends: _Ends = frozenset()
         for turn in turns:
             found = _renamed(self.ways(turn), "continue")
-            ends |= {"" if end == "break" else end for end in found if end}
+            ends |= _renamed(found - _GOES_ON, "break")
             if "" not in found:
-                return frozenset(ends)
-        return frozenset(ends) | _GOES_ON
+                return ends
+        return ends | _GOES_ON
 
     def _attempt(self, node: Attempt) -> _Ends:
-        found = self.ways([*node.body, *node.orelse])
-        if "raise" in found:
-            found = found.union(*map(self.ways, node.handlers)) - ({"raise"} if node.handlers else set())
+        """Of ``try``: handlers take what its body certainly raises, and all but a failure of a context come to its end."""
+        found = self.ways(node.body)
+        if "raise" in found and node.handlers:
+            found = frozenset().union(found - {"raise"}, *map(self.ways, node.handlers))
+        if "" in found:
+            found = found - _GOES_ON | self.ways(node.orelse)
+        leaving = found - _COMES - (_FAILS if node.unless_raised else frozenset())
+        if not leaving:
+            return found
         final = self.ways(node.final)
-        return found if "" in final else frozenset(final)
+        return found - leaving | final - _GOES_ON | (leaving if "" in final else frozenset())
 
 
-class _Silence:
-    """How a process may come along without any of some calls, whatever tests say that are not its own to decide.
+class _Silence(_Walk):
+    """How a process may go past all wanted calls, whatever tests say that are not its own to decide.
 
     ``test`` is the last one that has to go another way for that.
     """
 
     def __init__(self, wanted: _Wanted, all_ways: Ways, stage: Stage) -> None:
-        self.wanted = wanted
+        super().__init__(wanted, frozenset())
         self.all_ways = all_ways
         self.stage = stage
         self.test: Branch | None = None
 
-    def ways(self, nodes: list[Any]) -> _Ends | None:
-        """How ways end without a call; ``None`` where one may come up."""
-        ends: set[str] = set()
-        for node in nodes:
-            found = self._of(node)
-            if found is None:
-                return None
-            ends |= found - _GOES_ON
-            if "" not in found:
-                return frozenset(ends)
-        return frozenset(ends) | _GOES_ON
+    def _hidden(self, hole: Hole) -> _Ends:
+        """It may be one of them."""
+        return _COMES if matters(hole, self.stage) else _GOES_ON
 
-    def _of(self, node: Any) -> _Ends | None:
-        if isinstance(node, Event):
-            return None if self.wanted(node) else _GOES_ON
-        if isinstance(node, Hole):
-            return None if matters(node, self.stage) else _GOES_ON
-        if isinstance(node, End):
-            return frozenset({node.kind})
-        if isinstance(node, Branch):
-            return self._arm(node)
-        if isinstance(node, Frame):
-            found = self.ways(node.body)
-            return None if found is None else _renamed(found, "return")
-        if isinstance(node, Round | Laps):
-            turns = [self.ways(body) for body in _bodies(node)]
-            known = [one for one in turns if one is not None]
-            if len(known) < len(turns):
-                return None
-            return _renamed(frozenset().union(*known), "break", "continue") | _GOES_ON
-        if isinstance(node, Attempt):
-            found = self.ways([*node.body, *node.orelse, *node.final])
-            return found if all(self.ways(one) is not None for one in node.handlers) else None
-        return _GOES_ON
-
-    def _arm(self, node: Branch) -> _Ends | None:
-        arms = [self.ways(arm) for arm in (node.arms[:1] if node.fails else node.arms)]
-        silent = [one for one in arms if one is not None]
-        if node.fails or not self.all_ways.decides_alone(node, self.stage):
-            return frozenset().union(*silent) if len(silent) == len(arms) else None
-        if not silent:
-            return None
-        leaving = [one for one in silent if "" not in one and not one & _FAILS]
+    def _chosen(self, branch: Branch, arms: list[_Ends]) -> _Ends:
+        """The arms that go past the calls where the process decides alone, those that end a loop or function first."""
+        silent = [one for one in arms if _CALL not in one]
+        if not silent or not self.all_ways.decides_alone(branch, self.stage):
+            return super()._chosen(branch, arms)
+        leaving = [one for one in silent if "" not in one and one.isdisjoint(_FAILS)]
         if leaving or len(silent) < len(arms):
-            self.test = node
-        return leaving[0] if leaving else frozenset().union(*silent)
+            self.test = branch
+        return leaving[0] if leaving else super()._chosen(branch, silent)
 
 
-def _renamed(ends: _Ends, *kinds: str) -> _Ends:
+def _renamed(ends: _Ends, kind: str) -> _Ends:
     """Ends that only end a loop or call: behind it the way goes on."""
-    return ends - set(kinds) | _GOES_ON if not ends.isdisjoint(kinds) else ends
+    return ends - {kind} | _GOES_ON if kind in ends else ends

@@ -123,6 +123,11 @@ class Ways:
         self.performance = performance
         self.telling = [Telling(stage).found for stage in performance.stages]
 
+    def loops(self, stage: Stage) -> frozenset[Hashable]:
+        """What tells the number of turns of the loops of a process that decide about calls."""
+        telling = self.telling[self.performance.stages.index(stage)]
+        return frozenset(node.key for node in telling.values() if isinstance(node, Round))
+
     def usual(self) -> Iterator[Way]:
         """What certainly happens; where that is not certain, what happens on the usual way."""
         lines = [self._line(stage, {}, hidden=True) for stage in self.performance.stages]

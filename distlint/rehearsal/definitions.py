@@ -33,6 +33,8 @@ _KEEPING = (
     "enum.",
 )
 _PLAIN_NAMES = ("record", "main", "command", "hookimpl", "override")
+_DICTIONARIES = ("dict", "OrderedDict", "UserDict", "defaultdict")
+_LISTS = ("list", "UserList")
 _SAME_OBJECT = ("to", "train", "eval", "cuda", "cpu", "float", "half", "bfloat16", "double", "requires_grad_", "apply")
 _NAMED_PARTS = ("register_buffer", "register_parameter", "add_module", "register_module")
 
@@ -159,24 +161,27 @@ class Definitions(Generators):
 
     def _content_of(self, ref: ClassRef, given: Given) -> Table | Items | None:
         """What an object of a class derived from ``dict`` or ``list`` holds."""
+        base = self._library_base(ref)
+        if base in _LISTS:
+            return Items([])
+        if not base:
+            return None
+        own = self.stage.project.modules.method(ref, "__init__") is not None
+        return Table() if own else self._filled(Table(), ref, given)
+
+    def _library_base(self, ref: ClassRef) -> str:
+        """The name of the dictionary or list of a library that a class is derived from; nothing where it is not."""
         for one in self.stage.project.modules.ancestry(ref):
             for base in self.stage.project.class_(one).bases:
                 last = base.name if type(base) is ir.Attribute else base.id if type(base) is ir.Name else ""
-                if last in ("dict", "OrderedDict", "UserDict", "defaultdict"):
-                    own = self.stage.project.modules.method(ref, "__init__") is not None
-                    return Table() if own else self._filled(Table(), ref, given)
-                if last in ("list", "UserList"):
-                    return Items([])
-        return None
+                if last in _DICTIONARIES or last in _LISTS:
+                    return last
+        return ""
 
     def _filled(self, table: Table, ref: ClassRef, given: Given) -> Table:
         """A dictionary that its library's constructor is given values for; ``defaultdict`` takes what makes new ones first."""
-        modules = self.stage.project.modules
-        bases = [base for one in modules.ancestry(ref) for base in self.stage.project.class_(one).bases]
-        makes = any(
-            (base.name if type(base) is ir.Attribute else getattr(base, "id", "")) == "defaultdict" for base in bases
-        )
-        if makes and given.positional:
+        makes = self._library_base(ref) == "defaultdict"
+        if makes and given.positional and self.stage.project.modules.method(ref, "__missing__") is None:
             table.missing = given.positional[0]
         found = table_of(self, given.positional[1:] if makes else given.positional, given)
         table.items.update(found.items)

@@ -5,17 +5,16 @@ from __future__ import annotations
 import itertools
 import math
 import os.path
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from distlint.model import python as ir
-from distlint.rehearsal.entities import ClassValue, Partial
+from distlint.rehearsal.containers import collection, namespace
+from distlint.rehearsal.copies import copied, record_helper
+from distlint.rehearsal.entities import Partial
 from distlint.rehearsal.iterating import MAX_FOLLOWED
-from distlint.rehearsal.merging import some_of
-from distlint.rehearsal.notes import COPIES
 from distlint.rehearsal.stage import Left, Scope
-from distlint.rehearsal.tables import table_of
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
 from distlint.rehearsal.values import (
     MAX_ITEMS,
@@ -23,22 +22,12 @@ from distlint.rehearsal.values import (
     Given,
     Items,
     Made,
-    Table,
-    Tensor,
-    Thing,
-    counted_in,
     derived,
     is_known,
 )
 
 if TYPE_CHECKING:
     from distlint.rehearsal.calls import Calls
-
-MAX_COPIES = 200
-"""Deep copies that are remembered, with the places where they are made."""
-
-DEEP = 8
-"""How many objects, one inside the other, are copied by a deep copy."""
 
 _SHARED = (
     "builtins.open",
@@ -278,177 +267,6 @@ def _chain(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) 
     return Items([item for one in inner for item in one or ()][:MAX_ITEMS])
 
 
-# Containers -----------------------------------------------------------------------------------------------------------
-
-
-def _collections(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
-    values = given.positional
-    if name in ("OrderedDict", "Counter") or (name == "defaultdict" and values):
-        rest = values[1:] if name == "defaultdict" else values
-        if name == "Counter":
-            return _counted(player, rest)
-        made = table_of(player, rest, given)
-        if name == "defaultdict":
-            made.missing = values[0]
-        return made
-    if name == "deque":
-        items = player.items_of(values[0]) if values else []
-        made_list = Items(items, at=ir.unpack(call.at, scope.file))
-        most = given.get("maxlen", 1, None)
-        if items is None:
-            made_list.whole = derived("deque", values)
-            made_list.sample = player.item_of(values[0])
-        elif isinstance(most, int):
-            made_list.most = most
-            made_list.items = items[-most:] if most else []
-        return made_list
-    if name == "namedtuple" and len(values) >= 2:
-        fields = values[1].replace(",", " ").split() if isinstance(values[1], str) else player.items_of(values[1])
-        if fields and all(isinstance(one, str) for one in fields):
-            return Tuples(call, given, tuple(fields))
-    return NotImplemented
-
-
-class Tuples(Made):
-    """A class of named tuples; ``values`` are those of one of them, and nothing for the class itself."""
-
-    __slots__ = ("fields", "maker", "values")
-
-    def __init__(self, call: ir.Call, given: Given, fields: tuple[str, ...], values: Given | None = None) -> None:
-        super().__init__("collections.namedtuple()", call, given)
-        self.maker = call
-        self.fields = fields
-        self.values = values
-        for position, name in enumerate(fields if values is not None else ()):
-            self.stored[name] = given.get(name, position, UNKNOWN)
-
-    def called(self, player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
-        """One of them."""
-        return NotImplemented if self.values is not None else Tuples(call, given, self.fields, given)
-
-    def or_else(self, every: Sequence[Any]) -> Any:
-        """One with one of their values in each field."""
-        if not all(isinstance(one, Tuples) and one.values is not None and one.fields == self.fields for one in every):
-            return NotImplemented
-        given = {name: some_of([one.stored.get(name, UNKNOWN) for one in every]) for name in self.fields}
-        return Tuples(self.maker, Given([], given), self.fields, self.values)
-
-    def items(self, player: Any) -> list[Any] | None:
-        """Its fields in order."""
-        return [self.stored.get(name, UNKNOWN) for name in self.fields] if self.values is not None else None
-
-    def part(self, player: Any, index: Any, span: Any) -> Any:
-        """A field by its position."""
-        items = self.items(player)
-        known = items is not None and isinstance(index, int) and -len(items) <= index < len(items)
-        return items[index] if known and items is not None else NotImplemented
-
-
-def _counted(player: Calls, values: list[Any]) -> Table:
-    items = player.items_of(values[0]) if values else []
-    if items is None or not all(map(is_known, items)):
-        table = Table(is_open=True)
-        table.whole, table.keyed = derived("counter", values), counted_in(*(values if items is None else items))
-        return table
-    return Table({item: items.count(item) for item in dict.fromkeys(items)})
-
-
-def _namespace(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
-    if name not in ("SimpleNamespace", "Namespace"):
-        return NotImplemented
-    made = Made(f"types.{name}()", call, given)
-    made.stored.update(given.keywords)
-    return made
-
-
-def _copied(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
-    if name not in ("copy", "deepcopy") or not given.positional:
-        return NotImplemented
-    made = duplicate(given.positional[0], DEEP if name == "deepcopy" else 1)
-    copies = player.stage.kept.setdefault(COPIES, [])
-    if name == "deepcopy" and isinstance(made, Thing | Made) and len(copies) < MAX_COPIES:
-        copies.append((made, ir.unpack(call.at, scope.file)))
-    return made
-
-
-def duplicate(value: Any, depth: int, made: dict[int, Any] | None = None) -> Any:
-    """A copy of a value, and of what is in it down to a depth; ``made`` are the copies of objects so far."""
-    if depth <= 0:
-        return value
-    made = {} if made is None else made
-    if id(value) in made:
-        return made[id(value)]
-
-    def inner(item: Any) -> Any:
-        return duplicate(item, depth - 1, made)
-
-    if isinstance(value, Items):
-        items = [inner(item) for item in value.items] if value.items is not None else None
-        listed = Items(items, value.size, value.at)
-        listed.sample, listed.whole, listed.distinct, listed.most = (
-            value.sample,
-            value.whole,
-            value.distinct,
-            value.most,
-        )
-        return listed
-    if isinstance(value, Table):
-        table = Table({key: inner(item) for key, item in value.items.items()}, is_open=value.open)
-        table.missing, table.family = value.missing, value.family
-        return table
-    if isinstance(value, Thing) and "_name_" not in value.attributes:
-        thing = made[id(value)] = Thing(value.cls, is_open=value.open)
-        thing.fields, thing.sample = value.fields, value.sample
-        thing.content = duplicate(value.content, depth, made) if value.content is not None else None
-        thing.attributes = {name: inner(item) for name, item in value.attributes.items()}
-        return thing
-    if isinstance(value, Tensor):
-        tensor = Tensor(value.shape, value.dtype, value.at, value.sign, value.source)
-        tensor.gradient = value.gradient
-        tensor.copied = False
-        return tensor
-    if type(value) is tuple:
-        return tuple(inner(item) for item in value)
-    if isinstance(value, Made) and depth > 1:
-        made[id(value)] = value.copied(inner)
-        return made[id(value)]
-    return value
-
-
-def _field(name: str, call: ir.Call, given: Given) -> Made:
-    made = Made("dataclasses.Field()", call, given)
-    made.sign = ("field", name)
-    made.stored["name"] = name
-    return made
-
-
-def _as_table(value: Any, depth: int) -> Any:
-    """``asdict``."""
-    if depth > 0 and isinstance(value, Thing) and value.fields is not None:
-        return Table({one: _as_table(value.attributes.get(one, UNKNOWN), depth - 1) for one in value.fields})
-    return duplicate(value, depth)
-
-
-def _dataclasses(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
-    first = given.positional[0] if given.positional else None
-    if name == "fields" and isinstance(first, Thing | ClassValue):
-        return Items(
-            [_field(one, call, given) for one in player.fields_of(first.cls if isinstance(first, Thing) else first.ref)]
-        )
-    if not isinstance(first, Thing):
-        return NotImplemented
-    fields = first.fields or ()
-    if name == "asdict":
-        return _as_table(first, 4)
-    if name == "astuple":
-        return tuple(first.attributes.get(one, UNKNOWN) for one in fields)
-    if name == "replace":
-        made = duplicate(first, 1)
-        made.attributes.update(given.keywords)
-        return made
-    return NotImplemented
-
-
 # Functions and contexts -----------------------------------------------------------------------------------------------
 
 
@@ -591,11 +409,11 @@ _MODULES: dict[str, _Handler] = {
     "operator": _operator,
     "itertools": _itertools,
     "itertools.chain": _chain,
-    "collections": _collections,
-    "types": _namespace,
-    "argparse": _namespace,
-    "copy": _copied,
-    "dataclasses": _dataclasses,
+    "collections": collection,
+    "types": namespace,
+    "argparse": namespace,
+    "copy": copied,
+    "dataclasses": record_helper,
     "functools": _functools,
     "contextlib": _contexts,
     "asyncio": _asynchronous,

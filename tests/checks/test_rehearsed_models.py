@@ -9,8 +9,6 @@ import pytest
 from tests.fixture_cases import check
 
 HEAD = """\
-import json
-import os
 import sys
 import torch
 import torch.distributed as dist
@@ -58,6 +56,20 @@ for name, p in model.module.named_parameters():
     if name.startswith("0."):
         p.requires_grad = False
 trained(model)
+""",
+    ),
+    "views of some of a dictionary of modules": (
+        "PT289",
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.heads = heads(["a", "b"])
+
+    def forward(self, x):
+        return sum(head(x) for name, head in self.heads.items() if name != "b")
+
+trained(DDP(Net()))
 """,
     ),
     "saved by a helper that is handed the state": (

@@ -70,16 +70,16 @@ PARTED = {
     if mesh.get_local_rank("dp") == 0:
         print(spread.full_tensor().sum())
 """,
-    "texts of each rank's own that can't all be read": """
+    "a text of each rank's own that can't always be read": """
     import json
-    records = []
-    for name in sorted(os.listdir("parts"))[rank::2]:
-        with open(os.path.join("parts", name)) as file:
+    for part in range(3):
+        with open(f"part{rank}-{part}.json") as file:
             try:
-                records.append(json.loads(file.read()))
+                record = json.loads(file.read())
             except json.JSONDecodeError:
                 continue
-            dist.all_reduce(total)
+        dist.all_reduce(total)
+    dist.barrier()
 """,
     "a number that is drawn without a seed": """
     import random

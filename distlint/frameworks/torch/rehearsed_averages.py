@@ -10,7 +10,7 @@ from typing import Any
 from distlint.frameworks.torch import rehearsed_copies as copies
 from distlint.frameworks.torch import rehearsed_modules as modules
 from distlint.model import python as ir
-from distlint.rehearsal.standard import DEEP, duplicate
+from distlint.rehearsal.copies import DEEP, duplicate
 from distlint.rehearsal.values import Given, Made
 
 NAME = "torch.optim.swa_utils.AveragedModel"

@@ -1,21 +1,22 @@
 """Distributions to draw from: ``torch.distributions``.
 
 From the sources of torch 2.13: ``Distribution.sample`` draws from the process's generator of random numbers, in the shape asked for
-followed by that of the parameters (``_extended_shape``); ``Categorical`` and ``OneHotCategorical`` take the last dimension of
-their parameters for the classes.
+followed by that of the parameters (``_extended_shape``). ``Normal`` and ``Bernoulli`` bring these to one shape (``broadcast_all``,
+a number has none); ``Categorical`` draws an index into their last dimension, ``OneHotCategorical`` a row of it.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from distlint.frameworks.torch.rehearsed_shapes import fresh, sizes_of
+from distlint.frameworks.torch.rehearsed_shapes import broadcast_shapes, fresh, sizes_of
 from distlint.model import python as ir
-from distlint.rehearsal.values import Given, Made, Tensor, combined, source_of
+from distlint.rehearsal.values import Given, Made, Tensor, combined, is_known, source_of
 
 PREFIX = "torch.distributions."
 _DRAWING = ("sample", "rsample")
-_TOLD = ("log_prob", "entropy", "cdf", "icdf", "mode", "mean", "stddev", "variance", "logits", "probs")
+_COMPUTED = ("log_prob", "entropy", "cdf", "icdf")
+_TOLD = ("mode", "mean", "stddev", "variance", "logits", "probs")
 
 
 class Distribution(Made):
@@ -31,12 +32,12 @@ class Distribution(Made):
     def _shape(self) -> tuple[Any, ...] | None:
         """The sizes of what is drawn at once."""
         kind = self.name.rpartition(".")[2].removesuffix("()")
-        parameters = [one for one in self.told if isinstance(one, Tensor) and one.shape is not None]
-        if kind == "Categorical" and len(parameters) == 1 and parameters[0].shape:
-            return parameters[0].shape[:-1]
-        if kind in ("Normal", "Bernoulli", "OneHotCategorical") and len(parameters) == len(self.told):
-            return max((one.shape or () for one in parameters), key=len)
-        return None
+        sizes: tuple[Any, ...] | None = ()
+        for one in self.told:
+            sizes = broadcast_shapes(sizes, one.shape if isinstance(one, Tensor) else () if is_known(one) else None)
+        if kind == "Categorical":
+            return sizes[:-1] if sizes else None
+        return sizes if kind in ("Normal", "Bernoulli", "OneHotCategorical") else None
 
     def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
         """``made.mean`` and other tensors that the parameters tell."""
@@ -45,7 +46,7 @@ class Distribution(Made):
     def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         """``made.sample(...)``, and what is computed of values."""
         span = ir.unpack(call.at, scope.file)
-        if name in _TOLD:
+        if name in _COMPUTED:
             return fresh(name, None, "", [self, *given.values()], span)
         if name not in _DRAWING:
             return NotImplemented
