@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from distlint.link.project import Project
 
 
+MORE = 4
+"""Processes of the rehearsal in which those have to meet too that make only some of the calls: a group of some of two is one process."""
+
+
 class Cleared(NamedTuple):
     """Functions of which every program was followed to its end on all processes, and there all of them met; and the calls they met in.
 
@@ -35,9 +39,16 @@ def cleared(project: Project) -> Cleared:
         good: set[FunctionRef] = set()
         bad: set[FunctionRef] = set()
         calls: set[tuple[str, int]] = set()
-        for performance in Rehearsal.of(project).performances():
-            visited = set.intersection(*(_visited(stage) for stage in performance.stages))
-            (good if _is_clear(project, performance) else bad).update(visited)
+        rehearsal = Rehearsal.of(project)
+        for performance in rehearsal.performances():
+            visited = [_visited(stage) for stage in performance.stages]
+            if _is_clear(project, performance):
+                good |= set.intersection(*visited) if visited else set()
+                some = set.union(*visited) - good
+                if some and _is_clear(project, rehearsal.with_processes(performance, MORE)):
+                    good |= some
+            else:
+                bad |= set.union(*visited) if visited else set()
             calls |= {(event.file, event.call.at) for stage in performance.stages for event in stage.events}
             calls |= {place for stage in performance.stages for place in stage.excused}
         kept = project.kept[Cleared] = Cleared(frozenset(good - bad), frozenset(calls))

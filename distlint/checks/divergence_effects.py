@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from distlint.checks import divergence_calls, divergence_names, divergence_objects
 from distlint.checks.divergence_state import EVENED, UNKNOWN, Divergence, one_of, together
 from distlint.link.arguments import find_argument
-from distlint.link.flow import Store
+from distlint.link.flow import BINDS, Store
 from distlint.link.modules import FunctionRef
 from distlint.link.walking import access_path
 from distlint.model import python as ir
@@ -69,5 +69,9 @@ def _left_in(
         if not any(f"{parameter.name}{how}" in flow.assigned.how for how in (" ()", " []")) and not rest:
             return None
         ends = [divergence_names.name(tracer, parameter.name, rest, inner, end) for end in flow.ends()]
-        return (True, one_of(ends)) if ends else None
+        left = one_of(ends) if ends else None
+        if left is None or (left.differs and f"{parameter.name}{BINDS}" in flow.assigned.how):
+            # what the function makes of its own name stays in there
+            return None
+        return True, left
     return None

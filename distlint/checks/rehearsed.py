@@ -85,6 +85,9 @@ _FAULTS: dict[str, _Fault] = {
 }
 _SIZED = frozenset({"list-length", "peer"})
 """Faults that do not count where they show with the defaults of options alone: these often have to agree with the number of processes."""
+_CLOSE_SIZES = (4, 3)
+_BY_COUNT = frozenset({"stepped-unsummed"})
+"""Faults that a number of rounds shows which the number of processes decides: the program is wrong if it is so with two, and with others."""
 _OF_MESSAGES = (meeting_messages.stuck_messages, meeting_messages.different_messages)
 
 
@@ -103,7 +106,9 @@ def rehearsed(context: CheckContext) -> Iterator[Finding]:
             if suspicion.span in seen or suspicion.weak:
                 continue
             if processes is None and not _holds_for_more(rehearsal, performance, fault, suspicion):
-                continue
+                by_count = context.parameters["fault"] in _BY_COUNT
+                if not by_count or not _holds_for_some(rehearsal, performance, fault, suspicion):
+                    continue
             seen.add(suspicion.span)
             yield _finding(context, suspicion, first.supposes())
         nodes = rehearsal.on_nodes(first) if context.parameters.get("nodes") else None
@@ -131,3 +136,8 @@ def _holds_for_more(rehearsal: Rehearsal, performance: Performance, fault: _Faul
         # who waits first, and where, may be others in a larger job: it gets nowhere either way
         return other is None or next(fault(other), None) is not None
     return other is None or any(one.span == suspicion.span for one in fault(other))
+
+
+def _holds_for_some(rehearsal: Rehearsal, performance: Performance, fault: _Fault, suspicion: Suspicion) -> bool:
+    others = (rehearsal.with_processes(performance, size) for size in _CLOSE_SIZES)
+    return any(one.span == suspicion.span for other in others for one in fault(other))

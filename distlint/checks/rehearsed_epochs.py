@@ -56,7 +56,7 @@ def _order(performance: Performance, stage: Stage, sampler: Shuffled, rounds: li
     drawn = Related(rounds[-1].span, "its loader is gone through here, again and again")
     end = performance.supposes()
     if sampler.told is None:
-        message = "`set_epoch` is never called for this sampler, so every epoch has the order of the first"
+        message = f"`set_epoch` is never called for this {sampler.what}, so every epoch has the order of the first"
         others = [one.told[2] for one in stage.kept[SAMPLERS] if one.told is not None]
         wrong = [Related(span, "this sets the epoch of another object") for span in dict.fromkeys(others)]
         return Order(sampler.span, message + end, sampler.span, (drawn, *wrong[:2]))

@@ -71,7 +71,7 @@ def sampler_epochs(context: CheckContext) -> Iterator[Finding]:
     """A finding for each sampler whose loader is gone through again and again in one order."""
     project: Project = context.project
     words = {name.rpartition(".")[2] for name in context.parameters["samplers"]}
-    if not any(project.mentions(word) for word in words):
+    if not any(project.mentions(word) for word in (*words, context.parameters["setter"])):
         return
     found = [
         (sampler.made.span, finding)

@@ -25,6 +25,7 @@ from distlint.rehearsal.failing import (
 from distlint.rehearsal.files import written
 from distlint.rehearsal.iterating import distinct, fresh, is_key
 from distlint.rehearsal.kinds import has_attribute, is_instance, type_of
+from distlint.rehearsal.options import all_options, is_parsed
 from distlint.rehearsal.paths import of_function, opened
 from distlint.rehearsal.stage import Left, Scope
 from distlint.rehearsal.sums import is_summand
@@ -508,14 +509,11 @@ def _callable(player: Calls, values: list[Any], given: Given, call: ir.Call, sco
 def _vars(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
     if values and isinstance(values[0], Thing):
         return player.attribute(values[0], "__dict__", call, scope)
-    if values and isinstance(values[0], Made) and values[0].stored:
-        table = Table(dict(values[0].stored))
-        if "Namespace" not in values[0].name:
-            table.opens(*values)
-        return table
     if values and isinstance(values[0], Made):
-        table = Table()
-        table.opens(*values)
+        declared = all_options(player, values[0]) if is_parsed(values[0]) else {}
+        table = Table({**declared, **values[0].stored})
+        if not values[0].stored or "Namespace" not in values[0].name:
+            table.opens(*values)
         return table
     return derived("vars", values)
 

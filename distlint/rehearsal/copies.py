@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from distlint.link.modules import ClassRef
 from distlint.model import python as ir
 from distlint.rehearsal.entities import ClassValue
 from distlint.rehearsal.notes import COPIES
@@ -76,11 +77,17 @@ def duplicate(value: Any, depth: int, made: dict[int, Any] | None = None) -> Any
     return value
 
 
-def _field(name: str, call: ir.Call, given: Given) -> Made:
-    made = Made("dataclasses.Field()", call, given)
-    made.sign = ("field", name)
-    made.stored["name"] = name
-    return made
+def _fields(player: Calls, cls: ClassRef, call: ir.Call, given: Given) -> Items:
+    """What describes the fields of a record."""
+    found = []
+    for name, default in player.fields_of(cls).items():
+        made = Made("dataclasses.Field()", call, given)
+        made.sign = ("field", name)
+        made.stored["name"] = name
+        if default is not None and type(default) is not ir.Call:
+            made.stored["default"] = player.field_default(default, player.class_scope(cls))
+        found.append(made)
+    return Items(list(found))
 
 
 def _as_table(value: Any, depth: int) -> Any:
@@ -94,9 +101,7 @@ def record_helper(player: Calls, name: str, given: Given, call: ir.Call, scope: 
     """What a function of ``dataclasses`` gives of a record: its fields, them as a table or tuple, a changed copy."""
     first = given.positional[0] if given.positional else None
     if name == "fields" and isinstance(first, Thing | ClassValue):
-        return Items(
-            [_field(one, call, given) for one in player.fields_of(first.cls if isinstance(first, Thing) else first.ref)]
-        )
+        return _fields(player, first.cls if isinstance(first, Thing) else first.ref, call, given)
     if not isinstance(first, Thing):
         return NotImplemented
     fields = first.fields or ()

@@ -38,7 +38,7 @@ class Round:
 class Shuffled:
     """A sampler whose order follows from the epoch that it was told last."""
 
-    __slots__ = ("calls", "changed", "rounds", "span", "told")
+    __slots__ = ("calls", "changed", "rounds", "span", "told", "what")
 
     def __init__(self, span: Span) -> None:
         self.span = span
@@ -48,6 +48,8 @@ class Shuffled:
         self.rounds: list[Round] = []
         self.changed = False
         """Whether the program sets its attributes itself."""
+        self.what = "sampler"
+        """What messages call it."""
 
 
 def opened(stage: Stage, one: Round | None) -> None:

@@ -123,8 +123,11 @@ def has_attribute(player: Any, value: Any, name: str) -> bool | None:
     kind = _plain_type(value)
     if kind is not None:
         return hasattr(kind, name)
-    if isinstance(value, Made) and value.stored:
-        return True if name in value.stored else False if "Namespace" in value.name else None
+    if isinstance(value, Made):
+        known = value.has(name)
+        if name in value.stored or known is not None:
+            return name in value.stored or known
+        return False if value.stored and "Namespace" in value.name else None
     if isinstance(value, FunctionValue | Special) and not name.startswith("__"):
         return False
     return None

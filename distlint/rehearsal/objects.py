@@ -319,14 +319,15 @@ class Objects(Operations):
             elif given.open:
                 thing.attributes[name] = given.perhaps(name)
             elif default is not None:
-                thing.attributes[name] = self._default(default, self.class_scope(thing.cls))
+                thing.attributes[name] = self.field_default(default, self.class_scope(thing.cls))
         thing.open = given.open
         after = self.stage.project.modules.method(thing.cls, "__post_init__")
         if after is not None:
             anywhere = self.module_scope(self.stage.entry)
             self.call_function(FunctionValue(after, None, thing), Given([], {}), None, anywhere)
 
-    def _default(self, default: ir.Expr, scope: Scope) -> Any:
+    def field_default(self, default: ir.Expr, scope: Scope) -> Any:
+        """What a field of a record has where its constructor is not given it."""
         if type(default) is ir.Call:
             callee = self.value(default.func, scope)
             if isinstance(callee, Library) and callee.name.rpartition(".")[2] in ("field", "Field", "ib"):

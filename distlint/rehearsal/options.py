@@ -40,7 +40,10 @@ def option_of(player: Iterating, base: Made, name: str) -> Any:
     found, sure = _in_runs(player, base, name) if base.call is not None else (UNKNOWN, True)
     if name in player.stage.placed and (found is UNKNOWN or not sure):
         return player.stage.placed[name]
-    return Opaque(("option", name)) if found is UNKNOWN else found if sure else by_default(player.stage, name, found)
+    if found is UNKNOWN:
+        default = player.stage.declared_options.get(name, UNKNOWN)
+        return by_default(player.stage, name, default) if default is not UNKNOWN else Opaque(("option", name))
+    return found if sure else by_default(player.stage, name, found)
 
 
 def by_default(stage: Stage, name: str, default: Any) -> Any:
@@ -53,14 +56,33 @@ def declared(stage: Stage, given: Given, call: ir.Call) -> None:
     """``parser.add_argument("--local-rank", default=os.environ["LOCAL_RANK"])``: who starts a process tells it what nobody writes."""
     default, names = given.get("default"), [one for one in given.positional if isinstance(one, str)]
     written = next((keyword.value for keyword in call.keywords if keyword.name == "default"), None)
+    if names and len(names) == len(given.positional) and not given.open:
+        _remember(stage, _name_of(names, given), given.get("default", None, None) if written is not None else UNKNOWN)
     if not names or written is None or not is_known(default):
         return
     if any(type(part) is ir.Constant and f"${part.value}" in stage.sources for part in below(written)):
-        long = next((one for one in names if one.startswith("--")), names[0])
-        name = given.get("dest", None, None) or long.lstrip("-").replace("-", "_")
+        name = _name_of(names, given)
         kind = next((keyword.value for keyword in call.keywords if keyword.name == "type"), None)
         is_number = type(kind) is ir.Name and kind.id == "int"
         stage.placed[name] = int(default) if is_number and isinstance(default, str) and default.isdigit() else default
+
+
+def _name_of(names: list[str], given: Given) -> str:
+    """What a parser calls an option of these names."""
+    long = next((one for one in names if one.startswith("--")), names[0])
+    told = given.get("dest", None, None)
+    return told if isinstance(told, str) else long.lstrip("-").replace("-", "_")
+
+
+def _remember(stage: Stage, name: str, default: Any) -> None:
+    """An option as the program was seen to declare it; with two defaults it has none that is known."""
+    known = is_known(default) and not stage.unsure and stage.declared_options.get(name, default) == default
+    stage.declared_options[name] = default if known else UNKNOWN
+
+
+def all_options(player: Iterating, base: Made) -> dict[str, Any]:
+    """The options that the program was seen to declare, by name."""
+    return {name: option_of(player, base, name) for name in player.stage.declared_options}
 
 
 def set_defaults(stage: Stage, parser: Made, given: Given) -> None:

@@ -278,6 +278,8 @@ class Stage:
         self.classes: dict[Any, Scope] = {}
         self.options: dict[Any, Any] = {}
         self.defaults: dict[str, dict[str, Any]] = {}
+        self.declared_options: dict[str, Any] = {}
+        """The options that the program was seen to declare, with the defaults that are known."""
         self.placed: dict[str, Any] = {}
         """Options whose default is what the process was told of its place."""
         self.yielding: dict[int, bool] = {}

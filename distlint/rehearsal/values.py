@@ -334,6 +334,10 @@ class Made:
         """``made[index]``."""
         return NotImplemented
 
+    def has(self, name: str) -> bool | None:
+        """``hasattr(made, name)``; ``None`` where that is not known."""
+        return None
+
     def begins(self, player: Any, span: Span) -> None:
         """Somebody starts to go through it; ``span`` is where it is named."""
 

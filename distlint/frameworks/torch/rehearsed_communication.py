@@ -74,6 +74,8 @@ DEFAULT_ROOTS = {
 }
 
 _PASSING = ("send", "recv", "isend", "irecv")
+_TELLING_SENDER = ("recv", "recv_object_list")
+"""Synchronous operations that give the rank of the sender (torch 2.13, distributed_c10d.py)."""
 _OUTPUTS = ("tensor", "output", "output_tensor", "tensor_list", "output_tensor_list", "gather_list")
 _FILLING = {
     "all_reduce": ("tensor",),
@@ -277,10 +279,16 @@ def _result(player: Any, event: Event, span: Span) -> Any:
     if async_op is False or async_op is None:
         if operation not in _SENDS:
             stage.arrived()
-        return Nothing(event)
+        return _sender(event) if operation in _TELLING_SENDER else Nothing(event)
     if async_op is True:
         return _under_way(event, tensors, stage)
     return UNKNOWN
+
+
+def _sender(event: Event) -> Any:
+    """Who has sent what was received: the rank that was asked for, any where none was."""
+    asked = event.values.get("src")
+    return asked if isinstance(asked, int) else Opaque(None)
 
 
 def _averaged(stage: Any, event: Event, tensors: list[Tensor], span: Span) -> None:

@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from distlint.frameworks.torch import rehearsed_epochs as epochs
+from distlint.frameworks.torch import rehearsed_own_orders as own_orders
 from distlint.frameworks.torch.rehearsed_collating import collated
 from distlint.model import python as ir
 from distlint.model.span import Span
@@ -107,12 +108,17 @@ class Sampler(Made):
             epochs.told(player.stage, self.order, given.get("epoch", 0, UNKNOWN), ir.unpack(call.at, scope.file))
         return None
 
+    def has(self, name: str) -> bool | None:
+        """Of the library's samplers one alone is told epochs (torch 2.13, sampler.py and distributed.py)."""
+        return "DistributedSampler" in self.name if name == "set_epoch" else None
+
     def begins(self, player: Any, span: Span) -> None:
         """An order is drawn: by itself, or by the sampler whose rows are put together."""
         inner = self.attribute(player, "sampler", ir.Name("", 0), None)
         if isinstance(inner, Sampler):
             inner.begins(player, span)
-        elif self.order is not None:
+        own_orders.begun(player, inner, span, "sampler")
+        if self.order is not None and not isinstance(inner, Sampler):
             self.order.changed = self.order.changed or bool(self.stored)
             epochs.begun(player.stage, self.order, span)
 
@@ -148,6 +154,9 @@ class Loader(Made):
         """What it was made of."""
         if name == "batch_sampler" and self.call is not None and self.batch is not None:
             return self.sampler if self.batch is UNKNOWN else _batches_of(self, self.call)
+        if name == "sampler" and self.batch is UNKNOWN and self.call is not None:
+            # torch 2.13, dataloader.py: what gives whole batches stands beside a sampler that nobody asks
+            return Sampler("SequentialSampler", self.call, Given([self.dataset], {}), size_of(player, self.dataset))
         known = {"dataset": self.dataset, "sampler": self.sampler, "batch_size": self.batch, "drop_last": self.drops}
         return known.get(name, NotImplemented)
 
@@ -157,6 +166,8 @@ class Loader(Made):
             opened(player.stage, None)
         if isinstance(self.sampler, Sampler):
             self.sampler.begins(player, span)
+        own_orders.begun(player, self.sampler, span, "sampler")
+        own_orders.begun(player, self.dataset, span, "dataset")
 
     def rows(self, player: Any) -> Any:
         """How many rows this process gets; worked out once, because a data set of the project's own may be long."""

@@ -37,6 +37,16 @@ def begun(stage: Any, sampler: Shuffled, span: Span) -> None:
         epoch = before.epoch
     else:
         epoch = _epoch(stage, sampler)
+    _opened(stage, sampler, epoch, span)
+
+
+def drawn(stage: Any, sampler: Shuffled, epoch: Hashable, span: Span) -> None:
+    """A pass begins over what a sampler of the project's own draws, in the order that ``epoch`` tells."""
+    if not stage.asked_again:
+        _opened(stage, sampler, epoch, span)
+
+
+def _opened(stage: Any, sampler: Shuffled, epoch: Hashable, span: Span) -> None:
     one = Round(stage, epoch, sampler.calls, span)
     sampler.rounds.append(one)
     opened(stage, one)

@@ -45,6 +45,8 @@ _HOOKED = "hooks of parameters"
 _BY_NAME = ("modules", "named_modules", "children", "named_children", "get_submodule")
 MAX_HOOKS = 8
 """Hooks of parameters that are called in a backward pass."""
+OFTEN = 2
+"""How often one function is called there: once more, for another parameter, shows what it keeps of the first."""
 _STATES = "torch.distributed.checkpoint.state_dict."
 _GETTING = ("get_model_state_dict", "get_optimizer_state_dict", "get_state_dict")
 _SETTING = ("set_model_state_dict", "set_optimizer_state_dict", "set_state_dict")
@@ -277,7 +279,8 @@ def hooked(player: Any, tensor: Tensor, name: str, given: Given) -> Any:
     """A function is to be called with a parameter, or its gradient, whenever that is made."""
     callback = given.get("hook", 0, UNKNOWN)
     kept = player.stage.kept.setdefault(_HOOKED, [])
-    if not any(one == callback for one, _, _ in kept):
+    before = [one for value, one, _ in kept if value == callback]
+    if len(before) < OFTEN and not any(one is tensor for one in before):
         kept.append((callback, tensor, name))
     return UNKNOWN
 
