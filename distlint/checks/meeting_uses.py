@@ -18,6 +18,7 @@ from distlint.rehearsal.notes import (
     FROZEN_BEHIND,
     GRADIENTS_BY_HAND,
     GRAPH_CHANGED,
+    LEFT_EMPTY,
     LEFT_OUT,
     LOADS,
     PAST_WRAPPER,
@@ -247,6 +248,18 @@ def redrawn(performance: Performance) -> Iterator[Suspicion]:
             related.append(Related(fault.words["seed"], "the ranks part here"))
         message = f"these weights are drawn anew after the wrapper made all ranks equal ({fault.words['why']})"
         yield Suspicion(fault.span, message, tuple(related), "")
+
+
+def left_empty(performance: Performance) -> Iterator[Suspicion]:
+    """A model computes with buffers of which nobody has written the memory."""
+    for fault in _seen(performance, LEFT_EMPTY):
+        name = fault.words["name"]
+        message = (
+            f"`to_empty` leaves the buffer `{name}` with what happens to lie in memory: no state holds it, "
+            "and nothing fills it before it is read"
+        )
+        related = (Related(fault.words["registered"], "it is registered with `persistent=False` here"), *_way(fault))
+        yield Suspicion(fault.span, message, related, "to_empty")
 
 
 def frozen_behind(performance: Performance) -> Iterator[Suspicion]:

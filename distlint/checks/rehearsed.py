@@ -76,6 +76,7 @@ _FAULTS: dict[str, _Fault] = {
     "ignored-trained": meeting_uses.ignored_trained,
     "other-names": meeting_uses.other_names,
     "never-found": meeting_uses.never_found,
+    "left-empty": meeting_uses.left_empty,
     "left-out": meeting_uses.left_out,
     "graph-changed": meeting_uses.changed_graph,
     "put-in-late": meeting_uses.put_in_late,
@@ -87,7 +88,7 @@ _SIZED = frozenset({"list-length", "peer"})
 """Faults that do not count where they show with the defaults of options alone: these often have to agree with the number of processes."""
 _CLOSE_SIZES = (4, 3)
 _BY_COUNT = frozenset({"stepped-unsummed"})
-"""Faults that a number of rounds shows which the number of processes decides: the program is wrong if it is so with two, and with others."""
+"""Faults that show in some number of rounds, which the number of processes decides: wrong is what is so with two, and with some others."""
 _OF_MESSAGES = (meeting_messages.stuck_messages, meeting_messages.different_messages)
 
 

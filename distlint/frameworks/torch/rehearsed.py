@@ -14,6 +14,7 @@ from distlint.frameworks.torch import rehearsed_communication as communication
 from distlint.frameworks.torch import rehearsed_copies as copies
 from distlint.frameworks.torch import rehearsed_data as data
 from distlint.frameworks.torch import rehearsed_distributions as distributions
+from distlint.frameworks.torch import rehearsed_empty as empty
 from distlint.frameworks.torch import rehearsed_epochs as epochs
 from distlint.frameworks.torch import rehearsed_lightning as lightning
 from distlint.frameworks.torch import rehearsed_lives as lives
@@ -277,6 +278,8 @@ class Torch(Models):
                 redrawn.filled(player, receiver, span)
             if name == "requires_grad_" and isinstance(receiver, modules.Weight):
                 modules.trained(player, receiver, given.get("requires_grad", 0, True), span)
+            if name.endswith("_"):
+                empty.filled(player, receiver)
             if name.endswith("_") and isinstance(receiver.whole, modules.Weight):
                 copies.changed(player, receiver, span, scope)
                 if name == "copy_" and source_of(given.values()) is None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from distlint.frameworks.torch import rehearsed_copies as copies
+from distlint.frameworks.torch import rehearsed_empty as empty
 from distlint.frameworks.torch import rehearsed_frozen as freezing
 from distlint.frameworks.torch import rehearsed_loads as loads
 from distlint.frameworks.torch import rehearsed_passes as passes
@@ -439,7 +440,10 @@ def _all_modules(module: Any) -> list[Any]:
 
 def module_method(player: Any, module: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
     """What a method gives that every module has; ``NotImplemented`` for others."""
+    empty.asked(player, name)
     if name in _CHAINED:
+        if name == "to_empty":
+            empty.emptied(player, module, call, scope)
         if name == "requires_grad_":
             trained(player, module, given.get("requires_grad", 0, True), ir.unpack(call.at, scope.file))
         if name in ("train", "eval"):
@@ -484,6 +488,8 @@ def module_method(player: Any, module: Any, name: str, given: Given, call: ir.Ca
         key, value = given.get("name", 0), given.get("tensor", 1, UNKNOWN)
         if isinstance(key, str):
             player.put(module.attributes, key, value)
+            if name == "register_buffer":
+                empty.registered(player, module, given, ir.unpack(call.at, scope.file))
             if name == "register_buffer" and not isinstance(module.attributes.get("_buffers"), Table):
                 player.put(module.attributes, "_buffers", Table(is_open=True))
         return None

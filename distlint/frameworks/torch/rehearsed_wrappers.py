@@ -14,6 +14,7 @@ from distlint.frameworks.torch import rehearsed_beside as beside
 from distlint.frameworks.torch import rehearsed_changes as changes
 from distlint.frameworks.torch import rehearsed_checkpoints as checkpoints
 from distlint.frameworks.torch import rehearsed_copies as copies
+from distlint.frameworks.torch import rehearsed_empty as empty
 from distlint.frameworks.torch import rehearsed_frozen as freezing
 from distlint.frameworks.torch import rehearsed_in_place as in_place
 from distlint.frameworks.torch import rehearsed_lives as lives
@@ -236,6 +237,7 @@ def called_thing(
 ) -> Any:
     """The call of an object of the project: one that is sharded in place is followed as a wrapped one."""
     through = passed(player, thing, given, call, scope)
+    empty.called(player, thing, method)
     own = [one for one in thing.attributes.values() if isinstance(one, modules.Weight)]
     span = ir.unpack(call.at, scope.file)
     passes.computed(player, own, span)
