@@ -21,6 +21,7 @@ from distlint.rehearsal.notes import (
     LEFT_EMPTY,
     LEFT_OUT,
     LOADS,
+    OWN_NORM,
     PAST_WRAPPER,
     REDRAWN,
     SCALED_USE,
@@ -248,6 +249,15 @@ def redrawn(performance: Performance) -> Iterator[Suspicion]:
             related.append(Related(fault.words["seed"], "the ranks part here"))
         message = f"these weights are drawn anew after the wrapper made all ranks equal ({fault.words['why']})"
         yield Suspicion(fault.span, message, tuple(related), "")
+
+
+def own_norm(performance: Performance) -> Iterator[Suspicion]:
+    """Each process scales the gradients of a sharded model by what it works out from its own part of them."""
+    message = (
+        "this is the part of the gradient that each rank holds: what follows from it scales the gradients by another "
+        "factor on each rank"
+    )
+    yield from _told(performance, OWN_NORM, message, {}, "to_local")
 
 
 def left_empty(performance: Performance) -> Iterator[Suspicion]:

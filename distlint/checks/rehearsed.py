@@ -77,6 +77,7 @@ _FAULTS: dict[str, _Fault] = {
     "other-names": meeting_uses.other_names,
     "never-found": meeting_uses.never_found,
     "left-empty": meeting_uses.left_empty,
+    "own-norm": meeting_uses.own_norm,
     "left-out": meeting_uses.left_out,
     "graph-changed": meeting_uses.changed_graph,
     "put-in-late": meeting_uses.put_in_late,

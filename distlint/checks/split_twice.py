@@ -19,8 +19,9 @@ from distlint.checks.ranks import Process
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
+from distlint.link.modules import ClassRef
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import asks_for_main, below, guards_of
+from distlint.link.walking import asks_for_main, below, calls_in, expressions_below, guards_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.span import Span
@@ -99,33 +100,69 @@ def _sharded(context: CheckContext, expr: ir.Expr, file: str, function: int) -> 
     for part in derivation(context.project, expr, file, function).parts:
         if _takes_part(context, part.expr) and _is_always_done(context.project, part):
             return ir.unpack(part.expr.at, part.file)
+    options = options_of(context.project.evaluator(None).ask(expr, file, function))
+    places = [_of_stream(context, one) if isinstance(one, Instance) else None for one in options]
+    return places[0] if places and None not in places else None
+
+
+def _of_stream(context: CheckContext, stream: Instance) -> Span | None:
+    """Where a stream of the project's own goes through the part of the process alone that it is made for."""
+    project: Project = context.project
+    if not isinstance(stream.callee, ClassRef) or stream.part:
+        return None
+    method = project.modules.method(stream.callee, "__iter__")
+    given = (*stream.call.args, *(word.value for word in stream.call.keywords))
+    if method is None:
+        return None
+    body = project.function(method).body
+    told = any(_names_rank(context, one) for one in given)
+    asks = any(last_name(call.func) in context.parameters["ranks"] for call in calls_in(body))
+    if not told and not asks:
+        return None
+    own = frozenset(
+        target.id
+        for statement in statements(body)
+        if type(statement) is ir.Assign and statement.value is not None and _names_rank(context, statement.value)
+        for target in statement.targets
+        if type(target) is ir.Name
+    )
+    turns = [one.test for one in statements(body) if type(one) is ir.If and _is_turn(context, one.test, own)]
+    for expr in (*turns, *expressions_below(body)):
+        if (expr in turns or _takes_part(context, expr, own)) and _is_always_done(
+            project, Part(expr, method.file, method.index)
+        ):
+            return ir.unpack(expr.at, method.file)
     return None
 
 
-def _takes_part(context: CheckContext, one: ir.Expr) -> bool:
-    """Whether an expression picks the part of one process out of something, by the process's number."""
+def _takes_part(context: CheckContext, one: ir.Expr, own: frozenset[str] = frozenset()) -> bool:
+    """Whether an expression picks the part of one process out of something, by the process's number.
+
+    ``own`` are variables that hold what was worked out from that.
+    """
     if type(one) is ir.Call and last_name(one.func) in context.parameters["shards"]:
-        return any(_names_rank(context, item) for item in (*one.args, *(word.value for word in one.keywords)))
+        return any(_names_rank(context, item, own) for item in (*one.args, *(word.value for word in one.keywords)))
     if type(one) is ir.Comprehension:
-        return any(_is_turn(context, test) for _, _, tests in one.generators for test in tests)
+        tests = [test for _, _, every in one.generators for test in every]
+        return any(_is_turn(context, test, own) and test.operators == ("==",) for test in tests)  # type: ignore[union-attr]
     if type(one) is not ir.Subscript:
         return False
     if type(one.index) is ir.Slice:
         lower, upper, step = one.index.lower, one.index.upper, one.index.step
-        if lower is None or not _names_rank(context, lower):
+        if lower is None or not _names_rank(context, lower, own):
             return False
-        return step is not None or (upper is not None and _names_rank(context, upper))
+        return step is not None or (upper is not None and _names_rank(context, upper, own))
     if type(one.base) is ir.Call and last_name(one.base.func) in _PARTERS:
-        return _names_rank(context, one.index)
+        return _names_rank(context, one.index, own)
     return False
 
 
-def _is_turn(context: CheckContext, test: ir.Expr) -> bool:
-    """``i % world == rank``."""
-    if type(test) is not ir.Operation or test.operators != ("==",):
+def _is_turn(context: CheckContext, test: ir.Expr, own: frozenset[str]) -> bool:
+    """``i % world == rank``, or that it is not."""
+    if type(test) is not ir.Operation or test.operators not in (("==",), ("!=",)):
         return False
     divided = any(type(one) is ir.Operation and "%" in one.operators for one in test.operands)
-    return divided and any(_names_rank(context, one) for one in test.operands)
+    return divided and any(_names_rank(context, one, own) for one in test.operands)
 
 
 def _is_always_done(project: Project, part: Part) -> bool:
@@ -138,8 +175,11 @@ def _is_always_done(project: Project, part: Part) -> bool:
     return True
 
 
-def _names_rank(context: CheckContext, expr: ir.Expr) -> bool:
-    return any(last_name(part) in context.parameters["ranks"] for part in below(expr))
+def _names_rank(context: CheckContext, expr: ir.Expr, own: frozenset[str] = frozenset()) -> bool:
+    return any(
+        last_name(part) in context.parameters["ranks"] or (type(part) is ir.Name and part.id in own)
+        for part in below(expr)
+    )
 
 
 def _finding(context: CheckContext, found: CallSite, span: Span, says: str, *more: Related) -> Finding:

@@ -29,6 +29,7 @@ from distlint.frameworks.torch import rehearsed_redrawn as redrawn
 from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch import rehearsed_sequences as sequences
 from distlint.frameworks.torch import rehearsed_shapes as shapes
+from distlint.frameworks.torch import rehearsed_shares as shares
 from distlint.frameworks.torch import rehearsed_starts as starts
 from distlint.frameworks.torch import rehearsed_tensors as tensors
 from distlint.frameworks.torch import rehearsed_waits as waits
@@ -97,6 +98,7 @@ class Torch(Models):
         """A tensor was changed in place."""
         if isinstance(tensor.whole, modules.Gradient):
             scaling.plain(player)
+            shares.scaled(player, tensor, how, others)
         if how in ("/", "div_", "mul_", "*", "//"):
             tensor.whole.summed = None
 
@@ -286,6 +288,8 @@ class Torch(Models):
                     copies.replaced(receiver)
             if name in wrappers.HOOKS:
                 return wrappers.hooked(player, receiver, name, given)
+            if name == "to_local":
+                return shares.local(player, receiver, call, scope)
             if name == "full_tensor" or (name == "redistribute" and receiver.whole.sharded):
                 return wrappers.gathered_whole(player, receiver, call, scope)
             found = tensors.tensor_method(player, receiver, name, given, span)
