@@ -11,6 +11,8 @@ from running import PREFIX, Outcome, Result
 from distlint.model.rule import ProofSpec
 
 TOLERANCE = 1e-6
+BY_SIGNAL = "a process ended by signal"
+"""What is seen of a process that a signal has ended, in front of its number."""
 
 _WAITED = re.compile(
     r"timed out|timeout|connection closed by peer|connection reset by peer|failed to pass monitoredbarrier"
@@ -166,7 +168,7 @@ def _failure(outcome: Outcome) -> str:
         return _short(seen[0])
     # A process that a signal ended leaves no traceback: launchers report it by a negative code.
     ended = _SIGNALLED.search(outcome.output)
-    return f"a process ended by signal {ended[1]}" if ended else f"exit code {outcome.code}"
+    return f"{BY_SIGNAL} {ended[1]}" if ended else f"exit code {outcome.code}"
 
 
 def _waiting(outcome: Outcome) -> str:

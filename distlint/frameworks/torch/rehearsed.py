@@ -16,6 +16,7 @@ from distlint.frameworks.torch import rehearsed_data as data
 from distlint.frameworks.torch import rehearsed_distributions as distributions
 from distlint.frameworks.torch import rehearsed_empty as empty
 from distlint.frameworks.torch import rehearsed_epochs as epochs
+from distlint.frameworks.torch import rehearsed_foreach as foreach
 from distlint.frameworks.torch import rehearsed_lightning as lightning
 from distlint.frameworks.torch import rehearsed_lives as lives
 from distlint.frameworks.torch import rehearsed_making as making
@@ -174,6 +175,9 @@ class Torch(Models):
             used(player.stage, given.positional[0], call.args[0], scope)
         if last in TYPED and name == f"torch.cuda.{last}":
             return making.created(player, last, given, span)
+        several = foreach.made(player, name, given, span)
+        if several is not NotImplemented:
+            return several
         return self._plain(player, name, last, given, span) if name.count(".") == 1 else NotImplemented
 
     @staticmethod
