@@ -156,6 +156,9 @@ class Torch(Models):
             player.stage.seed = seeded(player, given.get("seed", 0, UNKNOWN), call, scope)
             player.stage.random = 0
             return UNKNOWN
+        several = foreach.made(player, name, given, span)
+        if several is not NotImplemented:
+            return several
         if name.startswith(_NN):
             return self._of_modules(player, name[len(_NN) :], given, call, scope)
         if name == averages.NAME:
@@ -175,9 +178,6 @@ class Torch(Models):
             used(player.stage, given.positional[0], call.args[0], scope)
         if last in TYPED and name == f"torch.cuda.{last}":
             return making.created(player, last, given, span)
-        several = foreach.made(player, name, given, span)
-        if several is not NotImplemented:
-            return several
         return self._plain(player, name, last, given, span) if name.count(".") == 1 else NotImplemented
 
     @staticmethod

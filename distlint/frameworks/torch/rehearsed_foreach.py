@@ -1,7 +1,7 @@
 """Norms, and functions that work on several tensors at once, in the rehearsal of a program.
 
-Source: torch 2.13, ``nn/utils/clip_grad.py``: ``get_total_norm`` takes the norm of the norms of all tensors, ``clip_grads_with_norm_`` scales
-gradients by a norm that it is given; ``torch/linalg``.
+Source: torch 2.13, ``nn/utils/clip_grad.py``: ``get_total_norm`` takes the norm of the norms of all tensors, ``clip_grads_with_norm_``
+scales gradients by a norm that it is given; ``torch/linalg``.
 """
 
 from __future__ import annotations
