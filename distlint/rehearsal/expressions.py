@@ -423,6 +423,9 @@ class Expressions(Objects):
 
     def asked(self, value: Any) -> Any:
         """What a test asks of a value: of a list whether something is in it, not what."""
+        if isinstance(value, Perhaps) and isinstance(value.value, Items | Table):
+            both = [value.missing, self.length(value.value)]
+            return Opaque(combined("asked", both), source_of(both))
         if isinstance(value, Perhaps) and not isinstance(value.value, Tensor):
             return value.missing
         return self.length(value) if isinstance(value, Items | Table) else value

@@ -13,7 +13,7 @@ from distlint.rehearsal.entities import ClassValue, FunctionValue, Library, Meth
 from distlint.rehearsal.failing import length_of
 from distlint.rehearsal.merging import some_of
 from distlint.rehearsal.stage import Left, Scope, Stage
-from distlint.rehearsal.unknowns import UNKNOWN, Named, Number, Opaque
+from distlint.rehearsal.unknowns import UNKNOWN, Named, Number, Opaque, Perhaps
 from distlint.rehearsal.values import (
     MAX_ITEMS,
     Generated,
@@ -110,6 +110,7 @@ class Iterating:
 
     def items_of(self, value: Any) -> list[Any] | None:
         """The items of something that is iterated over; ``None`` where they are not known."""
+        value = _listed(value)
         if isinstance(value, Items):
             return list(value.items) if value.items is not None else None
         if type(value) is tuple:
@@ -214,6 +215,7 @@ class Iterating:
 
     def item_of(self, value: Any) -> Any:
         """Some item of something whose items are not known."""
+        value = _listed(value)
         if isinstance(value, Tensor):
             return self.models.indexed(self, value, UNKNOWN)
         if isinstance(value, range):
@@ -233,6 +235,7 @@ class Iterating:
 
     def length(self, value: Any) -> Any:
         """``len(value)``."""
+        value = _listed(value)
         if isinstance(value, Generated):
             return value.count
         if isinstance(value, Items):
@@ -436,3 +439,8 @@ def is_key(value: Any) -> bool:
     if isinstance(value, Thing):
         return "_name_" in value.attributes
     return is_known(value) or (type(value) is tuple and all(is_key(item) for item in value))
+
+
+def _listed(value: Any) -> Any:
+    """What has items or a length, of a list or dictionary that may be missing."""
+    return value.value if isinstance(value, Perhaps) and isinstance(value.value, Items | Table) else value

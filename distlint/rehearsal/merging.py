@@ -10,6 +10,7 @@ from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Perhaps
 from distlint.rehearsal.values import (
     Items,
     Made,
+    Table,
     Tensor,
     Thing,
     combined,
@@ -75,7 +76,7 @@ def merged(one: Any, other: Any, tests: Sequence[Any] = ()) -> Any:
     escape(one)
     escape(other)
     value = _besides_nothing(one, other)
-    if tests and (isinstance(value, Tensor | Thing | Made) or type(value) is tuple):
+    if tests and (isinstance(value, Tensor | Thing | Made | Items | Table) or type(value) is tuple):
         return Perhaps(value, combined("perhaps", every), source_of(every), _missing(one, other, tests))
     return _told("perhaps", every) if tests else UNKNOWN
 

@@ -52,6 +52,16 @@ def found(make_project: MakeProject, body: str) -> list[Clash]:
 
 
 PARTED = {
+    "rows of which each rank keeps what it likes": """
+    kept = [one for one in torch.rand(9, generator=generator).tolist() if one > 0.5]
+    if kept:
+        dist.all_reduce(total)
+""",
+    "a list that may be missing for what a rank has": """
+    found = [total, total] if own.item() > 0.5 else None
+    if found:
+        dist.all_reduce(total)
+""",
     "an object that asks the clock whether it counts as true": """
     class Deadline:
         def __init__(self, seconds):
@@ -227,6 +237,24 @@ def test_ranks_part(make_project: MakeProject, body: str) -> None:
 
 
 TOGETHER = {
+    "rows that are given back once there are enough of them": """
+    class Rows:
+        def __init__(self, most):
+            self.most, self.rows = most, []
+        def add(self, row):
+            self.rows.append(row)
+            if len(self.rows) == self.most:
+                found, self.rows = [one * 2 for one in self.rows], []
+                return found
+            return None
+    rows = Rows(args.often)
+    for step in range(50):
+        dist.barrier()
+        full = rows.add(torch.rand(1, generator=generator))
+        if full is not None:
+            for row in full:
+                dist.all_reduce(row)
+""",
     "root goes on with what it has sent": """
     def share(value, root=0):
         if dist.get_rank() == root:
