@@ -60,6 +60,11 @@ class First(Made):
             player.stage.record(self.event)
 
 
+_SHADOWED = ("forward", "backward", "sharded step")
+"""Kinds of operations in which those that are through with their data take part on their own, where a context sees to that
+(torch 2.13, ``distributed/algorithms/join.py``; run: ranks with 24 and 36 steps end together)."""
+
+
 class Excusing(Made):
     """A context in which a pass misses nobody: gradients are kept, or who has fewer passes keeps up with the others."""
 
@@ -294,7 +299,7 @@ class Libraries:
         spec = self._collectives.get(name)
         if spec is None or spec.configured or _alone(spec, made, given):
             return None
-        if spec.kind in ("forward", "backward") and player.stage.kept.get(GRADIENTS_KEPT):
+        if spec.kind in _SHADOWED and player.stage.kept.get(GRADIENTS_KEPT):
             player.stage.excused.add((scope.file, call.at))
             return None
         event = Event(spec.kind, call, scope.file, scope.function, _arguments(spec, given))

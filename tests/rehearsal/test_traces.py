@@ -237,6 +237,17 @@ def test_ranks_part(make_project: MakeProject, body: str) -> None:
 
 
 TOGETHER = {
+    "a sharded optimizer among those that join": """
+    from torch.distributed.algorithms.join import Join
+    from torch.distributed.optim import ZeroRedundancyOptimizer
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1, 1))
+    opt = ZeroRedundancyOptimizer(model.parameters(), torch.optim.SGD, lr=0.1)
+    with Join([model, opt]):
+        for _ in range(3 + rank):
+            model(own).sum().backward()
+            opt.step()
+    dist.all_reduce(total)
+""",
     "rows that are given back once there are enough of them": """
     class Rows:
         def __init__(self, most):
