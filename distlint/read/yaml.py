@@ -13,7 +13,7 @@ import yaml
 
 from distlint.model.facts import ReadError
 from distlint.model.record import dataclass
-from distlint.read.config import ConfigReading, Places, Refusal
+from distlint.read.config import TOO_DEEP, ConfigReading, Places, Refusal
 from distlint.read.markup import Masked, mask
 from distlint.read.yaml_tree import TooDeep, YamlTree
 
@@ -21,6 +21,8 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 MAX_ERRORS = 20
 """No more are reported of one text."""
 
+_DEPTH = "maximum nesting depth"
+"""How the parser's own limit reads, which it has since PyYAML 6.0.4."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -75,6 +77,8 @@ def _place(error: yaml.YAMLError, text: str) -> tuple[int, int, str]:
     """Where the parser gave up, and its reason."""
     if isinstance(error, yaml.MarkedYAMLError) and (mark := error.problem_mark or error.context_mark):
         reason = ", ".join(part for part in (error.problem, error.context) if part)
+        if _DEPTH in reason:
+            reason = TOO_DEEP
         return min(mark.index, len(text)), min(mark.index, len(text)), reason
     found = _UNPRINTABLE.search(text)
     at = found.start() if found else 0
