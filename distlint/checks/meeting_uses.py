@@ -28,6 +28,7 @@ from distlint.rehearsal.notes import (
     SCALER_ORDER,
     SHARDED_BEHIND,
     STATE_LOADED,
+    THAWED_BEHIND,
     UNSUMMED,
 )
 from distlint.rehearsal.performance import Performance
@@ -160,6 +161,8 @@ def past_wrapper(performance: Performance) -> Iterator[Suspicion]:
     if averages_otherwise(performance):
         return
     for fault in _seen(performance, PAST_WRAPPER):
+        if not fault.words["own"]:
+            continue
         related = (
             Related(fault.words["wrapper"], "the model is wrapped here"),
             Related(fault.span, "the optimizer takes the gradients of its own rank only"),
@@ -167,6 +170,24 @@ def past_wrapper(performance: Performance) -> Iterator[Suspicion]:
         )
         message = "the loss is computed past the wrapper, so its gradients are not averaged over the ranks"
         yield Suspicion(fault.words["forward"], message, related, "DistributedDataParallel")
+
+
+def past_prepared(performance: Performance) -> Iterator[Suspicion]:
+    """The same where a library has made the wrapper, and gave it back."""
+    if averages_otherwise(performance):
+        return
+    for fault in _seen(performance, PAST_WRAPPER):
+        if fault.words["own"]:
+            continue
+        related = (
+            Related(fault.words["wrapper"], "what this gives back has to be used"),
+            Related(fault.span, "the optimizer takes the gradients of its own process only"),
+            *_way(fault),
+        )
+        message = (
+            "the loss is computed by the model as it was before: its gradients are not averaged over the processes"
+        )
+        yield Suspicion(fault.words["forward"], message, related, "prepare")
 
 
 def averages_otherwise(performance: Performance) -> bool:
@@ -280,6 +301,22 @@ def frozen_behind(performance: Performance) -> Iterator[Suspicion]:
         "backward": "this backward pass does not finish the reduction",
     }
     yield from _told(performance, FROZEN_BEHIND, message, says, "DistributedDataParallel")
+
+
+def thawed_behind(performance: Performance) -> Iterator[Suspicion]:
+    """Parameters are trained that were frozen when their model was wrapped."""
+    if averages_otherwise(performance):
+        return
+    message = (
+        "parameters that were frozen when the model was wrapped are trained from here on: "
+        "their gradients are not averaged over the ranks"
+    )
+    says = {
+        "frozen": "they are frozen here",
+        "wrapper": "the wrapper was not told of these parameters",
+        "step": "the optimizer takes each rank's own gradients of them",
+    }
+    yield from _told(performance, THAWED_BEHIND, message, says, "DistributedDataParallel")
 
 
 def sharded_behind(performance: Performance) -> Iterator[Suspicion]:

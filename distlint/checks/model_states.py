@@ -10,6 +10,7 @@ from typing import NamedTuple
 from distlint.checks.preparing import last_name
 from distlint.checks.protocol_things import Things
 from distlint.link.abstract import Frame, Instance, Reference, options_of
+from distlint.link.arguments import find_argument
 from distlint.link.calls import bound_parameters, given_arguments, inner_frame, is_static, returns_of
 from distlint.link.flow import Env
 from distlint.link.modules import ClassRef, FunctionRef
@@ -20,6 +21,9 @@ from distlint.model.span import Span
 
 MAX_DEPTH = 12
 """Names and calls that are followed one behind the other."""
+
+MAX_CALLERS = 8
+"""Callers of a function that are asked for what they hand over."""
 
 _COPIES = frozenset({"deepcopy", "copy", "dict", "OrderedDict", "clone"})
 _GETTERS = frozenset({"get", "pop"})
@@ -265,12 +269,30 @@ class ModelStates:
                 value, state, inside = defined[0]
                 if type(value) is not ir.Name or value.id != expr.id or inside is not frame:
                     return self._path(value, inside, state, depth + 1) or f"{{{expr.id}}}"
-            return f"{{{expr.id}}}"
+            return (self._path_handed(expr.id, frame, depth) if not defined else "") or f"{{{expr.id}}}"
         if type(expr) is ir.Attribute:
             return f"{{{expr.name}}}"
         if type(expr) is ir.Constant:
             return str(expr.value)
         return ""
+
+    def _path_handed(self, name: str, frame: Frame, depth: int) -> str:
+        """The path that all callers of a function hand over for a parameter; ``""`` where they differ, or too little is known."""
+        project = self._things.project
+        function = project.module(frame.file).functions[frame.function] if frame.function >= 0 else None
+        names = [one.name for one in function.parameters] if function is not None else []
+        if function is None or name not in names:
+            return ""
+        callers = project.callers(FunctionRef(frame.file, frame.function))
+        found: set[str] = set()
+        for caller in callers if len(callers) <= MAX_CALLERS else ():
+            place = names.index(name) - (1 if function.owner >= 0 else 0) + caller.shift
+            given, _ = find_argument(caller.site.call, name, place)
+            if given is None:
+                return ""
+            around = self._evaluator.frame(caller.file, caller.site.function)
+            found.add(self._path(given, around, self._evaluator.state(around, given.at), depth + 1))
+        return found.pop() if len(found) == 1 else ""
 
     def _path_called(self, call: ir.Call, frame: Frame, at: Env, depth: int) -> str:
         last = last_name(call.func)
@@ -362,11 +384,11 @@ def _items(expr: ir.DictDisplay) -> Iterator[tuple[str, ir.Expr]]:
 
 
 def _same_names(expr: ir.Comprehension) -> ir.Expr | None:
-    """The state whose names a comprehension keeps: ``{name: value.clone() for name, value in state.items()}``."""
+    """The state whose names a comprehension keeps, all or some: ``{name: value.clone() for name, value in state.items()}``."""
     if expr.kind != "dict" or len(expr.generators) != 1 or type(expr.element) is not ir.ListDisplay:
         return None
-    target, iterable, conditions = expr.generators[0]
-    if conditions or type(target) is not ir.ListDisplay or type(iterable) is not ir.Call:
+    target, iterable, _ = expr.generators[0]
+    if type(target) is not ir.ListDisplay or type(iterable) is not ir.Call:
         return None
     func = iterable.func
     if type(func) is not ir.Attribute or func.name != "items" or not target.items:

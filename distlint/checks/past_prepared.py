@@ -12,6 +12,7 @@ from distlint.checks.preparing import Preparations, is_module, is_thrown_away, t
 from distlint.checks.programs import family
 from distlint.checks.protocol_sources import Use
 from distlint.checks.registry import CheckContext, check
+from distlint.checks.rehearsed import rehearsed
 from distlint.link.abstract import Instance
 from distlint.link.modules import External
 from distlint.link.project import CallSite, Project
@@ -22,7 +23,28 @@ from distlint.model.finding import Finding, Related
 
 @check("past-prepared")
 def past_prepared(context: CheckContext) -> Iterator[Finding]:
-    """A finding for each backward pass of a loss that a model other than a prepared one computed."""
+    """A finding for each backward pass of a loss that a model other than a prepared one computed.
+
+    What the rehearsal of the program shows besides is told where nothing else is said of a line (``fault``, see ``rehearsed``).
+    """
+    known = _thrown_away(context)
+    for finding in _walked(context):
+        known |= {(one.file, one.line) for one in (finding.span, *(other.span for other in finding.related))}
+        yield finding
+    for finding in rehearsed(context):
+        places = {(one.file, one.line) for one in (finding.span, *(other.span for other in finding.related))}
+        if not places & known:
+            yield finding
+
+
+def _thrown_away(context: CheckContext) -> set[tuple[str, int]]:
+    """Where something is prepared and what that gives is not used, which is another fault."""
+    sites = Preparations.of_context(context).sites
+    return {(one.span.file, one.span.line) for one in sites if is_thrown_away(context.project, one)}
+
+
+def _walked(context: CheckContext) -> Iterator[Finding]:
+    """What is found by following objects backwards from each backward pass."""
     project: Project = context.project
     found = Preparations.of_context(context)
     if not found.sites:

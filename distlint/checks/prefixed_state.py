@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from distlint.checks.execution import body_of, handles_errors_around
-from distlint.checks.model_states import ModelStates, Read, Taken, is_same_path, names_prefix
+from distlint.checks.model_states import MAX_CALLERS, ModelStates, Read, Taken, is_same_path, names_prefix
 from distlint.checks.moved_files import moved_paths
 from distlint.checks.preparing import is_module
 from distlint.checks.protocol_things import Things
@@ -25,8 +25,6 @@ from distlint.link.project import CallSite, Project
 from distlint.link.walking import calls_in, guards_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
-
-MAX_CALLERS = 8
 
 
 class _Saved(NamedTuple):

@@ -66,6 +66,8 @@ _FAULTS: dict[str, _Fault] = {
     "scaled-use": meeting_uses.scaled_use,
     "stepped-unsummed": meeting_uses.stepped_unsummed,
     "past-wrapper": meeting_uses.past_wrapper,
+    "past-prepared": meeting_uses.past_prepared,
+    "thawed-behind": meeting_uses.thawed_behind,
     "scaler-order": meeting_uses.scaler_order,
     "loaded-by-some": meeting_uses.loaded_by_some,
     "frozen-behind": meeting_uses.frozen_behind,

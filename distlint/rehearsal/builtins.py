@@ -195,6 +195,9 @@ def _listed(player: Calls, name: str, values: list[Any], given: Given, call: ir.
         return () if name == "tuple" else made
     items = player.items_of(values[0])
     order: Source | None = None
+    if "set" in name and isinstance(values[0], str | bytes):
+        items = list(dict.fromkeys(values[0]))[: MAX_ITEMS + 1]  # a long text has few characters
+        items = items if len(items) <= MAX_ITEMS else None
     if items is not None and name == "sorted":
         several = len(items) > 1 and all(map(_is_told_apart, items))
         key = given.keywords.get("key")

@@ -389,7 +389,9 @@ class Expressions(Objects):
         functions = FunctionValue | LambdaOf | Partial
         if choices and len(choices) <= MAX_CHOICES and all(isinstance(one, functions) for one in choices):
             return OneOf(choices, derived("choice", [index]))
-        return derived("part", [*choices, index])
+        kinds = {type(one) for one in choices}
+        told = derived("part", [*choices, index])
+        return Number(kinds.pop(), told) if kinds in ({int}, {float}) else told
 
     def made_by(self, maker: Any, key: Any) -> Any:
         """What makes the value of a new key gives: a function without arguments, or a method ``__missing__``."""

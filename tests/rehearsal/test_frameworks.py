@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from distlint.rehearsal.notes import GRADIENTS_BY_HAND
 from distlint.rehearsal.performance import Performance, Rehearsal
 from distlint.rehearsal.stage import Scope
 from distlint.rehearsal.unknowns import Opaque, Source
@@ -414,3 +415,55 @@ def test_what_is_put_into_one_of_many_lists_is_put_into_each_or_forgotten() -> N
     assert all(one.items is None for one in few[1:]), "one of them has one item more"
     assert all(one.items is None for one in many)
     assert not many[0].either, "what it costs stays bounded"
+
+
+def test_numbers_by_the_characters_of_a_text_make_a_tensor_of_known_length(make_project: MakeProject) -> None:
+    code = (
+        'text = "abcde " * 200\nnumbers = {one: at for at, one in enumerate(sorted(set(text)))}\n'
+        "count = len(numbers)\nids = torch.tensor([numbers[one] for one in text])"
+    )
+    performance = performed(make_project, code)
+    ids = variables(performance, "ids")[0]
+    assert isinstance(ids, Tensor)
+    assert (variables(performance, "count"), ids.shape, ids.dtype) == ([6, 6], (1200,), "int64")
+
+
+UNSYNCED = "gradients left on their rank"
+
+
+@pytest.mark.parametrize(
+    ("around", "faults"),
+    [
+        ("accelerator.no_sync(model)", [UNSYNCED]),
+        ("contextlib.nullcontext()", []),
+        ("accelerator.accumulate(model)", []),
+        ("accelerator.no_sync(other)", []),
+    ],
+)
+def test_gradients_that_a_library_leaves_on_their_rank_are_seen(
+    make_project: MakeProject, around: str, faults: list[str]
+) -> None:
+    code = f"""
+import contextlib
+inner = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(inner.parameters(), lr=0.1)
+model, optimizer = accelerator.prepare(inner, optimizer)
+other = accelerator.prepare(torch.nn.Linear(4, 1))
+with {around}:
+    accelerator.backward(model(x).mean())
+optimizer.step()
+"""
+    performance = performed(make_project, code, ACCELERATE)
+    assert [fault.kind for fault in performance.stages[0].faults] == faults
+    meets = [] if faults or "no_sync" in around else ["backward"]
+    assert [row[3:] for row in events(performance)] == [meets, meets]
+
+
+def test_gradients_brought_together_by_a_library_are_averaged_by_hand(make_project: MakeProject) -> None:
+    code = "\nloss.backward()\nwhole = accelerator.reduce([p.grad for p in model.parameters()])"
+    assert performed(make_project, code, ACCELERATE).stages[0].kept.get(GRADIENTS_BY_HAND) is True
+    assert (
+        not performed(make_project, "\nwhole = accelerator.reduce(loss)", ACCELERATE)
+        .stages[0]
+        .kept.get(GRADIENTS_BY_HAND)
+    )

@@ -9,11 +9,18 @@ from typing import Any
 
 from distlint.frameworks.huggingface.rehearsed_trainer import TRAINERS, Trainer, trained
 from distlint.frameworks.torch.rehearsed_outputs import note
-from distlint.frameworks.torch.rehearsed_prepared import GATHERING, met, prepared
+from distlint.frameworks.torch.rehearsed_prepared import (
+    GATHERING,
+    Unsynced,
+    gathers_gradients,
+    met,
+    passed_back,
+    prepared,
+)
 from distlint.frameworks.torch.rehearsed_wrappers import Wrapped
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal.libraries import Excusing, together
+from distlint.rehearsal.libraries import together
 from distlint.rehearsal.models import Models
 from distlint.rehearsal.randomness import seeded
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
@@ -22,6 +29,7 @@ from distlint.rehearsal.values import Given, Items, Made, Tensor, Thing, combine
 _DEALT = "the batches that `prepare` gives each rank"
 _SPLIT = "the part that each rank gets"
 _SEEDS = ("accelerate.utils.set_seed",)
+_WRAPPER_HANDLER = "DistributedDataParallelKwargs()"
 
 
 class Accelerator(Made):
@@ -46,16 +54,16 @@ class Accelerator(Made):
         span = ir.unpack(call.at, scope.file)
         first = given.positional[0] if given.positional else next(iter(given.keywords.values()), UNKNOWN)
         if name.startswith("prepare"):
-            found = [prepared(player, value, span, _DEALT) for value in given.positional]
+            handed = self._handed(player)
+            found = [prepared(player, value, span, _DEALT, handed) for value in given.positional]
             return UNKNOWN if given.open else found[0] if len(found) == 1 else tuple(found)
         if name == "backward":
-            kept = player.stage.kept
-            kept["backward"] = kept.get("backward", 0) + 1
-            return None
+            return passed_back(player, first, call, scope)
         if name in GATHERING or name in ("reduce", "pad_across_processes"):
+            gathers_gradients(player, first)
             return met(player, name, first, together(player, call, scope), span)
         if name == "no_sync":
-            return Excusing("no_sync()")
+            return Unsynced("no_sync()", first)
         if name == "unwrap_model":
             return first.inner if isinstance(first, Wrapped) else first
         if name == "clip_grad_norm_":
@@ -74,6 +82,19 @@ class Accelerator(Made):
             if name in ("print", "log", "wait_for_everyone", "set_trigger", "free_memory", "end_training")
             else NotImplemented
         )
+
+    def _handed(self, player: Any) -> Given:
+        """What the wrapper of a model is made with; nothing is known of it where the object, or one of its handlers, is not.
+
+        Source: accelerate 1.15.0, ``utils/dataclasses.py``, ``DistributedDataParallelKwargs``.
+        """
+        if self.arguments is None or self.arguments.open:
+            return Given([], {}, is_open=True)
+        handlers = self.arguments.get("kwargs_handlers", None, None)
+        rows = [] if handlers is None else player.items_of(handlers)
+        if rows is None or not all(isinstance(one, Made) and one.arguments is not None for one in rows):
+            return Given([], {}, is_open=True)
+        return next((one.arguments for one in rows if one.name.endswith(_WRAPPER_HANDLER)), Given([], {}))
 
 
 def _numbers_folders(accelerator: Made) -> bool:
@@ -133,6 +154,7 @@ class HuggingFace(Models):
             "pad_across_processes",
         ):
             value = given.positional[0] if given.positional else UNKNOWN
+            gathers_gradients(player, value)
             return met(player, last, value, together(player, call, scope), span)
         if name not in TRAINERS:
             return NotImplemented

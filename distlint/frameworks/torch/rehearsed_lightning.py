@@ -11,10 +11,17 @@ from distlint.frameworks.torch.rehearsed_data import SHARE, Loader
 from distlint.frameworks.torch.rehearsed_metrics import SINGLE
 from distlint.frameworks.torch.rehearsed_modules import LIGHTNING
 from distlint.frameworks.torch.rehearsed_outputs import note
-from distlint.frameworks.torch.rehearsed_prepared import data_parallel, met, prepared
+from distlint.frameworks.torch.rehearsed_prepared import (
+    Unsynced,
+    data_parallel,
+    gathers_gradients,
+    met,
+    passed_back,
+    prepared,
+)
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal.libraries import Excusing, together
+from distlint.rehearsal.libraries import together
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
 from distlint.rehearsal.values import Given, Items, Made, Tensor, Thing
 
@@ -85,14 +92,15 @@ class Fabric(Made):
             found = [prepared(player, value, span, SHARE) for value in given.positional]
             return found[0] if len(found) == 1 else tuple(found)
         if name == "backward":
-            kept = player.stage.kept
-            kept["backward"] = kept.get("backward", 0) + 1
-            return None
+            return passed_back(player, first, call, scope)
         if name in ("all_gather", "all_reduce", "broadcast"):
+            gathers_gradients(player, first)
             return met(player, name, first, together(player, call, scope), span)
         if name == "no_backward_sync":
             enabled = given.get("enabled", 1, True)
-            return Excusing("no_backward_sync()") if enabled is not False else Made("no_backward_sync()")
+            if enabled is False:
+                return Made("no_backward_sync()")
+            return Unsynced("no_backward_sync()", first if enabled is True else None)
         if name == "clip_gradients":
             return Tensor((), "float32", span, hash(("norm", player.stage.kept.get("backward"))))
         return None if name in ("launch", "print", "log", "barrier") else NotImplemented

@@ -15,6 +15,7 @@ from distlint.frameworks.torch import rehearsed_loads as loads
 from distlint.frameworks.torch import rehearsed_passes as passes
 from distlint.frameworks.torch import rehearsed_redrawn as redrawn
 from distlint.frameworks.torch import rehearsed_sharding as sharding
+from distlint.frameworks.torch import rehearsed_thawed as thawed
 from distlint.frameworks.torch.rehearsed_layers import SAME_SHAPES, out_shape, parameter_shapes
 from distlint.frameworks.torch.rehearsed_members import Members, members, submodule
 from distlint.frameworks.torch.rehearsed_outputs import IN_PLACE, came_out, note, passed
@@ -503,8 +504,10 @@ def trained(player: Any, what: Any, wanted: Any, span: Span) -> None:
     parts = what.owners if isinstance(what, Weight) else list(parts_of_model(what))
     if wanted is False:
         freezing.frozen(player, parts, span)
+        thawed.frozen(player, parts, span)
     else:
         freezing.thawed(player, parts)
+        thawed.trained(player, parts, span, certainly=wanted is True)
 
 
 def frozen(player: Any, what: Any) -> None:

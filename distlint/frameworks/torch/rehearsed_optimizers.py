@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from distlint.frameworks.torch import rehearsed_apart as apart
@@ -10,6 +11,8 @@ from distlint.frameworks.torch import rehearsed_loads as loads
 from distlint.frameworks.torch import rehearsed_rounds as rounds
 from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch import rehearsed_stale as stale
+from distlint.frameworks.torch import rehearsed_thawed as thawed
+from distlint.frameworks.torch.rehearsed_modules import with_parts
 from distlint.frameworks.torch.rehearsed_shapes import fresh
 from distlint.model import python as ir
 from distlint.model.span import Span
@@ -55,6 +58,8 @@ class Optimizer(Made):
                 scaling.used(player, "step", self.arguments.get("params", 0), call, scope)
                 apart.stepped(player, self.arguments.get("params", 0), call, scope)
                 beside.stepped(player, self, self.arguments.get("params", 0), call, scope)
+                if not self.hooks:
+                    thawed.stepped(player, self._parts(player), call, scope)
             _steps(player, self, call, scope)
             for hook in self.hooks:
                 player.apply(hook, Given([self, (), Table()], {}), call, scope)
@@ -68,6 +73,12 @@ class Optimizer(Made):
         if name == "zero_grad":
             scaling.plain(player)
         return None if name in ("zero_grad", "add_param_group", "load_state_dict") else NotImplemented
+
+    def _parts(self, player: Any) -> Iterator[Any]:
+        """The layers and parameters that it certainly steps."""
+        if self.arguments is not None:
+            for module in beside.modules_of(player, self.arguments.get("params", 0)):
+                yield from with_parts(module)
 
 
 def _steps(player: Any, optimizer: Optimizer, call: ir.Call, scope: Any) -> None:

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_changes as changes
+from distlint.frameworks.torch import rehearsed_copies as copies
+from distlint.frameworks.torch import rehearsed_frozen as freezing
+from distlint.frameworks.torch import rehearsed_passes as passes
+from distlint.frameworks.torch import rehearsed_thawed as thawed
 from distlint.frameworks.torch.rehearsed_data import Loader
-from distlint.frameworks.torch.rehearsed_modules import is_module, parts_of_model
+from distlint.frameworks.torch.rehearsed_modules import Gradient, is_module, parts_of_model
 from distlint.frameworks.torch.rehearsed_optimizers import Optimizer, Scheduler
-from distlint.frameworks.torch.rehearsed_wrappers import DATA_PARALLEL, Wrapped
+from distlint.frameworks.torch.rehearsed_wrappers import DATA_PARALLEL, NoSync, Wrapped, backward
+from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal.libraries import Excusing
+from distlint.rehearsal.notes import GRADIENTS_BY_HAND
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
 from distlint.rehearsal.values import Given, Items, Made, Table, Tensor, Thing, combined, derived
 
@@ -16,13 +24,60 @@ GATHERING = ("gather", "gather_for_metrics", "all_gather")
 MODEL_MAKERS = ("from_pretrained()", "from_config()")
 
 
-def data_parallel(player: Any, model: Any, span: Span) -> Wrapped:
-    """A model behind a wrapper that sums up gradients, as libraries make it."""
-    wrapper = Wrapped(DATA_PARALLEL, None, Given([], {}), model, player.stage.everyone)
-    for position, part in enumerate(parts_of_model(model)):
+def data_parallel(player: Any, model: Any, span: Span, given: Given | None = None) -> Wrapped:
+    """A model behind a wrapper that sums up gradients, as libraries make it; ``given`` is what they hand on to the wrapper."""
+    wrapper = Wrapped(DATA_PARALLEL, None, given or Given([], {}), model, player.stage.everyone)
+    wrapper.span = span
+    wrapper.made = len(player.stage.events)
+    parts = list(parts_of_model(model))
+    changes.wrapped(player, wrapper)
+    passes.wrapped(player, wrapper, parts)
+    thawed.wrapped(player, wrapper, parts)
+    copies.evened(player, parts)
+    copies.sent(player, parts, span)
+    freezing.thawed(player, parts)
+    for position, part in enumerate(parts):
         part.sign, part.source = hash(("sent", span, position)), None
         part.synced = True
     return wrapper
+
+
+class Unsynced(Excusing):
+    """A library's context in which the gradients of a model that it wrapped stay on their rank."""
+
+    __slots__ = ("inner",)
+
+    def __init__(self, name: str, model: Any) -> None:
+        super().__init__(name)
+        self.inner = NoSync(model) if isinstance(model, Wrapped) else None
+
+    def entered(self, player: Any, span: Span) -> Any:
+        """Passes meet nobody, and leave their gradients where they are."""
+        if self.inner is not None:
+            self.inner.entered(player, span)
+        return super().entered(player, span)
+
+    def left(self, player: Any, span: Span) -> None:
+        """They do again."""
+        if self.inner is not None:
+            self.inner.left(player, span)
+        super().left(player, span)
+
+
+def passed_back(player: Any, loss: Any, call: ir.Call, scope: Any) -> None:
+    """A library makes the backward pass of a loss; its description has noted that the processes meet in it."""
+    if isinstance(loss, Tensor):
+        backward(player, loss, call, scope, noted=True)
+    else:
+        kept = player.stage.kept
+        kept["backward"] = kept.get("backward", 0) + 1
+
+
+def gathers_gradients(player: Any, value: Any) -> None:
+    """Something is brought together by a library: gradients, where it is not known to be something else."""
+    values = player.items_of(value) if isinstance(value, Items | tuple) else [value]
+    if values is None or any(isinstance(one, Gradient) or type(one) is Opaque for one in values):
+        player.stage.kept[GRADIENTS_BY_HAND] = True
 
 
 class Dealt(Loader):
@@ -44,15 +99,18 @@ class Dealt(Loader):
         return -(-whole // player.stage.world) if isinstance(whole, int) else derived("dealt", [whole])
 
 
-def prepared(player: Any, value: Any, span: Span, why: str) -> Any:
-    """What a library gives back for a thing that it is to make ready: ``why`` says what a loader's batches are then."""
+def prepared(player: Any, value: Any, span: Span, why: str, given: Given | None = None) -> Any:
+    """What a library gives back for a thing that it is to make ready.
+
+    ``why`` says what a loader's batches are then, ``given`` is what is handed on to the wrapper of a model.
+    """
     if isinstance(value, Loader):
         return value if isinstance(value, Dealt) else Dealt(value, span, why)
     if isinstance(value, Optimizer | Scheduler | Wrapped):
         return value
     is_made = isinstance(value, Made) and value.name.endswith(MODEL_MAKERS)
     if is_module(player, value) or is_made or isinstance(value, Thing):
-        return data_parallel(player, value, span)
+        return data_parallel(player, value, span, given)
     return Opaque(None) if isinstance(value, Opaque) else value
 
 

@@ -64,7 +64,9 @@ def stepped(player: Any, optimizer: Any, call: ir.Call, scope: Any) -> None:
         event = Event("step", call, scope.file, scope.function, {})
         event.chain = stage.chain
         kind = PAST_WRAPPER if one.past else UNSUMMED
-        stage.faults.append(Fault(kind, event.span, event, {"forward": one.span, "wrapper": wrapper.span}))
+        # without a call of its own a wrapper was made by a library
+        words = {"forward": one.span, "wrapper": wrapper.span, "own": wrapper.call is not None}
+        stage.faults.append(Fault(kind, event.span, event, words))
 
 
 def _note_step(player: Any, optimizer: Any, span: Span) -> None:

@@ -27,6 +27,7 @@ from distlint.frameworks.torch import rehearsed_rounds as rounds
 from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch import rehearsed_sharding as sharding
 from distlint.frameworks.torch import rehearsed_stale as stale
+from distlint.frameworks.torch import rehearsed_thawed as thawed
 from distlint.frameworks.torch import rehearsed_waits as waits
 from distlint.frameworks.torch.rehearsed_outputs import IN_PLACE as KEPT
 from distlint.frameworks.torch.rehearsed_outputs import came_out, note, passed
@@ -162,6 +163,7 @@ def wrapped(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> 
             event.seen[WEIGHTS] = tuple(one.shape for one in weights)
         waits.watch(player, made)
         passes.wrapped(player, made, modules.parts_of_model(made.inner))
+        thawed.wrapped(player, made, modules.parts_of_model(made.inner))
         beside.wrapped(player, made)
         return _evened(player, made, call, scope)
     if name == SHARDED:
@@ -249,8 +251,11 @@ def called_thing(
     return passes.past(player, thing, span, forward)
 
 
-def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any) -> None:
-    """``loss.backward()``: gradients of all processes are summed up, of each wrapped model that the loss came out of."""
+def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any, *, noted: bool = False) -> None:
+    """``loss.backward()``: gradients of all processes are summed up, of each wrapped model that the loss came out of.
+
+    ``noted`` says that a description of the call has noted already that the processes meet in it.
+    """
     kept = player.stage.kept
     kept["backward"] = kept.get("backward", 0) + 1
     muted = kept.get(GRADIENTS_KEPT, 0)
@@ -266,7 +271,7 @@ def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any) -> None:
             loads.passed_back(player, one, call, scope)
             freezing.passed_back(player, one, modules.parts_of_model(one.inner), call, scope)
             redrawn.passed_back(player, one, modules.parts_of_model(one.inner), call, scope)
-        if one.group is not None and not muted:
+        if one.group is not None and not muted and not noted:
             note(player, "backward", call, scope, one.group)
         elif muted:
             player.stage.excused.add((scope.file, call.at))
