@@ -90,7 +90,7 @@ _FAULTS: dict[str, _Fault] = {
 _SIZED = frozenset({"list-length", "peer"})
 """Faults that do not count where they show with the defaults of options alone: these often have to agree with the number of processes."""
 _CLOSE_SIZES = (4, 3)
-_BY_COUNT = frozenset({"stepped-unsummed"})
+_BY_COUNT = frozenset({"stepped-unsummed", "frozen-behind", "left-out", "graph-changed"})
 """Faults that show in some number of rounds, which the number of processes decides: wrong is what is so with two, and with some others."""
 _OF_MESSAGES = (meeting_messages.stuck_messages, meeting_messages.different_messages)
 
