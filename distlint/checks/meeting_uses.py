@@ -161,7 +161,7 @@ def past_wrapper(performance: Performance) -> Iterator[Suspicion]:
     if averages_otherwise(performance):
         return
     for fault in _seen(performance, PAST_WRAPPER):
-        if not fault.words["own"]:
+        if fault.words["prepared"]:
             continue
         related = (
             Related(fault.words["wrapper"], "the model is wrapped here"),
@@ -177,7 +177,7 @@ def past_prepared(performance: Performance) -> Iterator[Suspicion]:
     if averages_otherwise(performance):
         return
     for fault in _seen(performance, PAST_WRAPPER):
-        if fault.words["own"]:
+        if not fault.words["prepared"]:
             continue
         related = (
             Related(fault.words["wrapper"], "what this gives back has to be used"),
@@ -393,7 +393,18 @@ def _knows_prefix(performance: Performance, fault: Fault) -> bool:
 
 def left_out(performance: Performance) -> Iterator[Suspicion]:
     """A backward pass leaves out layers whose gradients the wrapper waits for, and another pass follows."""
+    yield from _left_out(performance, prepared=False)
+
+
+def left_out_prepared(performance: Performance) -> Iterator[Suspicion]:
+    """The same where a library has made the wrapper, and gave it back."""
+    yield from _left_out(performance, prepared=True)
+
+
+def _left_out(performance: Performance, *, prepared: bool) -> Iterator[Suspicion]:
     for fault in _seen(performance, LEFT_OUT):
+        if fault.words["prepared"] is not prepared:
+            continue
         named = ", ".join(f"`{name}`" for name in fault.words["names"][:MOST_NAMED])
         chance = " by chance" if fault.words["chance"] else ""
         yield Suspicion(

@@ -467,3 +467,27 @@ def test_gradients_brought_together_by_a_library_are_averaged_by_hand(make_proje
         .stages[0]
         .kept.get(GRADIENTS_BY_HAND)
     )
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "faults"),
+    [
+        ("accelerate.yaml", "distributed_type: FSDP\nfsdp_config: {}\n", []),
+        ("run.sh", "accelerate launch --use_deepspeed train.py\n", []),
+        ("accelerate.yaml", "distributed_type: MULTI_GPU\n", [UNSYNCED]),
+    ],
+)
+def test_models_that_a_configuration_may_part_are_no_copies(
+    make_project: MakeProject, file: str, text: str, faults: list[str]
+) -> None:
+    code = """
+inner = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(inner.parameters(), lr=0.1)
+model, optimizer = accelerator.prepare(inner, optimizer)
+with accelerator.no_sync(model):
+    accelerator.backward(model(x).mean())
+optimizer.step()
+"""
+    project = make_project({"train.py": ACCELERATE + code, file: text})
+    (performance,) = Rehearsal.of(project).performances()
+    assert [fault.kind for fault in performance.stages[0].faults] == faults

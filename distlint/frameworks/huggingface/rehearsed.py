@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.huggingface.parted_models import may_part
 from distlint.frameworks.huggingface.rehearsed_trainer import TRAINERS, Trainer, trained
 from distlint.frameworks.torch.rehearsed_outputs import note
 from distlint.frameworks.torch.rehearsed_prepared import (
@@ -55,7 +56,8 @@ class Accelerator(Made):
         first = given.positional[0] if given.positional else next(iter(given.keywords.values()), UNKNOWN)
         if name.startswith("prepare"):
             handed = self._handed(player)
-            found = [prepared(player, value, span, _DEALT, handed) for value in given.positional]
+            parts = may_part(player.stage.project, player.stage.entry)
+            found = [prepared(player, value, span, _DEALT, handed, sharded=parts) for value in given.positional]
             return UNKNOWN if given.open else found[0] if len(found) == 1 else tuple(found)
         if name == "backward":
             return passed_back(player, first, call, scope)

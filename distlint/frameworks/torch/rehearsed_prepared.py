@@ -9,6 +9,7 @@ from distlint.frameworks.torch import rehearsed_copies as copies
 from distlint.frameworks.torch import rehearsed_frozen as freezing
 from distlint.frameworks.torch import rehearsed_passes as passes
 from distlint.frameworks.torch import rehearsed_thawed as thawed
+from distlint.frameworks.torch import rehearsed_waits as waits
 from distlint.frameworks.torch.rehearsed_data import Loader
 from distlint.frameworks.torch.rehearsed_modules import Gradient, is_module, parts_of_model
 from distlint.frameworks.torch.rehearsed_optimizers import Optimizer, Scheduler
@@ -24,17 +25,22 @@ GATHERING = ("gather", "gather_for_metrics", "all_gather")
 MODEL_MAKERS = ("from_pretrained()", "from_config()")
 
 
-def data_parallel(player: Any, model: Any, span: Span, given: Given | None = None) -> Wrapped:
-    """A model behind a wrapper that sums up gradients, as libraries make it; ``given`` is what they hand on to the wrapper."""
+def data_parallel(player: Any, model: Any, span: Span, given: Given | None = None, *, sharded: bool = False) -> Wrapped:
+    """A model behind a wrapper that sums up gradients, as libraries make it.
+
+    ``given`` is what they hand on to the wrapper, ``sharded`` says that each process may hold a part of the model instead.
+    """
     wrapper = Wrapped(DATA_PARALLEL, None, given or Given([], {}), model, player.stage.everyone)
     wrapper.span = span
+    wrapper.sharded = sharded
     wrapper.made = len(player.stage.events)
     parts = list(parts_of_model(model))
-    changes.wrapped(player, wrapper)
-    passes.wrapped(player, wrapper, parts)
-    thawed.wrapped(player, wrapper, parts)
+    if not sharded:
+        changes.wrapped(player, wrapper)
+        passes.wrapped(player, wrapper, parts)
+        thawed.wrapped(player, wrapper, parts)
+        copies.sent(player, parts, span)
     copies.evened(player, parts)
-    copies.sent(player, parts, span)
     freezing.thawed(player, parts)
     for position, part in enumerate(parts):
         part.sign, part.source = hash(("sent", span, position)), None
@@ -99,10 +105,12 @@ class Dealt(Loader):
         return -(-whole // player.stage.world) if isinstance(whole, int) else derived("dealt", [whole])
 
 
-def prepared(player: Any, value: Any, span: Span, why: str, given: Given | None = None) -> Any:
+def prepared(
+    player: Any, value: Any, span: Span, why: str, given: Given | None = None, *, sharded: bool = False
+) -> Any:
     """What a library gives back for a thing that it is to make ready.
 
-    ``why`` says what a loader's batches are then, ``given`` is what is handed on to the wrapper of a model.
+    ``why`` says what a loader's batches are then; ``given`` and ``sharded`` are as ``data_parallel`` has them.
     """
     if isinstance(value, Loader):
         return value if isinstance(value, Dealt) else Dealt(value, span, why)
@@ -110,7 +118,11 @@ def prepared(player: Any, value: Any, span: Span, why: str, given: Given | None 
         return value
     is_made = isinstance(value, Made) and value.name.endswith(MODEL_MAKERS)
     if is_module(player, value) or is_made or isinstance(value, Thing):
-        return data_parallel(player, value, span, given)
+        wrapper = data_parallel(player, value, span, given, sharded=sharded)
+        wrapper.prepared = True
+        if not sharded:
+            waits.watch(player, wrapper)
+        return wrapper
     return Opaque(None) if isinstance(value, Opaque) else value
 
 

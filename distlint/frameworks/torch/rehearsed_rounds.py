@@ -64,8 +64,7 @@ def stepped(player: Any, optimizer: Any, call: ir.Call, scope: Any) -> None:
         event = Event("step", call, scope.file, scope.function, {})
         event.chain = stage.chain
         kind = PAST_WRAPPER if one.past else UNSUMMED
-        # without a call of its own a wrapper was made by a library
-        words = {"forward": one.span, "wrapper": wrapper.span, "own": wrapper.call is not None}
+        words = {"forward": one.span, "wrapper": wrapper.span, "prepared": wrapper.prepared}
         stage.faults.append(Fault(kind, event.span, event, words))
 
 

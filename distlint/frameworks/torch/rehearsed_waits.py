@@ -162,5 +162,6 @@ def _fault(
         "forward": one.span,
         "first": first,
         "wrapper": watched.wrapper.span,
+        "prepared": watched.wrapper.prepared,
     }
     player.stage.faults.append(Fault(kind, made or one.span, event, words))

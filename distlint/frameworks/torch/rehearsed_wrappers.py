@@ -57,10 +57,11 @@ _SETTING = ("set_model_state_dict", "set_optimizer_state_dict", "set_state_dict"
 class Wrapped(Made):
     """A model behind a wrapper. ``paused`` while gradients are not summed up; ``group`` is who they are summed over.
 
-    ``doubt`` is how unsure the process was of coming to where they were last told not to be.
+    ``doubt`` is how unsure the process was of coming to where they were last told not to be; ``prepared`` says that a library
+    has made the wrapper, and gave it to the program.
     """
 
-    __slots__ = ("calls", "doubt", "group", "inner", "inside", "made", "paused", "sharded", "span", "whole")
+    __slots__ = ("calls", "doubt", "group", "inner", "inside", "made", "paused", "prepared", "sharded", "span", "whole")
 
     def __init__(self, name: str, call: ir.Call | None, given: Given | None, inner: Any, group: Any) -> None:
         super().__init__(f"{name}()", call, given)
@@ -76,6 +77,7 @@ class Wrapped(Made):
         self.made = 0
         """Operations of the process before it was made."""
         self.sharded = name != DATA_PARALLEL
+        self.prepared = False
 
     def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
         """The model inside; a sharded one lends its attributes."""
