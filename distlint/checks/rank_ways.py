@@ -12,7 +12,7 @@ from distlint.checks.execution import body_of
 from distlint.checks.spread_names import called_name
 from distlint.link.abstract import Reference, options_of
 from distlint.link.modules import FunctionRef
-from distlint.link.starters import STARTERS
+from distlint.link.starters import IN_PROCESSES, STARTERS
 from distlint.link.walking import Guard, asks_for_main, below, calls_in, guards_of, statements
 from distlint.model import python as ir
 
@@ -76,7 +76,7 @@ def ways_to(project: Project, file: str, function: int, at: ir.Position, depth: 
 def _starts(project: Project, file: str, site: ir.Site) -> bool:
     """Whether a call site starts its function in processes of their own."""
     return any(
-        one.site.call.at == site.call.at and one.file == file for name in STARTERS for one in project.sites(name)
+        one.site.call.at == site.call.at and one.file == file for name in IN_PROCESSES for one in project.sites(name)
     )
 
 

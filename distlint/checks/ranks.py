@@ -249,8 +249,9 @@ class RankView:
                 break
             if truth is stops:
                 return value
-        if stops in decided:
+        if any(value is stops for value in found):
             return stops
+        # `devices or 2` counts as true, but is not known
         return UNKNOWN if None in decided else found[-1]
 
     def _display(self, expr: ir.ListDisplay, scope: Scope, state: Env) -> Any:

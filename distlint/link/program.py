@@ -14,7 +14,7 @@ from distlint.link.abstract import Abstract, Frame, Instance, PartialValue, Refe
 from distlint.link.calls import bound_parameters, decorated, given_arguments, is_static
 from distlint.link.control_flow import EXIT, FAILURE, Point
 from distlint.link.modules import ClassRef, FunctionRef
-from distlint.link.starters import STARTERS, started_call
+from distlint.link.starters import IN_PROCESSES, STARTERS, started_call
 from distlint.model import python as ir
 from distlint.model.record import dataclass
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 MAX_STEPS = 5_000
 """Steps that a program holds at most; functions that no longer fit are not entered."""
 
-_PROCESSES = frozenset(STARTERS) - {"Thread"}
 """Last names of the calls that start a function in a process of its own."""
 
 MAX_WAVES = 12
@@ -155,7 +154,7 @@ class _Builder:
         if not entered:
             return
         following = step.next
-        if _last_name(call.func) in _PROCESSES:
+        if _last_name(call.func) in IN_PROCESSES:
             step.process = "start"
             for _, last in entered:
                 self.steps[last].process = "end"

@@ -15,6 +15,9 @@ STARTERS = {
 """Last name of the starting call, and what is added to a parameter's position: ``spawn`` gives the process its
 index first."""
 
+IN_PROCESSES = frozenset(STARTERS) - {"Thread"}
+"""Those that start a process; a thread is one of the process that starts it."""
+
 
 def started_call(call: ir.Call, name: str) -> ir.Call | None:
     """The call that ``Process(target=f, args=(a,), kwargs={...})`` or ``spawn(f, args=(a,))`` leads to.

@@ -71,6 +71,7 @@ def test_what_depends_on_the_rank_is_known_for_each(
         "probe(dist.get_rank(group) == 0)",
         "probe(os.environ['SHARD'] == '0')",
         "probe(flag or dist.get_rank() == 1)",
+        "probe(torch.cuda.device_count() or 2)",
         "probe(dist.get_world_size() > 4)",
         "rank = 0\nfor rank in range(3):\n    probe(rank)",
     ],
