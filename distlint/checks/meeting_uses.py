@@ -211,7 +211,7 @@ def loaded_by_some(performance: Performance) -> Iterator[Suspicion]:
         return
     for fault in _seen(performance, "weights loaded behind the wrap"):
         others = [stage for stage in performance.stages if fault.span not in stage.kept.get(LOADS, ())]
-        if any(stage.kept.get("backward") for stage in others):
+        if any(stage.kept.get("backward") for stage in others) and not _may_have_sent(fault):
             related = [Related(fault.words["backward"], "training goes on from different weights"), *_way(fault)]
             if fault.words["wrapper"] is not None:
                 related.insert(
@@ -219,6 +219,19 @@ def loaded_by_some(performance: Performance) -> Iterator[Suspicion]:
                 )
             message = "only some ranks load these weights, after the wrapper made all ranks equal: the ranks train different models"
             yield Suspicion(fault.span, message, tuple(related), "load_state_dict")
+
+
+def _may_have_sent(fault: Fault) -> bool:
+    """Whether what the processes did together since weights were loaded may have brought these to the others."""
+    since, weights = fault.words["since"], fault.words["weights"]
+    if since and weights is not None and all(map(_is_small, weights)):
+        return True
+    return not all(_tells_figures(event) and _tells_little(event) for event in since)
+
+
+def _tells_figures(event: Event) -> bool:
+    """Whether it is tensors of the program that processes meet over: what a wrapper sends is none of its arguments."""
+    return any(isinstance(value, Tensor | Items) for value in event.values.values())
 
 
 def state_loaded_by_some(performance: Performance) -> Iterator[Suspicion]:

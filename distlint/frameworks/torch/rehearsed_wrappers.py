@@ -263,7 +263,7 @@ def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any) -> None:
     for one in loss.through:
         changes.passed_back(player, one, call, scope)
         if isinstance(one, Wrapped):
-            loads.passed_back(player, one, call, scope)
+            loads.passed_back(player, one, modules.weights_of, call, scope)
             freezing.passed_back(player, one, modules.parts_of_model(one.inner), call, scope)
             redrawn.passed_back(player, one, modules.parts_of_model(one.inner), call, scope)
         if one.group is not None and not muted:
