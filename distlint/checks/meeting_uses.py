@@ -211,7 +211,7 @@ def loaded_by_some(performance: Performance) -> Iterator[Suspicion]:
         return
     for fault in _seen(performance, "weights loaded behind the wrap"):
         others = [stage for stage in performance.stages if fault.span not in stage.kept.get(LOADS, ())]
-        if any(stage.kept.get("backward") for stage in others) and not _may_have_sent(fault):
+        if any(stage.kept.get("backward") for stage in others) and not _may_have_sent(fault, others):
             related = [Related(fault.words["backward"], "training goes on from different weights"), *_way(fault)]
             if fault.words["wrapper"] is not None:
                 related.insert(
@@ -221,17 +221,23 @@ def loaded_by_some(performance: Performance) -> Iterator[Suspicion]:
             yield Suspicion(fault.span, message, tuple(related), "load_state_dict")
 
 
-def _may_have_sent(fault: Fault) -> bool:
+def _may_have_sent(fault: Fault, others: list[Stage]) -> bool:
     """Whether what the processes did together since weights were loaded may have brought these to the others."""
     since, weights = fault.words["since"], fault.words["weights"]
     if since and weights is not None and all(map(_is_small, weights)):
         return True
-    return not all(_tells_figures(event) and _tells_little(event) for event in since)
+    return not all(any(map(_tells_figures, _met(event, others))) for event in since)
+
+
+def _met(event: Event, others: list[Stage]) -> list[Event]:
+    """An operation as the process sees that loads weights, and as others do: they bring tensors of one size."""
+    asked = (event.place, event.turn)
+    return [event, *(one for stage in others for one in stage.events if (one.place, one.turn) == asked)]
 
 
 def _tells_figures(event: Event) -> bool:
-    """Whether it is tensors of the program that processes meet over: what a wrapper sends is none of its arguments."""
-    return any(isinstance(value, Tensor | Items) for value in event.values.values())
+    """Whether processes meet over a few figures of the program: what a wrapper sends is none of its arguments."""
+    return any(isinstance(value, Tensor | Items) for value in event.values.values()) and _tells_little(event)
 
 
 def state_loaded_by_some(performance: Performance) -> Iterator[Suspicion]:

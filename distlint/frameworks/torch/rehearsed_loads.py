@@ -37,6 +37,11 @@ def loaded(player: Any, module: Any, call: ir.Call, scope: Any) -> None:
         behind.append((module, span, len(stage.events), late, stage.chain))
 
 
+def handed(player: Any) -> None:
+    """A module, or some of its parameters, go where nobody sees what is done with them: weights may be sent there."""
+    player.stage.kept.pop(_BEHIND, None)
+
+
 def passed_back(
     player: Any, wrapper: Any, weights_of: Callable[[Any, Any], list[Any] | None], call: ir.Call, scope: Any
 ) -> None:
