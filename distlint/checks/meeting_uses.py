@@ -22,6 +22,7 @@ from distlint.rehearsal.notes import (
     LEFT_OUT,
     LOADS,
     OWN_NORM,
+    OWN_OVERFLOWS,
     PAST_WRAPPER,
     REDRAWN,
     SCALED_USE,
@@ -277,6 +278,16 @@ def own_norm(performance: Performance) -> Iterator[Suspicion]:
         "factor on each rank"
     )
     yield from _told(performance, OWN_NORM, message, {}, "to_local")
+
+
+def own_overflows(performance: Performance) -> Iterator[Suspicion]:
+    """A scaler decides by each process's part of the gradients of a sharded model."""
+    message = (
+        "this scaler looks for overflows in the part of the gradients that each rank holds: where one rank finds some, "
+        "it leaves out its step and lowers its scale, and the others do not"
+    )
+    says = {"wrapper": "the model is sharded here", "step": "each rank decides for itself here"}
+    yield from _told(performance, OWN_OVERFLOWS, message, says)
 
 
 def left_empty(performance: Performance) -> Iterator[Suspicion]:

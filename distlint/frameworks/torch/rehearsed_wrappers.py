@@ -21,6 +21,7 @@ from distlint.frameworks.torch import rehearsed_lives as lives
 from distlint.frameworks.torch import rehearsed_loads as loads
 from distlint.frameworks.torch import rehearsed_mesh as meshes
 from distlint.frameworks.torch import rehearsed_modules as modules
+from distlint.frameworks.torch import rehearsed_overflows as overflows
 from distlint.frameworks.torch import rehearsed_passes as passes
 from distlint.frameworks.torch import rehearsed_redrawn as redrawn
 from distlint.frameworks.torch import rehearsed_rounds as rounds
@@ -59,7 +60,7 @@ class Wrapped(Made):
     ``doubt`` is how unsure the process was of coming to where they were last told not to be.
     """
 
-    __slots__ = ("calls", "doubt", "group", "inner", "inside", "made", "paused", "sharded", "span", "whole")
+    __slots__ = ("calls", "doubt", "group", "half", "inner", "inside", "made", "paused", "sharded", "span", "whole")
 
     def __init__(self, name: str, call: ir.Call | None, given: Given | None, inner: Any, group: Any) -> None:
         super().__init__(f"{name}()", call, given)
@@ -70,6 +71,8 @@ class Wrapped(Made):
         """Forward passes of it, or past it, that are under way."""
         self.doubt = 0
         self.inside = 0
+        self.half = False
+        """Whether its last forward pass computed in a type that gradients may overflow."""
         self.whole = False
         self.span: Span | None = None
         self.made = 0
@@ -115,6 +118,7 @@ class Wrapped(Made):
         """A forward pass: what comes out leads back to this wrapper, except while it is paused."""
         span = ir.unpack(call.at, scope.file)
         through = passes.begun(player, self, span)
+        self.half = overflows.is_half(player, self)
         self.calls += 1
         try:
             found = player.apply(self.inner, given, call, scope)
@@ -256,6 +260,7 @@ def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any) -> None:
     muted = kept.get(GRADIENTS_KEPT, 0)
     sharding.resharded(player)
     scaling.passed_back(player, loss, ir.unpack(call.at, scope.file))
+    overflows.passed_back(player, loss)
     waits.reached(player, loss, call, scope)
     copies.passed_back(player, loss)
     beside.passed_back(player)
