@@ -22,6 +22,7 @@ from distlint.rehearsal.notes import (
     LEFT_OUT,
     LOADS,
     OWN_NORM,
+    OWN_OVERFLOWS,
     PAST_WRAPPER,
     REDRAWN,
     SCALED_USE,
@@ -232,7 +233,7 @@ def loaded_by_some(performance: Performance) -> Iterator[Suspicion]:
         return
     for fault in _seen(performance, "weights loaded behind the wrap"):
         others = [stage for stage in performance.stages if fault.span not in stage.kept.get(LOADS, ())]
-        if any(stage.kept.get("backward") for stage in others):
+        if any(stage.kept.get("backward") for stage in others) and not _may_have_sent(fault, others):
             related = [Related(fault.words["backward"], "training goes on from different weights"), *_way(fault)]
             if fault.words["wrapper"] is not None:
                 related.insert(
@@ -240,6 +241,25 @@ def loaded_by_some(performance: Performance) -> Iterator[Suspicion]:
                 )
             message = "only some ranks load these weights, after the wrapper made all ranks equal: the ranks train different models"
             yield Suspicion(fault.span, message, tuple(related), "load_state_dict")
+
+
+def _may_have_sent(fault: Fault, others: list[Stage]) -> bool:
+    """Whether what the processes did together since weights were loaded may have brought these to the others."""
+    since, weights = fault.words["since"], fault.words["weights"]
+    if since and weights is not None and all(map(_is_small, weights)):
+        return True
+    return not all(any(map(_tells_figures, _met(event, others))) for event in since)
+
+
+def _met(event: Event, others: list[Stage]) -> list[Event]:
+    """An operation as the process sees that loads weights, and as others do: they bring tensors of one size."""
+    asked = (event.place, event.turn)
+    return [event, *(one for stage in others for one in stage.events if (one.place, one.turn) == asked)]
+
+
+def _tells_figures(event: Event) -> bool:
+    """Whether processes meet over a few figures of the program: what a wrapper sends is none of its arguments."""
+    return any(isinstance(value, Tensor | Items) for value in event.values.values()) and _tells_little(event)
 
 
 def state_loaded_by_some(performance: Performance) -> Iterator[Suspicion]:
@@ -279,6 +299,16 @@ def own_norm(performance: Performance) -> Iterator[Suspicion]:
         "factor on each rank"
     )
     yield from _told(performance, OWN_NORM, message, {}, "to_local")
+
+
+def own_overflows(performance: Performance) -> Iterator[Suspicion]:
+    """A scaler decides by each process's part of the gradients of a sharded model."""
+    message = (
+        "this scaler looks for overflows in the part of the gradients that each rank holds: where one rank finds some, "
+        "it leaves out its step and lowers its scale, and the others do not"
+    )
+    says = {"wrapper": "the model is sharded here", "step": "each rank decides for itself here"}
+    yield from _told(performance, OWN_OVERFLOWS, message, says)
 
 
 def left_empty(performance: Performance) -> Iterator[Suspicion]:

@@ -15,13 +15,13 @@ from distlint.checks.registry import CheckContext, check
 from distlint.checks.rehearsed import rehearsed
 from distlint.link.project import Project
 from distlint.model.finding import Finding
-from distlint.rehearsal.notes import SCALED_USE
+from distlint.rehearsal.notes import PAST_WRAPPER, SCALED_USE
 from distlint.rehearsal.performance import Performance, Rehearsal
 
 _NEEDLESS = {"stepped-unsummed": averages_otherwise}
 """Where a program, as its rehearsal shows, does in another way what the walk misses."""
 
-KINDS = {"scaled-use": SCALED_USE}
+KINDS = {"scaled-use": SCALED_USE, "past-wrapper": PAST_WRAPPER}
 """Faults of which the rehearsal also notes where there are none, as it calls them."""
 
 

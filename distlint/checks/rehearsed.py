@@ -80,6 +80,7 @@ _FAULTS: dict[str, _Fault] = {
     "never-found": meeting_uses.never_found,
     "left-empty": meeting_uses.left_empty,
     "own-norm": meeting_uses.own_norm,
+    "own-overflows": meeting_uses.own_overflows,
     "left-out": meeting_uses.left_out,
     "left-out-prepared": meeting_uses.left_out_prepared,
     "graph-changed": meeting_uses.changed_graph,
@@ -91,7 +92,9 @@ _FAULTS: dict[str, _Fault] = {
 _SIZED = frozenset({"list-length", "peer"})
 """Faults that do not count where they show with the defaults of options alone: these often have to agree with the number of processes."""
 _CLOSE_SIZES = (4, 3)
-_BY_COUNT = frozenset({"stepped-unsummed", "frozen-behind", "left-out", "left-out-prepared", "graph-changed"})
+_BY_COUNT = frozenset(
+    {"stepped-unsummed", "own-overflows", "frozen-behind", "left-out", "left-out-prepared", "graph-changed"}
+)
 """Faults that show in some number of rounds, which the number of processes decides: wrong is what is so with two, and with some others."""
 _OF_MESSAGES = (meeting_messages.stuck_messages, meeting_messages.different_messages)
 

@@ -168,10 +168,56 @@ def is_joined(project: Project, region: Region) -> bool:
     own = any(name.startswith("self.") for name in region.names) and region.function >= 0
     if own and any(JOINING.search(called_name(call)) for call in _calls_of_class(project, region)):
         return True
-    for call in calls_of(region.body(project)):
-        if joins(call, region.names) or (_hands_over(call, region.names) and comes_to_joining(project, call, region)):
+    body = region.body(project)
+    names = _with_items(body, region.names)
+    for call in calls_of(body):
+        if joins(call, names) or _hands_to_joining(project, call, names, region):
+            return True
+        if _hands_over(call, names) and comes_to_joining(project, call, region):
             return True
     return False
+
+
+def _with_items(body: tuple[ir.Stmt, ...], names: frozenset[str]) -> frozenset[str]:
+    """Some names, and what comprehensions over them call their items."""
+    pairs = [
+        (iterable, frozenset(bound_names(target)))
+        for statement in statements(body)
+        for expr in expressions_of(statement)
+        for part in below(expr)
+        if type(part) is ir.Comprehension
+        for target, iterable, _ in part.generators
+    ]
+    found = names
+    while True:
+        more = frozenset().union(*(own for over, own in pairs if not own <= found and mentions(over, found)))
+        if not more:
+            return found
+        found |= more
+
+
+def _hands_to_joining(project: Project, call: ir.Call, names: frozenset[str], region: Region) -> bool:
+    """Whether a function that may bring something together is applied to what some names hold (``map(reduced, sums)``)."""
+    if not _hands_over(call, names):
+        return False
+    for given in call.args:
+        if type(given) is ir.Lambda:
+            inside = [part for part in below(given.body) if type(part) is ir.Call]
+        elif _word(given) and _word(given) not in names:
+            inside = [ir.Call(given, (), (), given.at)]
+        else:
+            continue
+        if any(JOINING.search(called_name(one)) or _comes_to(project, one, region) for one in inside):
+            return True
+    return False
+
+
+def _comes_to(project: Project, call: ir.Call, region: Region) -> bool:
+    return called_name(call) in project.function_names and comes_to_joining(project, call, region)
+
+
+def _word(expr: ir.Expr) -> str:
+    return expr.id if type(expr) is ir.Name else expr.name if type(expr) is ir.Attribute else ""
 
 
 def _calls_of_class(project: Project, region: Region) -> Iterator[ir.Call]:

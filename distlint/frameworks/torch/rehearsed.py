@@ -24,6 +24,7 @@ from distlint.frameworks.torch import rehearsed_mesh as meshes
 from distlint.frameworks.torch import rehearsed_metrics as metrics
 from distlint.frameworks.torch import rehearsed_modules as modules
 from distlint.frameworks.torch import rehearsed_optimizers as optimizers
+from distlint.frameworks.torch import rehearsed_overflows as overflows
 from distlint.frameworks.torch import rehearsed_parts as parts
 from distlint.frameworks.torch import rehearsed_passes as passes
 from distlint.frameworks.torch import rehearsed_redrawn as redrawn
@@ -144,6 +145,8 @@ class Torch(Models):
             return NotImplemented
         if name in ("torch.no_grad", "torch.inference_mode") and not given.values():
             return passes.NoGradients(f"{name}()", call, given)
+        if name in overflows.CONTEXTS:
+            return overflows.Autocast(name, call, given)
         if name.startswith(distributions.PREFIX):
             return distributions.made(name, given, call)
         if name.startswith(data.PREFIX):

@@ -37,6 +37,13 @@ def thawed(player: Any, parts: Iterable[Any]) -> None:
         kept.pop(id(part), None)
 
 
+def is_frozen(player: Any, parts: Iterable[Any]) -> bool:
+    """Whether none of some layers and parameters, of which there are, gets a gradient now."""
+    kept = player.stage.kept.get(_BEHIND)
+    own = [part for part in parts if getattr(part, "has_parameters", True)] if kept else ()
+    return bool(own) and all(id(part) in kept for part in own)
+
+
 def passed_back(player: Any, wrapper: Any, parts: Iterable[Any], call: ir.Call, scope: Any) -> None:
     """A backward pass through a wrapper: the next forward pass finds what is missing."""
     stage = player.stage

@@ -6,6 +6,7 @@ optimizers never are.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from distlint.model import python as ir
@@ -17,6 +18,7 @@ LOADED = "weights loaded behind the wrap"
 
 _STATES = "states that optimizers loaded"
 _BEHIND = "weights loaded, with the operations before them"
+_TOLD = "loaded weights that a pass was made with"
 _TRAINED = "models that passes were made through"
 _PASSES = frozenset({"forward", "backward", "barrier"})
 _MAX_PLACES = 1_000
@@ -35,9 +37,17 @@ def loaded(player: Any, module: Any, call: ir.Call, scope: Any) -> None:
         behind.append((module, span, len(stage.events), late, stage.chain))
 
 
-def passed_back(player: Any, wrapper: Any, call: ir.Call, scope: Any) -> None:
+def handed(player: Any) -> None:
+    """A module, or some of its parameters, go where nobody sees what is done with them: weights may be sent there."""
+    player.stage.kept.pop(_BEHIND, None)
+
+
+def passed_back(
+    player: Any, wrapper: Any, weights_of: Callable[[Any, Any], list[Any] | None], call: ir.Call, scope: Any
+) -> None:
     """A backward pass through a wrapped model: the weights that were loaded since it was wrapped."""
     stage = player.stage
+    told = stage.kept.setdefault(_TOLD, set())
     stage.kept.setdefault(_TRAINED, {})[id(wrapper.inner)] = wrapper.inner
     if stage.unsure:
         return
@@ -46,11 +56,15 @@ def passed_back(player: Any, wrapper: Any, call: ir.Call, scope: Any) -> None:
             continue
         if stage.rank and any(event.name not in _PASSES for event in stage.events[:before]):
             continue  # what the first process has sent, perhaps
-        if all(event.name in _PASSES for event in stage.events[before:]):
-            event = Event("load_state_dict", call, scope.file, scope.function, {})
-            words = {"backward": event.span, "wrapper": wrapper.span}
-            event.chain = chain
-            stage.faults.append(Fault(LOADED, span, event, words))
+        if (id(module), span) in told:
+            continue  # the first pass behind it has the least between them
+        told.add((id(module), span))
+        since = [event for event in stage.events[before:] if event.name not in _PASSES]
+        event = Event("load_state_dict", call, scope.file, scope.function, {})
+        words = {"backward": event.span, "wrapper": wrapper.span, "since": since}
+        words["weights"] = weights_of(player, module) if since else None
+        event.chain = chain
+        stage.faults.append(Fault(LOADED, span, event, words))
 
 
 def loaded_state(player: Any, optimizer: Any, call: ir.Call, scope: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from distlint.frameworks.torch import rehearsed_apart as apart
 from distlint.frameworks.torch import rehearsed_beside as beside
 from distlint.frameworks.torch import rehearsed_loads as loads
+from distlint.frameworks.torch import rehearsed_overflows as overflows
 from distlint.frameworks.torch import rehearsed_rounds as rounds
 from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch import rehearsed_stale as stale
@@ -140,15 +141,23 @@ class Scaler(Made):
         super().__init__(name, call, given)
         self.phases = scaling.Phases()
 
+    def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
+        """What it keeps for itself is not followed."""
+        overflows.looked_into(player, name)
+        return NotImplemented
+
     def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         """A scaled loss is one; a step may be left out, which is the same everywhere if the gradients are."""
         first = given.get("outputs", 0, UNKNOWN)
+        overflows.looked_into(player, name)
         if name == "unscale_" and self.arguments is not None and self.arguments.get("enabled", None, True) is True:
             player.stage.kept[UNSCALED] = ir.unpack(call.at, scope.file)
         elif name in ("step", "update"):
             player.stage.kept.pop(UNSCALED, None)
         if name in ("unscale_", "step", "update"):
             optimizer = given.get("optimizer", 0, None)
+            if name == "step":
+                overflows.stepped(player, self, optimizer, call, scope)
             if name == "step" and isinstance(optimizer, Optimizer):
                 _steps(player, optimizer, call, scope)
             scaling.asked(player, self, self.phases, name, optimizer, call, scope)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_frozen as freezing
 from distlint.model.span import Span
+from distlint.rehearsal.notes import PAST_WRAPPER
 from distlint.rehearsal.unknowns import Opaque
 from distlint.rehearsal.values import Made, Tensor
 
@@ -105,14 +107,21 @@ def wrapped(player: Any, wrapper: Any, parts: Iterable[Any]) -> None:
 
 
 def past(player: Any, module: Any, span: Span, forward: Callable[[tuple[Any, ...]], Any]) -> Any:
-    """Calls a module: what its results lead back to, where it is a part of a wrapped model, and the wrapper is not called."""
+    """Calls a module: what its results lead back to, where it is a part of a wrapped model, and the wrapper is not called.
+
+    Through one that is frozen gradients only pass.
+    """
+    from distlint.frameworks.torch.rehearsed_modules import parts_of_model
+
     stage = player.stage
     wrapper, _ = stage.kept.get(_INNER, {}).get(id(module), (None, None))
     if wrapper is None or wrapper.calls or stage.kept.get(_SILENT):
         return forward(())
+    frozen = freezing.is_frozen(player, parts_of_model(module))
+    stage.looked_at(PAST_WRAPPER, span, fits=frozen)
     wrapper.calls += 1
     try:
-        return forward((Unsummed(wrapper, span, sure=True, past=True),))
+        return forward(() if frozen else (Unsummed(wrapper, span, sure=True, past=True),))
     finally:
         wrapper.calls -= 1
 

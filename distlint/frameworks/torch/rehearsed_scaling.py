@@ -53,11 +53,11 @@ def passed_back(player: Any, loss: Tensor, span: Span) -> None:
     """A backward pass: the gradients are scaled, or they are not."""
     stage = player.stage
     marks = [one for one in loss.through if isinstance(one, Scaling)]
-    sure = bool(marks) and not stage.unsure and _is_on(marks[-1].scaler)
+    sure = bool(marks) and not stage.unsure and is_on(marks[-1].scaler)
     stage.kept[_SCALED] = (span, loss.through) if sure else None if stage.unsure or loss.through == () else ()
 
 
-def _is_on(scaler: Any) -> bool:
+def is_on(scaler: Any) -> bool:
     """Whether a scaler is not switched off: where that is an option, it is meant to be on."""
     given = scaler.arguments
     return given is not None and not given.open and given.get("enabled", None, True) is not False
@@ -105,7 +105,7 @@ def asked(player: Any, scaler: Any, phases: Phases, name: str, optimizer: Any, c
     span = ir.unpack(call.at, scope.file)
     if name in ("unscale_", "step"):
         stage.kept[_SCALED] = None if stage.unsure else ()
-    if name == "update" or stage.unsure or not _is_on(scaler) or optimizer in (None, UNKNOWN):
+    if name == "update" or stage.unsure or not is_on(scaler) or optimizer in (None, UNKNOWN):
         phases.known.clear()
         if stage.unsure and name != "update":
             phases.known[0] = ""  # which optimizer it was is open

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_loads as loads
 from distlint.frameworks.torch import rehearsed_passes as passes
 from distlint.frameworks.torch.rehearsed_layers import parameter_shapes
 from distlint.frameworks.torch.rehearsed_members import members
-from distlint.frameworks.torch.rehearsed_modules import FROZEN, Layer, parts_of_model
+from distlint.frameworks.torch.rehearsed_modules import FROZEN, Layer, Parameters, Weight, is_module, parts_of_model
 from distlint.frameworks.torch.rehearsed_passes import WATCHED, Pass
 from distlint.model import python as ir
 from distlint.model.span import Span
@@ -21,7 +22,7 @@ from distlint.rehearsal.libraries import GRADIENTS_KEPT
 from distlint.rehearsal.notes import GRAPH_CHANGED, LEFT_OUT
 from distlint.rehearsal.stage import Event, Fault
 from distlint.rehearsal.unknowns import Opaque
-from distlint.rehearsal.values import Items, Table, Thing
+from distlint.rehearsal.values import Items, Table, Tensor, Thing
 
 
 class Watched:
@@ -69,11 +70,20 @@ def _trained(layer: Layer) -> bool:
 def handed(player: Any, values: Any, depth: int = 0) -> None:
     """Values go where nobody sees what is done with them: modules among them may be called there."""
     for value in values:
+        if _has_weights(player, value):
+            loads.handed(player)
         if isinstance(value, Layer | Thing) or hasattr(value, "inner"):
             passes.used(player, [value, *parts_of_model(value)])
         elif depth < 2 and isinstance(value, Items | Table | tuple):
             rows = value.items if isinstance(value, Items | Table) else value
             handed(player, rows.values() if isinstance(rows, dict) else rows or (), depth + 1)
+
+
+def _has_weights(player: Any, value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return isinstance(value.whole, Weight)
+    is_thing = isinstance(value, Thing) and is_module(player, value)
+    return is_thing or isinstance(value, Layer | Parameters) or hasattr(value, "inner")
 
 
 def missed(player: Any, callee: Any) -> None:

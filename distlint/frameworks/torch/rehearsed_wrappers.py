@@ -21,6 +21,7 @@ from distlint.frameworks.torch import rehearsed_lives as lives
 from distlint.frameworks.torch import rehearsed_loads as loads
 from distlint.frameworks.torch import rehearsed_mesh as meshes
 from distlint.frameworks.torch import rehearsed_modules as modules
+from distlint.frameworks.torch import rehearsed_overflows as overflows
 from distlint.frameworks.torch import rehearsed_passes as passes
 from distlint.frameworks.torch import rehearsed_redrawn as redrawn
 from distlint.frameworks.torch import rehearsed_rounds as rounds
@@ -61,7 +62,20 @@ class Wrapped(Made):
     has made the wrapper, and gave it to the program.
     """
 
-    __slots__ = ("calls", "doubt", "group", "inner", "inside", "made", "paused", "prepared", "sharded", "span", "whole")
+    __slots__ = (
+        "calls",
+        "doubt",
+        "group",
+        "half",
+        "inner",
+        "inside",
+        "made",
+        "paused",
+        "prepared",
+        "sharded",
+        "span",
+        "whole",
+    )
 
     def __init__(self, name: str, call: ir.Call | None, given: Given | None, inner: Any, group: Any) -> None:
         super().__init__(f"{name}()", call, given)
@@ -72,6 +86,8 @@ class Wrapped(Made):
         """Forward passes of it, or past it, that are under way."""
         self.doubt = 0
         self.inside = 0
+        self.half = False
+        """Whether its last forward pass computed in a type that gradients may overflow."""
         self.whole = False
         self.span: Span | None = None
         self.made = 0
@@ -118,6 +134,7 @@ class Wrapped(Made):
         """A forward pass: what comes out leads back to this wrapper, except while it is paused."""
         span = ir.unpack(call.at, scope.file)
         through = passes.begun(player, self, span)
+        self.half = overflows.is_half(player, self)
         self.calls += 1
         try:
             found = player.apply(self.inner, given, call, scope)
@@ -263,6 +280,7 @@ def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any, *, noted: boo
     muted = kept.get(GRADIENTS_KEPT, 0)
     sharding.resharded(player)
     scaling.passed_back(player, loss, ir.unpack(call.at, scope.file))
+    overflows.passed_back(player, loss)
     waits.reached(player, loss, call, scope)
     copies.passed_back(player, loss)
     beside.passed_back(player)
@@ -270,7 +288,7 @@ def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any, *, noted: boo
     for one in loss.through:
         changes.passed_back(player, one, call, scope)
         if isinstance(one, Wrapped):
-            loads.passed_back(player, one, call, scope)
+            loads.passed_back(player, one, modules.weights_of, call, scope)
             freezing.passed_back(player, one, modules.parts_of_model(one.inner), call, scope)
             redrawn.passed_back(player, one, modules.parts_of_model(one.inner), call, scope)
         if one.group is not None and not muted and not noted:
