@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from distlint.checks.divergence_state import DIFFERS, THE_SAME, UNKNOWN, Divergence
+from distlint.checks.rank_seeds import told_by_rank
 from distlint.link.abstract import Instance
 from distlint.model import python as ir
 from distlint.model.span import Span
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 MAX_SEEDS = 12
 
 UNSEEDED = "random numbers that each rank draws for itself"
+_OWN_SEED = "random numbers with a seed of each rank's own"
 
 
 def drawn(tracer: Tracer, generator: GeneratorSpec, file: str, span: Span) -> Divergence:
@@ -35,6 +37,11 @@ def _seeded(tracer: Tracer, generator: GeneratorSpec, file: str) -> Divergence:
     if len(sites) > MAX_SEEDS:
         return UNKNOWN
     ways = []
+    told = {told_by_rank(tracer.project, site) for site in sites}
+    if told != {False}:
+        # where some calls seed by the rank and others alike, the order of them decides
+        places = tuple(ir.unpack(site.site.call.at, site.file) for site in sites)
+        return Divergence(DIFFERS, _OWN_SEED, places[:1]) if told == {True} else UNKNOWN
     for site in sites:
         arguments = (*site.site.call.args, *(keyword.value for keyword in site.site.call.keywords))
         if not arguments:
@@ -42,7 +49,7 @@ def _seeded(tracer: Tracer, generator: GeneratorSpec, file: str) -> Divergence:
         ways.append(tracer.here(arguments[0], tracer.ground(site.file, site.site.function)))
     differing = next((way for way in ways if way.differs), None)
     if differing is not None:
-        return Divergence(DIFFERS, "random numbers with a seed of each rank's own", differing.places)
+        return Divergence(DIFFERS, _OWN_SEED, differing.places)
     return THE_SAME if all(way.is_same for way in ways) else UNKNOWN
 
 
@@ -62,5 +69,5 @@ def of_generator(tracer: Tracer, option: Instance, file: str, span: Span) -> Div
     if found is None:
         return Divergence(DIFFERS, UNSEEDED, (span,))
     if found.differs:
-        return Divergence(DIFFERS, "random numbers with a seed of each rank's own", found.places)
+        return Divergence(DIFFERS, _OWN_SEED, found.places)
     return found

@@ -44,11 +44,11 @@ def padded_metrics(context: CheckContext) -> Iterator[Finding]:
             or _minds(context, body, site)
         ):
             continue
-        sample = _sample(context, loop, site.site.call.args[0])
-        handed = _loader(context, found, loop, site)
+        sample = sample_of(context, loop, site.site.call.args[0])
+        handed = loader_of(context, found, loop, site.file, site.site.function)
         if sample is None or handed is None or loop.at in reported:
             continue
-        if handed.instance is None or not _is_uneven(context, handed.instance):
+        if handed.instance is None or not is_uneven(context, handed.instance):
             continue
         reported.add(loop.at)
         yield context.finding(
@@ -81,14 +81,14 @@ def _minds(context: CheckContext, body: tuple[ir.Stmt, ...], site: CallSite) -> 
     if function >= 0:
         edges = project.call_graph.callers(FunctionRef(site.file, function))
         around += [body_of(project, edge.file, edge.function) for edge in edges]
-    if any(_is_cut(one) for one in around):
+    if any(is_cut(one) for one in around):
         return True
     first, last = ir.unpack(body[0].at, site.file).line, ir.unpack(body[-1].at, site.file).end_line
     text = "\n".join(context.project.text_of(site.file).split("\n")[first - 1 : last])
     return any(word in text for word in context.parameters["minding"])
 
 
-def _is_cut(body: tuple[ir.Stmt, ...]) -> bool:
+def is_cut(body: tuple[ir.Stmt, ...]) -> bool:
     """Whether the first items of something are taken (``preds[: len(dataset)]``)."""
     parts = (part for one in statements(body) for expr in expressions_of(one) for part in below(expr))
     return any(
@@ -104,12 +104,12 @@ def _is_open(lower: ir.Expr | None) -> bool:
     return lower is None or (type(lower) is ir.Constant and lower.value in (None, 0))
 
 
-def _loader(context: CheckContext, found: Preparations, loop: ir.For, site: CallSite) -> Handed | None:
+def loader_of(context: CheckContext, found: Preparations, loop: ir.For, file: str, function: int) -> Handed | None:
     """What was handed over for the loader that a loop goes through, where it is one of the library's."""
     evaluator = found.things.evaluator
     names = {f"{name}()" for name in context.parameters["loaders"]}
     for part in handed_on(loop.iterable):
-        options = options_of(evaluator.ask(part, site.file, site.site.function))
+        options = options_of(evaluator.ask(part, file, function))
         handed = [
             found.given_for(one) if isinstance(one, Instance) and found.is_prepared(one) else None for one in options
         ]
@@ -119,7 +119,7 @@ def _loader(context: CheckContext, found: Preparations, loop: ir.For, site: Call
     return None
 
 
-def _sample(context: CheckContext, loop: ir.For, given: ir.Expr) -> ir.Expr | None:
+def sample_of(context: CheckContext, loop: ir.For, given: ir.Expr) -> ir.Expr | None:
     """A part of what is collected that has one value for each sample of a batch."""
     targets = {part.id for part in below(loop.target) if type(part) is ir.Name}
     items = (
@@ -154,7 +154,7 @@ def _made(loop: ir.For, name: str) -> ir.Expr | None:
     return found[0] if len(found) == 1 else None
 
 
-def _is_uneven(context: CheckContext, loader: Instance) -> bool:
+def is_uneven(context: CheckContext, loader: Instance) -> bool:
     """Whether the data may not come out even for two processes: it is not known that it does."""
     project: Project = context.project
     signature = context.parameters["signature"]

@@ -1,10 +1,10 @@
 """Data that is parted between the ranks in a way that does not fit together.
 
 The rule's ``fault`` is ``fixed`` (a sampler that is told the same rank, or one process only, on every rank), ``swapped`` (one that is
-told its rank as the number of processes) or ``order``
-(an order that each rank draws for itself before it takes its part). Parameters: ``starts`` (calls that make processes a
-job), ``samplers``, and for ``order`` ``draws`` (functions that draw an order: kind of random numbers, the argument that
-holds a generator; the kind ``own`` for methods of a generator) and ``seeds`` (by kind).
+told its rank as the number of processes) or ``order`` (an order that each rank draws for itself before it takes its part).
+Parameters: ``starts`` (calls that make processes a job), ``samplers``, and for ``order`` ``draws`` (functions that draw an order: kind of
+random numbers, the argument that holds a generator, with its position where it has one; the kind ``own`` for methods of a generator),
+``seeds`` (by kind) and ``takers`` (calls that deal out what they are given).
 """
 
 from __future__ import annotations
@@ -110,11 +110,16 @@ def _order(context: CheckContext, starts: list[CallSite]) -> Iterator[Finding]:
     draws = context.parameters["draws"]
     for site in project.calls_to(set(draws)):
         kind, generator = draws[site.name]
+        generator, _, position = generator.partition(":")
         call = site.site.call
         files = family(project, site.file)
         if not any(one.file in files for one in starts):
             continue
-        given, certain = find_argument(call, generator, None) if generator else (None, True)
+        if any(only_rank_0_goes(project, way) for way in ways_to(project, site.file, site.site.function, call.at)):
+            continue  # one draws for all
+        given, certain = (
+            find_argument(call, generator, int(position) if position else None) if generator else (None, True)
+        )
         if given is not None:
             differing = DivergenceView.of_project(project).of(given, site.file, site.site.function)
             seeded = [(span, True) for span in differing.places[:1]] if differing.differs else [(site.span, False)]
@@ -184,8 +189,9 @@ def _taken(context: CheckContext, site: CallSite) -> Iterator[Span]:
     found += _of_class(project, site, names)
     if any(_sends(one, region.names) for region in found for one in calls_of(region.body(project))):
         return
+    takers = {(one.file, one.site.call.at) for one in project.calls_to(set(context.parameters["takers"]))}
     for region in found:
-        yield from _parts(context, region)
+        yield from _parts(context, region, takers)
 
 
 def _of_class(project: Project, site: CallSite, names: set[str]) -> Iterator[Region]:
@@ -201,10 +207,11 @@ def _of_class(project: Project, site: CallSite, names: set[str]) -> Iterator[Reg
 
 def _sends(call: ir.Call, names: frozenset[str]) -> bool:
     """Whether a call may give all ranks what one of them has drawn."""
-    return "reduce" not in called_name(call) and joins(call, names)
+    name = called_name(call)
+    return "reduce" not in name and not name.startswith("gather") and joins(call, names)
 
 
-def _parts(context: CheckContext, region: Region) -> Iterator[Span]:
+def _parts(context: CheckContext, region: Region, takers: set[tuple[str, ir.Position]]) -> Iterator[Span]:
     project: Project = context.project
     for statement in statements(region.body(project)):
         for expr in expressions_of(statement):
@@ -214,6 +221,9 @@ def _parts(context: CheckContext, region: Region) -> Iterator[Span]:
                         yield ir.unpack(part.at, region.file)
                 if type(part) is ir.Call and _is_sampler(context, part, region.file) and part.args:
                     if mentions(part.args[0], region.names):
+                        yield ir.unpack(part.at, region.file)
+                if type(part) is ir.Call and (region.file, part.at) in takers:
+                    if any(mentions(one, region.names) for one in part.args):
                         yield ir.unpack(part.at, region.file)
 
 

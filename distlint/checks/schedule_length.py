@@ -14,6 +14,15 @@ from distlint.checks.derivations import Part, derivation
 from distlint.checks.execution import body_of
 from distlint.checks.preparing import Preparations, last_name
 from distlint.checks.registry import CheckContext, check
+from distlint.checks.schedule_numbers import (
+    Number,
+    Place,
+    is_behind,
+    mentions_processes,
+    numbers_of,
+    places_of,
+    reached,
+)
 from distlint.link.abstract import Instance
 from distlint.link.project import CallSite, Project
 from distlint.link.walking import statements
@@ -94,28 +103,43 @@ def _splits(context: CheckContext, found: Preparations, site: CallSite) -> bool 
 
 def _length(context: CheckContext, found: Preparations, made: Instance) -> Length | None:
     """The length of a loader that goes into a schedule, and how often the number of processes does; ``None`` if that is not known."""
+    places = places_of(made)
+    for numbers in numbers_of(found.things.evaluator, made):
+        length = _of_numbers(context, found, numbers, places)
+        if length is not None:
+            return length
+    return None
+
+
+def _of_numbers(
+    context: CheckContext, found: Preparations, numbers: list[Number], places: tuple[Place, ...]
+) -> Length | None:
+    """The same of numbers that belong together."""
     project: Project = context.project
-    for given in (*made.call.args[1:], *(word.value for word in made.call.keywords if word.name != "optimizer")):
-        parts = [
-            one
-            for one in derivation(project, given, made.frame.file, made.frame.function).parts
-            if not _is_behind(one, made)
-        ]
-        lengths = [one for part in parts if (one := _of_loader(found, part)) is not None]
-        counts = [part for part in parts if last_name(part.expr) in context.parameters["counts"]]
-        if lengths and not counts and all(prepared for _, prepared in lengths):
-            return Length(lengths[-1][0], True, 0, None)
-        exact = _arithmetic(project, Part(given, made.frame.file, made.frame.function), 0)
-        if exact is None:
-            continue
-        lengths = [one for part in exact if (one := _of_loader(found, part)) is not None]
-        counts = [part for part in exact if last_name(part.expr) in context.parameters["counts"]]
-        times = _times(context, exact)
-        if len(lengths) != 1 or times is None or len(times) != len(counts):
-            continue
-        at, prepared = lengths[0]
-        factor = ir.unpack(counts[0].expr.at, counts[0].file) if counts else None
-        return Length(at, prepared, sum(times), factor)
+    parts, near = [], []
+    for number in numbers:
+        loose = derivation(project, number.part.expr, number.part.file, number.part.function).parts
+        parts += [one for one in loose if number.late or not is_behind(one, places)]
+        near += [one for one in reached(project, number) if number.late or not is_behind(one, places)]
+    lengths = [one for part in parts if (one := _of_loader(found, part)) is not None]
+    counts = [part for part in parts if last_name(part.expr) in context.parameters["counts"]]
+    certain = [one for part in near if (one := _of_loader(found, part)) is not None]
+    counted = bool(counts) or mentions_processes(near)
+    if certain and not counted and all(prepared for _, prepared in lengths):
+        return Length(certain[0][0], True, 0, None)
+    exact = [_arithmetic(project, number.part, 0) for number in numbers]
+    known = [one for one in exact if one is not None]
+    told = [[part for part in one if last_name(part.expr) in context.parameters["counts"]] for one in known]
+    sized = [[one for part in way if (one := _of_loader(found, part)) is not None] for way in known]
+    if len(known) < len(exact) or any(some and not all_ for some, all_ in zip(told, sized, strict=True)):
+        return None
+    for way, some, of_way in zip(known, told, sized, strict=True):
+        times = _times(context, way)
+        # where the number of processes is asked for at some other place, it may be among what is multiplied
+        if len(of_way) == 1 and times is not None and len(times) == len(some) and bool(some) == counted:
+            at, prepared = of_way[0]
+            factor = ir.unpack(some[0].expr.at, some[0].file) if some else None
+            return Length(at, prepared, sum(times), factor)
     return None
 
 
@@ -186,9 +210,3 @@ def _times(context: CheckContext, parts: list[Part]) -> list[int] | None:
                 return None
             found.append(1 if operator == "*" else -1)
     return found
-
-
-def _is_behind(part: Part, made: Instance) -> bool:
-    """Whether an expression is evaluated after a schedule was made: lengths are often worked out anew behind ``prepare``."""
-    together = (part.file, part.function) == (made.frame.file, made.frame.function)
-    return together and part.expr.at > made.call.at and not ir.encloses(made.call.at, part.expr.at)

@@ -9,6 +9,7 @@ from distlint.checks.derivations import RANK_WORDS, derivation
 from distlint.checks.divergence import DivergenceView
 from distlint.checks.execution import body_of
 from distlint.checks.programs import family
+from distlint.checks.rank_seeds import told_by_rank
 from distlint.link.arguments import find_argument
 from distlint.link.modules import FunctionRef
 from distlint.link.walking import below, statements
@@ -39,7 +40,8 @@ def seedings(project: Project, file: str, names: Collection[str]) -> list[Seedin
         if site.file in files:
             call = site.site.call
             given = call.args[:1] or tuple(word.value for word in call.keywords[:1])
-            found += _lifted(project, site.file, site.site.function, call.at, given, by_rank=False, depth=0)
+            told = told_by_rank(project, site)
+            found += _lifted(project, site.file, site.site.function, call.at, given, by_rank=told is True, depth=0)
     return found
 
 

@@ -32,6 +32,7 @@ from distlint.checks.loaders import (
 )
 from distlint.checks.preparing import is_thrown_away
 from distlint.checks.programs import family
+from distlint.checks.rank_seeds import told_by_rank
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.spread_names import called_name
 from distlint.link.abstract import Abstract, Instance, options_of
@@ -317,7 +318,9 @@ def _is_seeded_alike(context: CheckContext, file: str, library: str = "") -> boo
     seeded = False
     for site in project.calls_to(set(context.parameters["seeds"])):
         if site.file in files and site.site.call.args:
-            if _tells_rank(derivation(project, site.site.call.args[0], site.file, site.site.function)):
+            if told_by_rank(project, site) is not False or _tells_rank(
+                derivation(project, site.site.call.args[0], site.file, site.site.function)
+            ):
                 return False
             root = site.name.partition(".")[0]
             seeded = seeded or not library or root == library or root not in _GENERATING

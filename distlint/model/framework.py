@@ -258,6 +258,8 @@ class FrameworkSpec:
     """What the names of functions start with whose results depend on their arguments alone."""
     generators: tuple[GeneratorSpec, ...] = ()
     """Generators of random numbers; that of the data loaders first."""
+    rank_seeds: tuple[tuple[str, str, int], ...] = ()
+    """(callee, parameter, position) for calls that seed random numbers, with another seed on each rank where that argument is true."""
     dealt: tuple[tuple[str, str], ...] = ()
     """(method, why) for library methods that give a loader back of which each process gets its own batches."""
     handed: tuple[tuple[str, str, int, str], ...] = ()

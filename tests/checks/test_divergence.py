@@ -157,6 +157,7 @@ DIFFERENT = [
     ),
     ("torch.manual_seed(0)\nprobe(random.random() < 0.5)", "random"),
     ("torch.seed()\nprobe(np.random.rand())", "random"),
+    ("set_seed(3, device_specific=True)\nprobe(random.random() < 0.1)", "seed"),
     ("rng = random.Random()\nprobe(rng.random() < 0.5)", "random"),
     ("rng = random.Random(dist.get_rank())\nprobe(rng.random() < 0.5)", "seed"),
     ("rng = np.random.default_rng(dist.get_rank())\nprobe(rng.random() < 0.5)", "seed"),
@@ -383,6 +384,8 @@ NOT_DIFFERENT = [
     ("torch.manual_seed(1)\nprobe(torch.rand(1).item() < 0.5)", "same"),
     ("np.random.seed(1)\nprobe(np.random.rand() < 0.5)", "same"),
     ("set_seed(3)\nprobe(random.random() < 0.5)", "same"),
+    ("set_seed(3, device_specific=False)\nprobe(random.random() < 0.5)", "same"),
+    ("set_seed(3)\nprobe(random.random() < 0.5)\nset_seed(3, device_specific=True)", "unknown"),
     (
         "def seed_all(seed):\n    random.seed(seed)\n    torch.manual_seed(seed)\nseed_all(7)\nprobe(random.random())",
         "same",

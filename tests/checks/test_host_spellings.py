@@ -8,7 +8,28 @@ import pytest
 
 from tests.fixture_cases import check
 
+CHECKPOINTS = """
+import torch
+from torch.utils.data import Dataset
+from transformers import AutoModelForCausalLM, Trainer, TrainingArguments
+
+class Rows(Dataset):
+    def __len__(self):
+        return 8
+    def __getitem__(self, i):
+        return {"input_ids": torch.arange(4), "labels": torch.arange(4)}
+
+CHECKPOINTS = {"gradient_checkpointing": True, "ddp_find_unused_parameters": True}
+model = AutoModelForCausalLM.from_pretrained("gpt2")
+args = TrainingArguments("out", max_steps=2, **CHECKPOINTS)
+Trainer(model=model, args=args, train_dataset=Rows()).train()
+"""
+
 BAD = {
+    "checkpoints as an older release makes them": (
+        {"train.py": CHECKPOINTS, "requirements.txt": "transformers==4.57.6\n"},
+        {"HF226"},
+    ),
     "a step in an engine of its own": (
         {
             "train.py": """
@@ -258,6 +279,14 @@ main()
 }
 
 GOOD = {
+    "checkpoints as a newer release makes them": {
+        "train.py": CHECKPOINTS,
+        "requirements.txt": "transformers==5.23.0\n",
+    },
+    "checkpoints of a model that is sharded": {
+        "train.py": CHECKPOINTS.replace("True}", 'True, "gradient_checkpointing_kwargs": {"use_reentrant": True}}'),
+        "run.sh": "accelerate launch --use_fsdp --num_processes 4 train.py\n",
+    },
     "own rounds without synchronisation": {
         "train.py": """
 # own rounds of accumulation with no_sync; manual division, since the accelerator was not told the number

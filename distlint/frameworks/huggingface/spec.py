@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from distlint.frameworks.huggingface.collectives import COLLECTIVES, MAIN_ONLY, UNEVEN
 from distlint.frameworks.huggingface.launchers import LAUNCHERS
-from distlint.frameworks.huggingface.values import DEALT, EVENED, HANDED, RANK_SOURCES
+from distlint.frameworks.huggingface.values import DEALT, EVENED, HANDED, RANK_SEEDS, RANK_SOURCES
 from distlint.model.framework import FrameworkSpec, ParserSpec, StarterSpec
 
 _DASHED = ("transformers", ">=4.46")
@@ -105,6 +105,7 @@ SPEC = FrameworkSpec(
     main_only=MAIN_ONLY,
     rank_sources=RANK_SOURCES,
     evened=EVENED,
+    rank_seeds=RANK_SEEDS,
     dealt=DEALT,
     handed=HANDED,
 )

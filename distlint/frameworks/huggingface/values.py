@@ -17,6 +17,9 @@ _PLACES = (
     ("local_process_index", "local-rank"),
     ("num_processes", "world"),
 )
+RANK_SEEDS = (("accelerate.utils.set_seed", "device_specific", 1),)
+"""accelerate 1.15.0, ``utils/random.py``: the number of the process is added to the seed."""
+
 _TRAINERS = ("transformers.Trainer()", "transformers.Seq2SeqTrainer()", "trl.SFTTrainer()")
 
 RANK_SOURCES = (
