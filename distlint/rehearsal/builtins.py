@@ -199,7 +199,7 @@ def _listed(player: Calls, name: str, values: list[Any], given: Given, call: ir.
         several = len(items) > 1 and all(map(_is_told_apart, items))
         key = given.keywords.get("key")
         items, keys = _sorted(player, items, given, call, scope)
-        source = source_of(keys) if several and key is not None else None
+        source = (source_of(keys) or player.stage.own_places(span, keys)) if several and key is not None else None
         order = Source(f"the order of figures that differ ({source.why})", span) if source is not None else None
     if items is None:
         escape(values[0])
@@ -403,12 +403,18 @@ def _gathered(player: Calls, name: str, values: list[Any], given: Given, call: i
         return derived(name, values)
     if name == "sum" and len(values) == 2:
         items = [values[1], *items]
+    if len(items) == 1 and name != "sum":
+        return items[0]
     if not items:
         return 0 if name == "sum" else given.keywords.get("default", UNKNOWN)
     if keyed:
         words = {"key": given.keywords["key"], "reverse": name == "max"}
         order, keys = _sorted(player, items, Given([], words), call, scope)
-        return derived(name, [*items, *keys]) if order is None else order[0]
+        if order is not None:
+            return order[0]
+        made = derived(name, [*items, *keys])
+        made.source = made.source or player.stage.own_places(ir.unpack(call.at, scope.file), keys)
+        return made
     if all(isinstance(item, int | float) for item in items) or (name != "sum" and all(map(_orderable, items))):
         functions: dict[str, Callable[[Any], Any]] = {"min": min, "max": max, "sum": sum}
         try:
