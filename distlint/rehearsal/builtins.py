@@ -27,6 +27,7 @@ from distlint.rehearsal.iterating import distinct, fresh, is_key
 from distlint.rehearsal.kinds import has_attribute, is_instance, type_of
 from distlint.rehearsal.options import all_options, is_parsed
 from distlint.rehearsal.paths import of_function, opened
+from distlint.rehearsal.pieces import note_pieces
 from distlint.rehearsal.stage import Left, Scope
 from distlint.rehearsal.sums import is_summand
 from distlint.rehearsal.tables import table_of
@@ -157,7 +158,10 @@ def _range(player: Calls, values: list[Any], given: Given, call: ir.Call, scope:
             return range(*values)
         except (TypeError, ValueError):
             return UNKNOWN
-    return Ranged(derived("range", values))
+    made = Ranged(derived("range", values))
+    if len(values) == 3 and values[0] == 0:
+        note_pieces(player.stage, values[1], values[2], player.length(made))
+    return made
 
 
 def _slice(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:

@@ -160,7 +160,7 @@ class Player(Ways):
                     base.repeated = False
                     self.note(base)
                 return
-            length = base.length()
+            length = UNKNOWN if isinstance(index, slice) else base.length()
             base.open()
             base.size = length
             escape(value)
