@@ -47,6 +47,7 @@ def different_roots(performance: Performance) -> Iterator[Suspicion]:
     for met in meetings(performance):
         roots = [(one.rank, root_of(one.event)) for one in met]
         yield from _own_roots(met, [value for _, (_, value) in roots])
+        yield from _chosen_roots(met, [(rank, value) for rank, (_, value) in roots])
         if len({name for _, (name, _) in roots}) != 1 or not all(is_number(value) for _, (_, value) in roots):
             continue
         values = [(rank, value) for rank, (_, value) in roots]
@@ -73,6 +74,35 @@ def _own_roots(met: tuple[Met, ...], roots: list[Any]) -> Iterator[Suspicion]:
         (*_argument(event, name), *(() if source.span is None else (Related(source.span, "the ranks part here"),))),
         event.name,
     )
+
+
+def _chosen_roots(met: tuple[Met, ...], roots: list[tuple[int, Any]]) -> Iterator[Suspicion]:
+    """Figures that the program works out let a process name a root that another one never names (``rank if best else 0``)."""
+    possible = [(rank, _possible(root)) for rank, root in roots]
+    if not all(values and all(map(is_number, values)) for _, values in possible):
+        return
+    for rank, root in roots:
+        told = root.told if isinstance(root, Opaque) else None
+        if told is None or (told.source is None and not told.measured):
+            continue
+        for other, values in possible:
+            named = next((value for value in _possible(root) if value not in values), None)
+            if named is None:
+                continue
+            name, event = root_of(met[0].event)[0], met[0].event
+            yield Suspicion(
+                event.span,
+                f"`{name}` of `{event.name}` may be {named} on rank {rank}, but on rank {other} it never is: "
+                "the ranks name different roots",
+                tuple(_argument(event, name)),
+                event.name,
+            )
+            return
+
+
+def _possible(root: Any) -> tuple[Any, ...]:
+    """The roots that a process may name; none where others are possible than those that are known."""
+    return root.among if isinstance(root, Opaque) else (root,)
 
 
 def _argument(event: Event, name: str) -> Iterator[Related]:

@@ -8,8 +8,10 @@ from typing import Any
 from distlint.checks.meeting_arguments import is_number, root_of
 from distlint.checks.meetings import Suspicion, listed, meetings, others
 from distlint.model.finding import Related
+from distlint.rehearsal.notes import DIVISORS, LEFT_PIECES
 from distlint.rehearsal.performance import Performance
-from distlint.rehearsal.stage import Event
+from distlint.rehearsal.stage import Event, Stage
+from distlint.rehearsal.unknowns import Opaque
 from distlint.rehearsal.values import Items
 
 _AT_ROOT = {
@@ -78,6 +80,15 @@ def wrong_lengths(performance: Performance) -> Iterator[Suspicion]:
             for parameter in _lists_of(event, stage.rank):
                 look = event.seen.get(parameter)
                 length = look.get("length") if isinstance(look, dict) else None
+                if look and _may_have_more(performance, stage, length, size):
+                    related = (Related(look["at"], "the list is made here"),) if look.get("at") else ()
+                    yield Suspicion(
+                        event.span,
+                        f"`{parameter}` of `{event.name}` has one piece for each process, and one more where something is left over",
+                        related,
+                        event.name,
+                        supposed=True,
+                    )
                 if (
                     not isinstance(length, int)
                     or length == size
@@ -100,6 +111,14 @@ def wrong_lengths(performance: Performance) -> Iterator[Suspicion]:
                 if isinstance(slots, Items) and slots.length() == 0:
                     yield Suspicion(event.span, "the output list of `scatter_object_list` has no place", (), event.name)
     yield from _different_lengths(performance)
+
+
+def _may_have_more(performance: Performance, stage: Stage, length: Any, size: int) -> bool:
+    """Whether a list has the pieces of something that is dealt out to so many, and nobody asks what is left over of anything."""
+    if not isinstance(length, Opaque) or length.sign is None:
+        return False
+    parts = stage.kept.get(LEFT_PIECES, {}).get(length.sign, 0)
+    return parts == size and not any(parts in one.kept.get(DIVISORS, ()) for one in performance.stages)
 
 
 def _count(performance: Performance, event: Event, size: int, stage: Any) -> str:

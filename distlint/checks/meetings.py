@@ -24,6 +24,8 @@ class Suspicion(NamedTuple):
     symbol: str = ""
     weak: bool = False
     """Whether this only bears out what was found for another number of processes."""
+    supposed: bool = False
+    """Whether lengths are supposed that cannot be dealt out evenly: what the program has with its defaults has to be such a one."""
 
 
 class Met(NamedTuple):

@@ -113,6 +113,8 @@ def rehearsed(context: CheckContext) -> Iterator[Finding]:
         for suspicion in fault(performance):
             if suspicion.span in seen or suspicion.weak:
                 continue
+            if suspicion.supposed and not _shows_by_default(rehearsal, first, fault, suspicion):
+                continue
             if processes is None and not _holds_for_more(rehearsal, performance, fault, suspicion):
                 by_count = context.parameters["fault"] in _BY_COUNT
                 if not by_count or not _holds_for_some(rehearsal, performance, fault, suspicion):
@@ -144,6 +146,12 @@ def _holds_for_more(rehearsal: Rehearsal, performance: Performance, fault: _Faul
         # who waits first, and where, may be others in a larger job: it gets nowhere either way
         return other is None or next(fault(other), None) is not None
     return other is None or any(one.span == suspicion.span for one in fault(other))
+
+
+def _shows_by_default(rehearsal: Rehearsal, first: Performance, fault: _Fault, suspicion: Suspicion) -> bool:
+    """Whether something is wrong in the program as it usually goes as well, where it is known how that is."""
+    usual = None if first.usual else rehearsal.by_default(first)
+    return usual is None or any(one.span == suspicion.span for one in fault(usual))
 
 
 def _holds_for_some(rehearsal: Rehearsal, performance: Performance, fault: _Fault, suspicion: Suspicion) -> bool:

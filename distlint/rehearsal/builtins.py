@@ -27,6 +27,7 @@ from distlint.rehearsal.iterating import distinct, fresh, is_key
 from distlint.rehearsal.kinds import has_attribute, is_instance, type_of
 from distlint.rehearsal.options import all_options, is_parsed
 from distlint.rehearsal.paths import of_function, opened
+from distlint.rehearsal.pieces import note_pieces
 from distlint.rehearsal.stage import Left, Scope
 from distlint.rehearsal.sums import is_summand
 from distlint.rehearsal.tables import table_of
@@ -157,7 +158,10 @@ def _range(player: Calls, values: list[Any], given: Given, call: ir.Call, scope:
             return range(*values)
         except (TypeError, ValueError):
             return UNKNOWN
-    return Ranged(derived("range", values))
+    made = Ranged(derived("range", values))
+    if len(values) == 3 and values[0] == 0:
+        note_pieces(player.stage, values[1], values[2], player.length(made))
+    return made
 
 
 def _slice(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
@@ -202,7 +206,7 @@ def _listed(player: Calls, name: str, values: list[Any], given: Given, call: ir.
         several = len(items) > 1 and all(map(_is_told_apart, items))
         key = given.keywords.get("key")
         items, keys = _sorted(player, items, given, call, scope)
-        source = source_of(keys) if several and key is not None else None
+        source = (source_of(keys) or player.stage.own_places(span, keys)) if several and key is not None else None
         order = Source(f"the order of figures that differ ({source.why})", span) if source is not None else None
     if items is None:
         escape(values[0])
@@ -406,12 +410,18 @@ def _gathered(player: Calls, name: str, values: list[Any], given: Given, call: i
         return derived(name, values)
     if name == "sum" and len(values) == 2:
         items = [values[1], *items]
+    if len(items) == 1 and name != "sum":
+        return items[0]
     if not items:
         return 0 if name == "sum" else given.keywords.get("default", UNKNOWN)
     if keyed:
         words = {"key": given.keywords["key"], "reverse": name == "max"}
         order, keys = _sorted(player, items, Given([], words), call, scope)
-        return derived(name, [*items, *keys]) if order is None else order[0]
+        if order is not None:
+            return order[0]
+        made = derived(name, [*items, *keys])
+        made.source = made.source or player.stage.own_places(ir.unpack(call.at, scope.file), keys)
+        return made
     if all(isinstance(item, int | float) for item in items) or (name != "sum" and all(map(_orderable, items))):
         functions: dict[str, Callable[[Any], Any]] = {"min": min, "max": max, "sum": sum}
         try:

@@ -31,6 +31,7 @@ from distlint.rehearsal.trace import Branch
 from distlint.rehearsal.unknowns import UNKNOWN, Number, OneOf, Opaque, Perhaps, Source
 from distlint.rehearsal.values import (
     MAX_ITEMS,
+    OWN_PLACE,
     Given,
     Items,
     Made,
@@ -51,6 +52,8 @@ _FEW = 16
 """Names that all ranks are taken to meet in their part of the data sooner or later."""
 
 _BIG = 1 << 60
+_LEVEL = frozenset({"fill_", "zero_"})
+"""Changes that leave all numbers of a tensor the same one."""
 _NUMERIC = frozenset({"+", "-", "*", "/", "//", "**", "@", "<", ">", "<=", ">="})
 
 
@@ -323,7 +326,7 @@ class Expressions(Objects):
             items = base.items if isinstance(base, Items) else base
             if items is not None and -len(items) <= index < len(items):
                 return items[index]
-            return self.item_of(base) if isinstance(base, Items) and items is None else UNKNOWN
+            return self._item_at(base, index) if isinstance(base, Items) and items is None else UNKNOWN
         if isinstance(base, Table):
             return self._entry(base, index)
         if isinstance(base, ModuleValue):
@@ -346,6 +349,13 @@ class Expressions(Objects):
         return (
             _one_of_few(base, index) if isinstance(base, Opaque | Made | MethodOf) or type(base) is tuple else UNKNOWN
         )
+
+    def _item_at(self, base: Items, index: int) -> Any:
+        """An item of a list whose items are not known: where these are in another order on each process, it is another one."""
+        found = self.item_of(base)
+        if type(found) in (Opaque, Number) and found.source is None and base.ordered is not None:
+            return Opaque(combined("part", [found, index]), base.ordered)
+        return found
 
     def _slice(self, base: Any, index: slice) -> Any:
         """``base[a:b]``."""
@@ -525,6 +535,9 @@ class Expressions(Objects):
     def changed(self, tensor: Tensor, how: str, others: list[Any]) -> None:
         """A tensor's content changes in place."""
         whole = tensor.whole
+        if whole.level and tensor is not whole and tensor.source is not None and whole.source is None:
+            whole.placed = Source(OWN_PLACE, tensor.source.span)  # a row that each process picked for itself
+        whole.level = whole.level and how in _LEVEL
         whole.sign = combined(how, [whole, *others])
         whole.source = whole.source or source_of(others)
         tensor.sign = whole.sign

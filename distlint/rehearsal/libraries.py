@@ -360,6 +360,7 @@ class Libraries:
             value.items = [Opaque(hash((sign, index))) for index in range(len(value.items))]
         elif isinstance(value, Tensor):
             value.whole.sign, value.whole.source = sign, None
+            value.whole.level, value.whole.placed = False, None
             value.sign, value.source = sign, None
         return Opaque(sign)
 

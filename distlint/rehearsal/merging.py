@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from distlint.rehearsal.entities import ClassValue, Library, ModuleValue
-from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Perhaps
+from distlint.rehearsal.unknowns import UNKNOWN, Number, Opaque, Perhaps
 from distlint.rehearsal.values import (
     Items,
     Made,
@@ -24,6 +24,9 @@ from distlint.rehearsal.values import (
 MAX_LOOKED = 16
 """Items of a list that are looked at to tell what any of them is like."""
 
+MAX_AMONG = 8
+"""Values that something is one of, so that they are told apart."""
+
 
 def alike(one: Any, other: Any) -> bool:
     """Whether two values are certainly the same."""
@@ -39,10 +42,11 @@ def alike(one: Any, other: Any) -> bool:
     return type(one) is type(other) and isinstance(one, named) and one == other
 
 
-def merged(one: Any, other: Any, tests: Sequence[Any] = ()) -> Any:
+def merged(one: Any, other: Any, tests: Sequence[Any] = (), deciding: Sequence[Any] | None = None) -> Any:
     """What a variable is where two paths meet; ``tests`` decide which of them a process takes.
 
     Where the tests are known to go the same way everywhere, so is what they choose; where they differ, so does it.
+    ``deciding`` are those of them that decide whether there is another value at all: all, where nothing is said.
     """
     every = [*tests, one, other]
     if one is None and other is None and (missing := _missing(one, other, tests)).sign is not None and tests:
@@ -78,7 +82,37 @@ def merged(one: Any, other: Any, tests: Sequence[Any] = ()) -> Any:
     value = _besides_nothing(one, other)
     if tests and (isinstance(value, Tensor | Thing | Made | Items | Table) or type(value) is tuple):
         return Perhaps(value, combined("perhaps", every), source_of(every), _missing(one, other, tests))
-    return _told("perhaps", every) if tests else UNKNOWN
+    if not tests:
+        return UNKNOWN
+    found = _told("perhaps", every)
+    among = _either(_possible(one), _possible(other))
+    if 1 < len(among) <= MAX_AMONG:
+        found.among, found.told = among, _telling(one, other, tests if deciding is None else deciding)
+    return found
+
+
+def _either(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The values that two rows have together, each once; none where one of them has none."""
+    if not one or not other:
+        return ()
+    found = {
+        (value.kind, None) if isinstance(value, Number) else (type(value), value): value for value in (*one, *other)
+    }
+    return tuple(found.values())
+
+
+def _possible(value: Any) -> tuple[Any, ...]:
+    """The plain values, and numbers of a kind, that a value may be; none where others are possible."""
+    if isinstance(value, Opaque):
+        return (value,) if isinstance(value, Number) else value.among
+    return (value,) if is_known(value) else ()
+
+
+def _telling(one: Any, other: Any, tests: Sequence[Any]) -> Opaque:
+    """What tells which of several values something is: the test that chose last, unless only those before it differ."""
+    before = [value.told for value in (one, other) if isinstance(value, Opaque) and value.told is not None]
+    every = [*tests, *before]
+    return _told("which", every) if every else UNKNOWN
 
 
 def some_of(items: Sequence[Any]) -> Any:

@@ -104,7 +104,10 @@ def _of_list(
             if name == "count":
                 return receiver.items.count(values[0])
             return receiver.items.index(values[0]) if values[0] in receiver.items else UNKNOWN
-        return derived(name, [receiver, *values])
+        found = derived(name, [receiver, *values])
+        if name == "index" and not is_known(values[0]):
+            found.source = found.source or player.stage.own_places(ir.unpack(call.at, scope.file), receiver.items)
+        return found
     if name in ("union", "intersection", "difference", "symmetric_difference", "issubset", "issuperset", "isdisjoint"):
         return _of_set(player, receiver, name, values, call, scope)
     if name in ("pop", "popleft") and receiver.items and not player.stage.unsure and not given.keywords:

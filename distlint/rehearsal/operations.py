@@ -11,7 +11,7 @@ from distlint.model.span import Span
 from distlint.rehearsal.entities import ClassValue, FunctionValue, Group, Library, Nothing
 from distlint.rehearsal.iterating import Iterating
 from distlint.rehearsal.merging import alike, merged
-from distlint.rehearsal.notes import REMAINDERS
+from distlint.rehearsal.notes import DIVISORS, REMAINDERS
 from distlint.rehearsal.paths import joined
 from distlint.rehearsal.stage import Fault, Scope
 from distlint.rehearsal.sums import added, scaled
@@ -132,6 +132,8 @@ class Operations(Iterating):
         found = scaled(one, two) if symbol == "*" else derived(symbol, [one, two])
         if symbol == "%" and found.sign is not None:
             self.stage.kept.setdefault(REMAINDERS, set()).add(found.sign)
+        if symbol == "%" and isinstance(two, int):
+            self.stage.kept.setdefault(DIVISORS, set()).add(two)
         return found
 
     def _on_things(self, symbol: str, one: Any, two: Any, scope: Scope) -> Any:

@@ -9,8 +9,8 @@ from distlint.rehearsal.entities import ModuleValue
 from distlint.rehearsal.iterating import is_key
 from distlint.rehearsal.merging import merged
 from distlint.rehearsal.stage import Scope
-from distlint.rehearsal.unknowns import UNKNOWN, Perhaps
-from distlint.rehearsal.values import Items, Made, Table, Tensor, Thing, escape
+from distlint.rehearsal.unknowns import UNKNOWN, Perhaps, Source
+from distlint.rehearsal.values import OWN_PLACE, Items, Made, Table, Tensor, Thing, escape
 from distlint.rehearsal.ways import Ways
 
 
@@ -160,7 +160,7 @@ class Player(Ways):
                     base.repeated = False
                     self.note(base)
                 return
-            length = base.length()
+            length = UNKNOWN if isinstance(index, slice) else base.length()
             base.open()
             base.size = length
             escape(value)
@@ -177,6 +177,8 @@ class Player(Ways):
                 base.possible = possible
         elif isinstance(base, Tensor):
             self.stage.overwrite(base, self.span(target, scope))
+            if base.whole.level and isinstance(index, int | slice) and self.stage.differs(target, scope.file, index):
+                base.whole.placed = Source(OWN_PLACE, self.span(target, scope))
             self.changed(base, "item", [index, value])
         elif isinstance(base, Made) and base.name == "os.environ" and isinstance(index, str):
             self.stage.environment[index] = UNKNOWN if self.stage.unsure else value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from distlint.link.modules import ClassRef, External, FunctionRef, GlobalRef, ModuleFile, Target
@@ -13,7 +13,7 @@ from distlint.rehearsal.files import met
 from distlint.rehearsal.notes import OWN_ORDER
 from distlint.rehearsal.trace import Hole, Took, Waited
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
-from distlint.rehearsal.values import Table, Tensor, combined, signature, source_of
+from distlint.rehearsal.values import OWN_PLACE, Table, Tensor, combined, is_known, signature, source_of
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
@@ -437,6 +437,19 @@ class Stage:
         """Whether what a known value is at a call is another on other processes."""
         sign = signature(value)
         return sign is not None and self.shared.note(self.rank, (file, call.at, self.chain), sign)
+
+    def own_places(self, span: Span, values: Sequence[Any]) -> Source | None:
+        """Why what stands where in a row differs between processes, where each has filled only its own place.
+
+        A row shows that by few places that are not known, among others that all have the same value, if these are not the
+        same places everywhere. The ``span`` is where the row is looked at.
+        """
+        filled = tuple(place for place, value in enumerate(values) if not is_known(value))
+        others = [signature(value) for value in values if is_known(value)]
+        if not 0 < len(filled) <= len(others) or others.count(others[0]) < len(others):
+            return None
+        differ = self.shared.note(self.rank, (span, self.chain, "places"), filled)
+        return Source(OWN_PLACE, span) if differ else None
 
     def is_alone_at(self, expr: ir.Expr, file: str) -> bool:
         """Whether other processes are known not to come to a place that this one comes to for certain."""

@@ -16,7 +16,9 @@ class Sum(Opaque):
 
     def __init__(self, terms: dict[Hashable, tuple[int, Opaque]], number: int) -> None:
         source = next((one.source for _, one in terms.values() if one.source is not None), None)
-        super().__init__(hash(("sum", number, frozenset((key, count) for key, (count, _) in terms.items()))), source)
+        measured = any(one.measured for _, one in terms.values())
+        sign = hash(("sum", number, frozenset((key, count) for key, (count, _) in terms.items())))
+        super().__init__(sign, source, measured=measured)
         self.terms = terms
         self.number = number
 

@@ -23,16 +23,19 @@ class Opaque:
     """A value that is not known. Two processes have the same one if ``sign`` is the same; ``None`` where that is open.
 
     ``source`` says why it is another on each process, where that is so, ``measured`` that numbers of a tensor decide what it is,
-    ``chance`` that it is drawn anew each time.
+    ``chance`` that it is drawn anew each time. ``among`` are the plain values, and the numbers of a kind, that it is one of,
+    where these are known and few; ``told`` tells which one it is then.
     """
 
-    __slots__ = ("chance", "measured", "sign", "source")
+    __slots__ = ("among", "chance", "measured", "sign", "source", "told")
 
     def __init__(self, sign: Hashable = None, source: Source | None = None, *, measured: bool = False) -> None:
         self.sign = sign
         self.source = source
         self.measured = measured
         self.chance = False
+        self.among: tuple[Any, ...] = ()
+        self.told: Opaque | None = None
 
 
 class OneOf(Opaque):

@@ -33,7 +33,9 @@ class Tensor:
     result on another process only, ``packed`` whether its memory is contiguous, ``through`` the wrapped models that it came out of,
     ``sharded`` whether each process holds a part of it,
     ``ragged`` one of its sizes that the data of each process decides,
-    ``typed`` what tells which of several types it has, where that is not known.
+    ``typed`` what tells which of several types it has, where that is not known,
+    ``level`` whether all of its numbers are the same one, ``placed`` why one of them stands at another place on each process then
+    (of the tensor whose memory it shares).
     ``named`` is the key under which it was last read in a dictionary, ``chance`` says that it is one number that was drawn.
     """
 
@@ -45,10 +47,12 @@ class Tensor:
         "dtype",
         "gradient",
         "lent",
+        "level",
         "named",
         "packed",
         "partial",
         "pending",
+        "placed",
         "ragged",
         "shape",
         "sharded",
@@ -87,6 +91,8 @@ class Tensor:
         self.sharded = False
         self.typed: Opaque | None = None
         self.ragged: Opaque | None = None
+        self.level = False
+        self.placed: Source | None = None
         self._numbers: tuple[Hashable, tuple[int, ...]] | None = None
 
     @property
@@ -436,12 +442,14 @@ def order_of(value: Any) -> Source | None:
 
 
 def escape(value: Any, depth: int = 0) -> None:
-    """Takes it that whatever is under way in a value may be waited for, and lists in it changed, where we don't see it."""
+    """Takes it that whatever is under way in a value may be waited for, and what is in it changed, where we don't see it."""
     if depth > 4:
         return
     most = MAX_INNER if depth else MAX_ITEMS
     if isinstance(value, Work):
         value.loose = True
+    elif isinstance(value, Tensor):
+        value.whole.placed = None
     elif isinstance(value, Items):
         for item in value.items[:most] if value.items is not None else (value.sample,):
             escape(item, depth + 1)
@@ -502,6 +510,9 @@ def combined(name: str, values: Iterable[Any], depth: int = 0) -> Hashable:
     signs = [signature(value, depth) for value in values]
     return None if None in signs else hash((name, *signs))
 
+
+OWN_PLACE = "each rank has filled only its own place"
+"""Why what stands where in a row differs between processes."""
 
 MEMBERS = "which ones each rank has met in its part of the data"
 

@@ -8,8 +8,18 @@ from __future__ import annotations
 from typing import Any
 
 from distlint.frameworks.torch import rehearsed_parts as parts
+from distlint.frameworks.torch.rehearsed_computing import PLACES
 from distlint.frameworks.torch.rehearsed_making import created
-from distlint.frameworks.torch.rehearsed_shapes import DTYPES, dimension, dtype_of, fresh, reshaped, sizes_of
+from distlint.frameworks.torch.rehearsed_shapes import (
+    DTYPES,
+    dimension,
+    dtype_of,
+    fresh,
+    kept_size,
+    reshaped,
+    sizes_of,
+    told_by_place,
+)
 from distlint.model.span import Span
 from distlint.rehearsal.entities import Library
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
@@ -59,6 +69,8 @@ def made(player: Any, name: str, given: Given, span: Span) -> Any:
         where = given.get("axis", 1, 0)
         return parts.joined(player, name, Given([Items(items)], {"dim": where}), span)
     first = given.positional[0] if given.positional else None
+    if name in PLACES and isinstance(first, Items):
+        first = _as_array(created(player, "tensor", Given([first], {}), span), Given([], {}))
     rest = Given(given.positional[1:], given.keywords, is_open=given.open)
     return method(player, first, name, rest) if isinstance(first, Array) else NotImplemented
 
@@ -69,7 +81,7 @@ def method(player: Any, base: Array, name: str, given: Given) -> Any:
     if name in _SAME:
         kept = name in ("copy", "flip", "clip", "abs", "square", "round", "negative") or base.dtype == "float64"
         dtype = _asked_kind(given.get("dtype", 0)) if name == "astype" else base.dtype if kept else ""
-        return fresh(name, base.shape, dtype or "", everything, base.at)
+        return kept_size(fresh(name, base.shape, dtype or "", everything, base.at), [base])
     if name in ("reshape", "ravel", "flatten"):
         return reshaped(name, base, given.positional, given, 0)
     if name in _REDUCED:
@@ -80,7 +92,8 @@ def method(player: Any, base: Array, name: str, given: Given) -> Any:
             shape = (*base.shape[:place], *base.shape[place + 1 :])
         shape = None if "keepdims" in given.keywords or given.open else shape
         kept = base.dtype == "float64" and name not in ("argmax", "argmin", "any", "all")
-        return fresh(name, shape, base.dtype if kept else "", everything, base.at)
+        made = fresh(name, shape, base.dtype if kept else "", everything, base.at)
+        return told_by_place(made, base) if name in PLACES else made
     return NotImplemented
 
 
@@ -130,6 +143,7 @@ def _as_array(found: Any, given: Given) -> Any:
     kind = _asked_kind(given.keywords.get("dtype"))
     array.dtype = ("float64" if found.dtype == "float32" else found.dtype) if kind is None else kind
     array.gradient = False
+    array.level, array.placed = found.level, found.placed
     if found.numbers is not None:
         array.holds(found.numbers)
     return array

@@ -266,6 +266,7 @@ def _result(player: Any, event: Event, span: Span) -> Any:
         same = operation in _SAME_EVERYWHERE and is_member and not stage.parted
         whole.sign = hash((key, ranks, position)) if same else None
         whole.source = own
+        whole.level, whole.placed = False, None
         tensor.sign, tensor.source = whole.sign, own
         whole.summed = event if operation == "all_reduce" else None
         if operation in _SAME_EVERYWHERE and group is not None and group.ranks == stage.everyone.ranks:
@@ -328,6 +329,7 @@ def _reduced(player: Any, event: Event, is_member: bool) -> None:
     tensor = event.values["tensor"]
     if isinstance(tensor, Tensor):
         tensor.whole.sign = tensor.sign = None
+        tensor.whole.level, tensor.whole.placed = False, None
         if event.group is player.stage.everyone:
             tensor.whole.source = tensor.source = Source("`reduce` leaves the result on one rank only", event.span)
         if isinstance(root, int) and root != player.stage.rank and is_member and not player.stage.unsure:

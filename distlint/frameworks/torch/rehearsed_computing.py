@@ -16,6 +16,7 @@ from distlint.frameworks.torch.rehearsed_shapes import (
     fresh,
     picked_by,
     product,
+    told_by_place,
 )
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Perhaps
 from distlint.rehearsal.values import Given, Tensor, combined, derived, is_known, source_of
@@ -25,6 +26,8 @@ sum mean max min prod std var norm amax amin argmax argmin any all median logsum
 mode kthvalue quantile
 """
 REDUCING = frozenset(_REDUCING_NAMES.split())
+PLACES = ("argmax", "argmin")
+"""What says where something stands."""
 _PAIRED = ("max", "min", "median", "mode", "kthvalue")
 PRODUCTS = ("matmul", "mm", "bmm", "mv", "dot", "outer", "ger", "linear", "addmm", "baddbmm", "cdist", "einsum")
 ORDERS = ("sort", "topk", "argsort", "cummax", "cummin")
@@ -76,8 +79,9 @@ def _reduced(player: Any, name: str, base: Tensor, values: list[Any], given: Giv
     shape = _without(player, base.shape, where, keep) if not given.open and name != "quantile" else None
     if paired:
         one = fresh(name, shape, dtype, everything, base.at)
-        return (one, fresh(f"{name} index", shape, "int64", everything, base.at))
-    return fresh(name, shape, dtype, everything, base.at)
+        return (one, told_by_place(fresh(f"{name} index", shape, "int64", everything, base.at), base))
+    made = fresh(name, shape, dtype, everything, base.at)
+    return told_by_place(made, base) if name in PLACES else made
 
 
 def _behind(values: list[Any], position: int) -> Any:
@@ -135,7 +139,7 @@ def _multiplied(name: str, base: Tensor, values: list[Any], everything: list[Any
 
 def _ordered(name: str, base: Tensor, values: list[Any], given: Given, everything: list[Any]) -> Any:
     if name == "argsort":
-        return fresh(name, base.shape, "int64", everything, base.at)
+        return told_by_place(fresh(name, base.shape, "int64", everything, base.at), base)
     shape = base.shape
     if name == "topk" and shape is not None:
         count = given.get("k", None, values[0] if values else UNKNOWN)
@@ -143,7 +147,7 @@ def _ordered(name: str, base: Tensor, values: list[Any], given: Given, everythin
         place = dimension(where, len(shape))
         shape = None if place is None else (*shape[:place], count, *shape[place + 1 :])
     one = fresh(name, shape, base.dtype, everything, base.at)
-    return (one, fresh(f"{name} index", shape, "int64", everything, base.at))
+    return (one, told_by_place(fresh(f"{name} index", shape, "int64", everything, base.at), base))
 
 
 def _counted(name: str, base: Tensor, values: list[Any], given: Given, everything: list[Any]) -> Any:
@@ -160,11 +164,15 @@ def _counted(name: str, base: Tensor, values: list[Any], given: Given, everythin
     size = Opaque(combined(f"size of {name}", everything), source_of(everything))
     if name == "nonzero" and given.get("as_tuple", None, False) is True:
         count = len(base.shape) if base.shape is not None else 0
-        rows = [fresh(f"{name} {place}", (size,), "int64", everything, base.at) for place in range(count)]
+        rows = [
+            told_by_place(fresh(f"{name} {place}", (size,), "int64", everything, base.at), base)
+            for place in range(count)
+        ]
         return tuple(rows) if count else UNKNOWN
     indices = name in ("nonzero", "argwhere")
     shape = (size, len(base.shape)) if indices and base.shape is not None else None if indices else (size,)
     made = picked_by(fresh(name, shape, "int64" if indices else base.dtype, everything, base.at), size)
+    made = told_by_place(made, base) if indices else made
     words = ("return_inverse", "return_counts", "return_index")
     asked = [one for one in words if given.get(one, None, False) is not False]
     if name in ("unique", "unique_consecutive") and (asked or given.get("dim", None, None) is not None):

@@ -14,6 +14,8 @@ from distlint.rehearsal.unknowns import UNKNOWN, Number, Opaque, Source
 from distlint.rehearsal.values import Given, Items, Made, Tensor, combined, derived, source_of
 
 _FILLED = {"zeros": 0, "ones": 1, "empty": None, "rand": None, "randn": None}
+_LEVEL = ("zeros", "ones", "empty", "full")
+"""What all numbers are the same one of, or nobody reads."""
 _RANDOM = ("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "normal", "bernoulli")
 _ASIDE = ("device", "generator", "requires_grad", "pin_memory", "out", "dtype", "layout")
 _LIKE = ("zeros_like", "ones_like", "empty_like", "rand_like", "randn_like", "full_like", "randint_like")
@@ -40,13 +42,13 @@ def created(player: Any, name: str, given: Given, span: Span) -> Any:
         fill = given.get("fill_value", 1, UNKNOWN)
         return _content(player, name, shape, _of_number(fill) if dtype is None else dtype, given, span)
     if name == "from_numpy":
-        return _from_data(given.get("ndarray", 0, UNKNOWN), None, span)
+        return _from_data(player, given.get("ndarray", 0, UNKNOWN), None, span)
     if name in ("tensor", "as_tensor", "asarray"):
-        return _from_data(given.get("data", 0, UNKNOWN), dtype, span)
+        return _from_data(player, given.get("data", 0, UNKNOWN), dtype, span)
     if name in TYPED:
         if given.positional and all(isinstance(one, int) for one in given.positional) and not given.open:
             return _content(player, name, sizes_of(given.positional), TYPED[name], given, span)
-        return _from_data(given.get("data", 0, UNKNOWN), TYPED[name], span)
+        return _from_data(player, given.get("data", 0, UNKNOWN), TYPED[name], span)
     if name == "arange":
         return _counted(player, given, dtype, span)
     if name == "linspace":
@@ -103,6 +105,7 @@ def _content(player: Any, name: str, shape: Any, dtype: str, given: Given, span:
     made.gradient = given.get("requires_grad", None, False) is True
     made.copied = True
     made.chance = name in _RANDOM and shape in ((), (1,))
+    made.level = name in _LEVEL
     return made
 
 
@@ -135,12 +138,17 @@ def _arange(given: Given) -> Any:
         return UNKNOWN
 
 
-def _from_data(data: Any, dtype: str | None, span: Span) -> Tensor:
+def _from_data(player: Any, data: Any, dtype: str | None, span: Span) -> Tensor:
     """``torch.tensor(data)``."""
     shape, kind = _shape_of_data(data, 0)
     made = Tensor(shape, kind if dtype is None else dtype, span, combined("tensor", [data]), source_of([data]))
     made.gradient = False
     made.copied = True
+    items = data.items if isinstance(data, Items) else data if type(data) is tuple else None
+    if items is not None:
+        made.placed = player.stage.own_places(span, items)
+    elif isinstance(data, Tensor):
+        made.level, made.placed = data.whole.level, data.whole.placed
     return made
 
 

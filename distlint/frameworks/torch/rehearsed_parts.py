@@ -11,6 +11,7 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import Outside
 from distlint.rehearsal.notes import PIECES
+from distlint.rehearsal.pieces import note_pieces
 from distlint.rehearsal.sums import added
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
 from distlint.rehearsal.values import Given, Items, Tensor, combined, derived
@@ -69,6 +70,7 @@ def cut(player: Any, name: str, base: Tensor, values: list[Any], given: Given) -
         if name == "split" and shape[place] is not None:
             made.size = derived("pieces", [shape[place], asked])
             _note_pieces(player, made.size.sign, shape[place], asked)
+            note_pieces(player.stage, shape[place], asked, made.size)
         return made
     parts = []
     for number, size in enumerate(sizes):

@@ -109,8 +109,16 @@ def fresh(name: str, shape: Any, dtype: str, inputs: list[Any], span: Span | Non
     return made
 
 
+def told_by_place(made: Tensor, base: Tensor) -> Tensor:
+    """The same tensor, which says where something stands in another: on each process somewhere else, where that is so."""
+    made.source = made.source or base.whole.placed
+    return made
+
+
 def kept_size(made: Tensor, inputs: list[Any]) -> Tensor:
-    """The same tensor: if what an input holds was picked by the data, so is this."""
+    """The same tensor, as long as an input: if the data picked what that holds, or each process its place, so it is here."""
+    places = (one.whole.placed for one in inputs if isinstance(one, Tensor))
+    made.placed = made.placed or next((one for one in places if one is not None), None)
     sizes = (one.ragged for one in inputs if isinstance(one, Tensor))
     made.ragged = made.ragged or next((one for one in sizes if one is not None), None)
     return made
