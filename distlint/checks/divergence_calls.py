@@ -123,13 +123,18 @@ def part_of_call(tracer: Tracer, expr: ir.Call, path: Path, ground: Ground, stat
         dealt = _dealt(tracer, expr, step, ground)
         if dealt is not None:
             return dealt
+    found = part_of_result(tracer, expr, path, ground, state)
+    return found if found is not None else tracer.of(expr, ground, state)
+
+
+def part_of_result(tracer: Tracer, expr: ir.Call, path: Path, ground: Ground, state: Env) -> Divergence | None:
+    """A part of what a function of the project returns; ``None`` for other calls."""
     edges = tracer.project.call_graph.targets(ground.file, ground.function, expr)
-    if len(edges) == 1 and edges[0].how == "call":
-        own = _receiver(tracer, expr, ground)
-        inner = inner_ground(tracer, edges[0].target, expr, own, ground, state)
-        if inner is not None:
-            return returned(tracer, edges[0].target, inner, path)
-    return tracer.of(expr, ground, state)
+    if len(edges) != 1 or edges[0].how != "call":
+        return None
+    own = _receiver(tracer, expr, ground)
+    inner = inner_ground(tracer, edges[0].target, expr, own, ground, state)
+    return returned(tracer, edges[0].target, inner, path) if inner is not None else None
 
 
 def _dealt(tracer: Tracer, expr: ir.Call, place: int | None, ground: Ground) -> Divergence | None:

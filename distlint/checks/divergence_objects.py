@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from distlint.checks import divergence_calls, divergence_names, divergence_outside, divergence_sizes
+from distlint.checks import (
+    divergence_callers,
+    divergence_calls,
+    divergence_names,
+    divergence_outside,
+    divergence_sizes,
+)
 from distlint.checks.divergence_state import DIFFERS, EVEN, EVENED, THE_SAME, UNKNOWN, Divergence, one_of, together
 from distlint.checks.rank_names import is_property
 from distlint.checks.ranks import RANK_NAMES
@@ -69,10 +75,23 @@ def member(tracer: Tracer, expr: ir.Expr, path: Path, ground: Ground, state: Env
                 if type(key) is ir.Constant and key.value == step[1]:
                     return member(tracer, value, rest, ground, state)
         if type(expr) is ir.Call:
+            given = _under_key(tracer, expr, step[1], ground)
+            if given is not None:
+                return member(tracer, given, rest, ground, state)
             return divergence_calls.part_of_call(tracer, expr, path, ground, state)
     if isinstance(step, str) and step.startswith("."):
         return _of_value(tracer, expr, step[1:], ground, state)
     return tracer.of(expr, ground, state)
+
+
+def _under_key(tracer: Tracer, expr: ir.Call, key: Any, ground: Ground) -> ir.Expr | None:
+    """What stands under a key of ``dict(key=value)``."""
+    func = expr.func
+    if type(func) is not ir.Name or func.id != "dict" or expr.args:
+        return None
+    if divergence_callers.is_local(tracer, func, ground) or tracer.project.modules.resolve(func, ground.file):
+        return None
+    return next((keyword.value for keyword in expr.keywords if keyword.name == key), None)
 
 
 def attribute(tracer: Tracer, expr: ir.Attribute, ground: Ground, state: Env) -> Divergence:
@@ -123,6 +142,12 @@ def _of_value(tracer: Tracer, base: ir.Expr, name: str, ground: Ground, state: E
         return option_of_program(tracer, name, span)
     if not ways and name in tracer.views[0].attributes:
         return Divergence(DIFFERS, "the rank", (span,))
+    if type(base) is ir.Call:
+        part = divergence_calls.part_of_result(tracer, base, (f".{name}",), ground, state)
+        if part is not None:
+            return part
+        if isinstance(tracer.project.modules.resolve(base.func, ground.file), GlobalRef):
+            return UNKNOWN  # a class that a function made, most often: each field has a value of its own
     return tracer.of(base, ground, state)
 
 

@@ -211,6 +211,8 @@ class Tracer:
         if type(expr.base) is ir.Attribute and expr.base.name == "shape":
             return self.of(expr.base.base, ground, state, size=True)
         stored = divergence_names.path_of(expr)
+        if type(expr.base) is ir.Call and type(expr.index) is ir.Constant:
+            return divergence_objects.member(self, expr.base, (("item", expr.index.value),), ground, state)
         index = self.of(expr.index, ground, state)
         if stored is None or index.differs:
             return together([index, self.of(expr.base, ground, state)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from distlint.model import python as ir
@@ -63,10 +63,17 @@ class Tuples(Made):
 
     def or_else(self, every: Sequence[Any]) -> Any:
         """One with one of their values in each field."""
+        return self._joined(every, some_of)
+
+    def or_other(self, other: Made, joined: Callable[[Any, Any], Any]) -> Any:
+        """One with one of both values in each field."""
+        return self._joined((self, other), lambda values: joined(*values))
+
+    def _joined(self, every: Sequence[Any], joined: Callable[[list[Any]], Any]) -> Any:
         same = all(isinstance(one, Tuples) and one.values is not None and one.fields == self.fields for one in every)
         if not same or self.call is None:
             return NotImplemented
-        given = {name: some_of([one.stored.get(name, UNKNOWN) for one in every]) for name in self.fields}
+        given = {name: joined([one.stored.get(name, UNKNOWN) for one in every]) for name in self.fields}
         return Tuples(self.call, Given([], given), self.fields, self.values)
 
     def items(self, player: Any) -> list[Any] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from distlint.rehearsal.entities import ClassValue, Library, ModuleValue
@@ -26,6 +26,9 @@ MAX_LOOKED = 16
 
 MAX_AMONG = 8
 """Values that something is one of, so that they are told apart."""
+
+MAX_PARTS = 32
+"""Places of a list or a record that are joined one by one."""
 
 
 def alike(one: Any, other: Any) -> bool:
@@ -54,6 +57,9 @@ def merged(one: Any, other: Any, tests: Sequence[Any] = (), deciding: Sequence[A
         return Perhaps(None, combined("perhaps", every), missing.source, missing)
     if alike(one, other):
         return one
+    found = _by_parts(one, other, tests)
+    if found is not NotImplemented:
+        return found
     if isinstance(one, Tensor) and isinstance(other, Tensor):
         if one.whole is other.whole:
             return one
@@ -113,6 +119,60 @@ def _telling(one: Any, other: Any, tests: Sequence[Any]) -> Opaque:
     before = [value.told for value in (one, other) if isinstance(value, Opaque) and value.told is not None]
     every = [*tests, *before]
     return _told("which", every) if every else UNKNOWN
+
+
+def _by_parts(one: Any, other: Any, tests: Sequence[Any]) -> Any:
+    """Rows and records with the same places: what tells the value in one of them says nothing of those beside it.
+
+    ``NotImplemented`` for others.
+    """
+    if type(one) is tuple and type(other) is tuple:
+        return tuple(_each(one, other, tests)) if len(one) == len(other) else NotImplemented
+    if isinstance(one, Items) and isinstance(other, Items):
+        return _lists(one, other, tests)
+    if isinstance(one, Table) and isinstance(other, Table):
+        closed = not (one.open or other.open or one.missing or other.missing)
+        if not closed or [*one.items] != [*other.items] or len(one.items) > MAX_PARTS:
+            return NotImplemented
+        escape(one)
+        escape(other)
+        return Table(dict(zip(one.items, _each(one.items.values(), other.items.values(), tests), strict=True)))
+    if isinstance(one, Made) and isinstance(other, Made):
+        return one.or_other(other, lambda mine, yours: merged(mine, yours, tests))
+    if isinstance(one, Thing) and isinstance(other, Thing) and _are_records(one, other):
+        record = Thing(one.cls)
+        record.born, record.fields = one.born, one.fields
+        values = _each(one.attributes.values(), map(other.attributes.__getitem__, one.attributes), tests)
+        record.attributes = dict(zip(one.attributes, values, strict=True))
+        return record
+    return NotImplemented
+
+
+def _each(some: Iterable[Any], others: Iterable[Any], tests: Sequence[Any]) -> list[Any]:
+    return [merged(mine, yours, tests) for mine, yours in zip(some, others, strict=True)]
+
+
+def _lists(one: Items, other: Items, tests: Sequence[Any]) -> Any:
+    if one.items is None or other.items is None or not len(one.items) == len(other.items) <= MAX_PARTS:
+        return NotImplemented
+    if one.distinct or other.distinct or one.most != other.most or one.order is not None or other.order is not None:
+        return NotImplemented
+    escape(one)
+    escape(other)
+    made = Items(_each(one.items, other.items, tests), at=one.at)
+    made.most = one.most
+    made.may_be((one, other))
+    return made
+
+
+def _are_records(one: Thing, other: Thing) -> bool:
+    """Whether two objects are of the same class and have the same attributes, all of them plain values."""
+    if one.cls != other.cls or one.attributes.keys() != other.attributes.keys():
+        return False
+    if any(thing.open or thing.content is not None or thing.names is not None for thing in (one, other)):
+        return False
+    values = (*one.attributes.values(), *other.attributes.values())
+    return len(values) <= 2 * MAX_PARTS and all(is_known(value) or isinstance(value, Opaque) for value in values)
 
 
 def some_of(items: Sequence[Any]) -> Any:

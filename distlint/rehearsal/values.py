@@ -336,6 +336,10 @@ class Made:
         """One of several values of which it is the first, nobody knows which."""
         return NotImplemented
 
+    def or_other(self, other: Made, joined: Callable[[Any, Any], Any]) -> Any:
+        """It or another one, as a test says; ``joined`` gives what is one of two values then."""
+        return NotImplemented
+
     def part(self, player: Any, index: Any, span: Span) -> Any:
         """``made[index]``."""
         return NotImplemented

@@ -79,6 +79,9 @@ class Stream(torch.utils.data.IterableDataset):
 """
 
 DIFFERENT = [
+    # parts of what a function gives
+    ("def h():\n    return dict(own=dist.get_rank(), over=True)\nprobe(h()['own'])", "the rank"),
+    ("def h():\n    return {'own': dist.get_rank(), 'over': True}\nprobe(h()['own'])", "the rank"),
     # ranks
     ("probe(dist.get_rank())", "the rank"),
     ("probe(dist.get_rank() == 0)", "the rank"),
@@ -360,6 +363,15 @@ def test_what_differs_is_shown_to(make_project: MakeProject, code: str, why: str
 
 
 NOT_DIFFERENT = [
+    # parts of what a function gives
+    (
+        "def h():\n    if g():\n        return dict(own=dist.get_rank(), over=True)\n    return dict(own=0, over=False)\nprobe(h()['over'])",
+        None,
+    ),
+    (
+        "from collections import namedtuple\nT = namedtuple('T', 'own over')\ndef h():\n    return T(dist.get_rank(), g())\ndef main():\n    x = h()\n    probe(x.over)",
+        "unknown",
+    ),
     # the same by what they are
     ("probe(3)", "same"),
     ("probe(dist.get_world_size() > 1)", "same"),

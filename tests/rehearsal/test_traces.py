@@ -52,6 +52,66 @@ def found(make_project: MakeProject, body: str) -> list[Clash]:
 
 
 PARTED = {
+    "what one had of something that nobody sees, before all made something of it": """
+    from elsewhere import things
+    rows = things()[rank::2]
+    hits = rows.hits()
+    mine = hits.item()
+    dist.all_reduce(hits)
+    if mine > 3:
+        dist.barrier()
+""",
+    "a record of what a rank has counted, beside what all have voted for": """
+    class Report:
+        def __init__(self, skipped, over):
+            self.skipped, self.over = skipped, over
+    def counted(often):
+        skipped = 0
+        for _ in range(often):
+            if torch.rand(1, generator=generator).item() > 0.5:
+                skipped += 1
+            vote = torch.tensor([own.item()])
+            dist.all_reduce(vote)
+            if vote.item() > 1:
+                return Report(skipped, True)
+        return Report(skipped, False)
+    report = counted(args.often)
+    if report.skipped > 2:
+        return
+    dist.barrier()
+""",
+    "names for what a rank has counted, beside what all have voted for": """
+    from collections import namedtuple
+    Report = namedtuple("Report", "skipped over")
+    def counted(often):
+        skipped = 0
+        for _ in range(often):
+            skipped += int(torch.rand(1, generator=generator).item() > 0.5)
+            vote = torch.tensor([own.item()])
+            dist.all_reduce(vote)
+            if vote.item() > 1:
+                return Report(skipped, over=True)
+        return Report(skipped, over=False)
+    report = counted(args.often)
+    if report.skipped > 2:
+        return
+    dist.barrier()
+""",
+    "what a rank has counted, beside what all have voted for": """
+    def counted(often):
+        skipped = 0
+        for _ in range(often):
+            skipped += int(torch.rand(1, generator=generator).item() > 0.5)
+            vote = torch.tensor([own.item()])
+            dist.all_reduce(vote)
+            if vote.item() > 1:
+                return skipped, True
+        return skipped, False
+    skipped, over = counted(args.often)
+    if skipped > 2:
+        return
+    dist.barrier()
+""",
     "rows of which each rank keeps what it likes": """
     kept = [one for one in torch.rand(9, generator=generator).tolist() if one > 0.5]
     if kept:
@@ -237,6 +297,34 @@ def test_ranks_part(make_project: MakeProject, body: str) -> None:
 
 
 TOGETHER = {
+    "what all have made of something that nobody sees": """
+    from elsewhere import things
+    rows = things()[rank::2]
+    for _ in range(3):
+        hits = rows.hits()
+        dist.all_reduce(hits)
+        if hits > 3:
+            break
+        parts = torch.zeros(2) if args.often else None
+        dist.all_gather_into_tensor(parts, rows.hits())
+        if parts.sum() > 3:
+            break
+        dist.barrier()
+""",
+    "a list of what a rank has counted and what all have voted for": """
+    def counted(often):
+        skipped = 0
+        for _ in range(often):
+            skipped += int(torch.rand(1, generator=generator).item() > 0.5)
+            vote = torch.tensor([own.item()])
+            dist.all_reduce(vote)
+            if vote.item() > 1:
+                return [skipped, True]
+        return [skipped, False]
+    if counted(args.often)[1]:
+        return
+    dist.barrier()
+""",
     "a sharded optimizer among those that join": """
     from torch.distributed.algorithms.join import Join
     from torch.distributed.optim import ZeroRedundancyOptimizer

@@ -17,7 +17,7 @@ from distlint.model.span import Span
 from distlint.rehearsal.entities import Group, Library, MethodOf, Nothing, Outside, Work
 from distlint.rehearsal.notes import GRADIENTS_BY_HAND
 from distlint.rehearsal.stage import GRADIENTS_UNDER_WAY, LENT, Event, Fault
-from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Perhaps, Source
 from distlint.rehearsal.values import Given, Items, Made, Tensor, escape, signature
 
 PREFIXES = ("torch.distributed.distributed_c10d.", "torch.distributed.", "deepspeed.comm.")
@@ -239,6 +239,12 @@ def _tensors(value: Any) -> list[Tensor]:
     return []
 
 
+def _unseen(values: list[Any]) -> list[Opaque]:
+    """What stands for tensors that an operation fills and of which nothing is known but what tells them."""
+    held = [item for value in values for item in ((value.items or ()) if isinstance(value, Items) else (value,))]
+    return [one for one in held if isinstance(one, Opaque) and one is not UNKNOWN]
+
+
 def _read_inputs(player: Any, event: Event, span: Span) -> None:
     for name, value in event.values.items():
         if name in ("group", "op", "async_op", "tag"):
@@ -256,6 +262,7 @@ def _result(player: Any, event: Event, span: Span) -> Any:
     is_member = group is None or group.ranks is None or stage.rank in group.ranks
     key = ("together", stage.shared.twins.get(event.place, event.place), event.turn)
     outputs = [value for name in _FILLING.get(operation, ()) for value in [event.values.get(name)]]
+    outputs = [value.value if isinstance(value, Perhaps) else value for value in outputs]
     tensors = [tensor for value in outputs for tensor in _tensors(value)]
     ranks = group.ranks if group is not None and group is not stage.everyone else None
     own = Source(_OWN[operation], span) if operation in _OWN and group is stage.everyone else None
@@ -271,6 +278,9 @@ def _result(player: Any, event: Event, span: Span) -> Any:
         whole.summed = event if operation == "all_reduce" else None
         if operation in _SAME_EVERYWHERE and group is not None and group.ranks == stage.everyone.ranks:
             evened(player, tensor)
+    for position, unseen in enumerate(_unseen(outputs)):
+        same = operation in _SAME_EVERYWHERE and is_member and not stage.parted
+        unseen.sign, unseen.source = hash((key, ranks, "unseen", position)) if same else None, own
     _fill_objects(player, event, key, own)
     if operation == "reduce":
         _reduced(player, event, is_member)
