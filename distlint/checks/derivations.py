@@ -7,6 +7,7 @@ the side of more, so that "nothing in it mentions the rank" can be relied on.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -167,7 +168,7 @@ class _Slice:
             self._parts.append(part)
             expr = part.expr
             if type(expr) is ir.Name:
-                self._name(expr.id, part.file, part.function, fixed=part.fixed)
+                self._name(expr.id, part.file, part.function, fixed=part.fixed or self._is_text(part))
             elif type(expr) is ir.Attribute:
                 self._attribute(expr, part.file, part.function)
             elif type(expr) is ir.Call:
@@ -175,6 +176,21 @@ class _Slice:
             elif type(expr) is ir.Lambda:
                 self.add(expr.body, part.file, part.function)
         return Derivation(tuple(self._parts), self._whole)
+
+    def _is_text(self, part: Part) -> bool:
+        """Whether a name that is handed to calls stands for a text, which none of them can change."""
+        from distlint.checks.text_values import Texts
+
+        name, function = part.expr.id, part.function  # type: ignore[union-attr]
+        while function >= 0 and name not in _bindings(self._project, part.file, function):
+            function = self._project.module(part.file).functions[function].parent
+        bound = _bindings(self._project, part.file, function).get(name, ())
+        if not any(type(statement) is ir.Evaluate for statement, _ in bound):
+            return False
+        known = self._project.evaluator(None).value(part.expr, part.file, part.function).options
+        if known and all(isinstance(one, str) for one in known):
+            return True
+        return Texts(self._project).is_text(part.expr, part.file, part.function)
 
     def _name(self, name: str, file: str, function: int, *, fixed: bool = False) -> None:
         key = (name, file, function)
@@ -190,6 +206,8 @@ class _Slice:
             plain = fixed and type(statement) is ir.Assign and any(type(one) is ir.Name for one in statement.targets)
             for value in values:
                 self.add(value, file, function, fixed=plain)
+            if type(statement) is ir.Evaluate and self._is_of_system(statement.value, name, file):
+                continue  # whoever removes a file changes no module, and under which test tells nothing of it
             for guard in guards_of(body, statement.at) or ():
                 if guard.test is not None and guard.kind in ("if", "expression", "while"):
                     self.add(guard.test, file, function)
@@ -205,6 +223,13 @@ class _Slice:
             target = self._project.modules.lookup(name, file)
             if isinstance(target, GlobalRef) and (target.file, target.name) != (file, name):
                 self._name(target.name, target.file, -1, fixed=fixed)
+
+    def _is_of_system(self, expr: ir.Expr, name: str, file: str) -> bool:
+        """Whether an expression calls a function of a module of the standard library by the module's name, and draws no random numbers."""
+        if type(expr) is not ir.Call or access_path(expr.func)[0] != name:
+            return False
+        root = self._project.modules.dotted(expr.func, file).partition(".")[0]
+        return root in sys.stdlib_module_names and root != "random"
 
     def _parameter(self, ref: FunctionRef, definition: ir.Function, position: int, *, fixed: bool) -> None:
         from distlint.link.arguments import find_argument

@@ -14,6 +14,7 @@ from distlint.rehearsal.names import MISNAMED, NOT_FOUND
 from distlint.rehearsal.notes import (
     AVERAGED_BEHIND,
     BESIDE,
+    CONVERTED_BEHIND,
     COPIED_EARLY,
     FROZEN_BEHIND,
     GRADIENTS_BY_HAND,
@@ -290,6 +291,21 @@ def redrawn(performance: Performance) -> Iterator[Suspicion]:
             related.append(Related(fault.words["seed"], "the ranks part here"))
         message = f"these weights are drawn anew after the wrapper made all ranks equal ({fault.words['why']})"
         yield Suspicion(fault.span, message, tuple(related), "")
+
+
+def converted_behind(performance: Performance) -> Iterator[Suspicion]:
+    """A wrapped model gets another type, after which nothing tells its wrapper of gradients."""
+    for fault in _seen(performance, CONVERTED_BEHIND):
+        related = (
+            Related(fault.words["wrapper"], "the wrapper hooks into the gradients of the parameters as they are here"),
+            Related(fault.words["backward"], "the gradients of this backward pass stay on their rank"),
+            *_way(fault),
+        )
+        message = (
+            f"the model is converted from {fault.words['before']} to {fault.words['after']} after it was wrapped, "
+            "so its gradients are not averaged over the ranks any more"
+        )
+        yield Suspicion(fault.span, message, related, "")
 
 
 def own_norm(performance: Performance) -> Iterator[Suspicion]:

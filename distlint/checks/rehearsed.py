@@ -71,6 +71,7 @@ _FAULTS: dict[str, _Fault] = {
     "scaler-order": meeting_uses.scaler_order,
     "loaded-by-some": meeting_uses.loaded_by_some,
     "frozen-behind": meeting_uses.frozen_behind,
+    "converted": meeting_uses.converted_behind,
     "redrawn": meeting_uses.redrawn,
     "sharded-behind": meeting_uses.sharded_behind,
     "state-loaded-by-some": meeting_uses.state_loaded_by_some,

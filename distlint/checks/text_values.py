@@ -14,7 +14,9 @@ from distlint.model import python as ir
 if TYPE_CHECKING:
     from distlint.link.project import Project
 
-MAX_DEPTH = 12
+MAX_DEPTH = 24
+MAX_STEPS = 2_000
+"""Expressions and variables that are looked at for one question."""
 MAX_CALLERS = 6
 _TEXT_METHODS = frozenset(
     {
@@ -39,10 +41,18 @@ _LIST_CALLS = frozenset({"listdir", "glob", "iglob"})
 _KEEPING = frozenset(
     {"sorted", "list", "tuple", "set", "frozenset", "iter", "reversed", "chain", "from_iterable", "fromkeys"}
 )
+_PICKING = frozenset({"choice", "next", "min", "max"})
+"""Functions that give one of the items of their first argument."""
+_PICKING_SOME = frozenset({"choices", "sample"})
+_TAKING_OUT = frozenset({"pop", "popleft"})
 _SET_METHODS = frozenset({"union", "difference", "intersection", "symmetric_difference", "copy"})
 _ORDER_KEEPING = frozenset({"list", "tuple", "iter", "reversed"})
 
 Part = tuple["int | str", ...]
+_VALUE = "[]"
+"""In a part: what an index gives, which is an item of a list, and a value of a dictionary; a key that is known stands behind it."""
+_ROWS = ("csv.reader", "csv.DictReader")
+"""Calls that give rows of strings."""
 
 
 class Texts:
@@ -50,6 +60,7 @@ class Texts:
 
     def __init__(self, project: Project) -> None:
         self.project = project
+        self._steps = 0
 
     def local(self, expr: ir.Expr, file: str, function: int) -> ir.Expr:
         """What a local variable was last set to."""
@@ -63,15 +74,21 @@ class Texts:
 
     def is_text(self, expr: ir.Expr, file: str, function: int) -> bool:
         """Whether an expression certainly is a string, or a tuple with one."""
+        self._steps = 0
         return self._is(expr, (), file, function, self.project.flow(file, function).before(expr.at), 0)
 
     def holds_texts(self, expr: ir.Expr, file: str, function: int) -> bool:
         """Whether the items of an expression certainly are strings, or tuples with one."""
+        self._steps = 0
         return self._is(expr, ("*",), file, function, self.project.flow(file, function).before(expr.at), 0)
 
     def _is(self, expr: ir.Expr, part: Part, file: str, function: int, state: Env, depth: int) -> bool:
-        """Whether a part of an expression is a string: ``()`` the whole, ``("*",)`` its items, ``("*", 1)`` the second of each item."""
-        if depth > MAX_DEPTH:
+        """Whether a part of an expression is a string: ``()`` the whole, ``("*",)`` its items, ``("*", 1)`` the second of each item.
+
+        ``("[]",)`` is what an index gives.
+        """
+        self._steps += 1
+        if depth > MAX_DEPTH or self._steps > MAX_STEPS:
             return False
         again = depth + 1
         if type(expr) is ir.Name:
@@ -83,29 +100,29 @@ class Texts:
                 expr.orelse, part, file, function, state, again
             )
         if type(expr) is ir.Formatted or (type(expr) is ir.Constant and type(expr.value) is str):
-            return part in ((), ("*",))
+            return not part or (len(part) == 1 and _asks_items(part))
         if type(expr) is ir.ListDisplay:
             return self._display(expr, part, file, function, state, again)
         if type(expr) is ir.DictDisplay:
-            keys = [one for one in expr.keys if one is not None]
+            found = _values_at(expr, part) if _asks_value(part) else [one for one in expr.keys if one is not None]
             return (
-                part[:1] == ("*",)
-                and bool(keys)
-                and all(self._is(one, part[1:], file, function, state, again) for one in keys)
+                _asks_items(part)
+                and bool(found)
+                and all(self._is(one, part[1:], file, function, state, again) for one in found)
             )
         if type(expr) is ir.Comprehension:
-            return part[:1] == ("*",) and self._element(expr, part[1:], file, function, state, again)
+            return _asks_items(part) and self._element(expr, part, file, function, state, again)
         if type(expr) is ir.Operation:
             return self._operation(expr, part, file, function, state, again)
         if type(expr) is ir.Subscript:
             if type(expr.index) is ir.Slice:
                 return self._is(expr.base, part, file, function, state, again)
-            index = expr.index.value if type(expr.index) is ir.Constant and type(expr.index.value) is int else "*"
-            return self._is(expr.base, (index, *part), file, function, state, again)
+            return self._is(expr.base, (_token(expr.index), *part), file, function, state, again)
         return type(expr) is ir.Call and self._call(expr, part, file, function, state, again)
 
     def _display(self, expr: ir.ListDisplay, part: Part, file: str, function: int, state: Env, depth: int) -> bool:
         items = [one.value if type(one) is ir.Starred else one for one in expr.items]
+        part = ("*", *part[1:]) if _asks_value(part) else part
         if not part:
             return expr.kind == "tuple" and any(self._is(one, (), file, function, state, depth) for one in items)
         if type(part[0]) is int and expr.kind == "tuple":
@@ -125,7 +142,8 @@ class Texts:
     def _element(self, expr: ir.Comprehension, part: Part, file: str, function: int, state: Env, depth: int) -> bool:
         element = expr.element
         if expr.kind == "dict" and type(element) is ir.ListDisplay:
-            element = element.items[0]
+            element = element.items[1 if _asks_value(part) else 0]
+        part = part[1:]
         if type(element) is ir.Name:
             for target, iterable, _ in expr.generators:
                 place = _place_of(target, element.id)
@@ -133,11 +151,11 @@ class Texts:
                     return self._iterated(iterable, (*place, *part), file, function, state, depth)
         if type(element) is ir.Attribute or type(element) is ir.Subscript:
             base, index = element.base, element.index if type(element) is ir.Subscript else None
-            if type(base) is ir.Name and type(index) is ir.Constant and type(index.value) is int:
+            if type(base) is ir.Name and index is not None and type(index) is not ir.Slice:
                 for target, iterable, _ in expr.generators:
                     place = _place_of(target, base.id)
                     if place is not None:
-                        return self._iterated(iterable, (*place, index.value, *part), file, function, state, depth)
+                        return self._iterated(iterable, (*place, _token(index), *part), file, function, state, depth)
             return False
         return self._is(element, part, file, function, state, depth)
 
@@ -159,11 +177,28 @@ class Texts:
         if edges:
             return len(edges) == 1 and self._returned(edges[0].target, part, depth)
         if name in _TEXT_CALLS or (type(func) is ir.Attribute and name in _TEXT_METHODS):
-            return part in ((), ("*",))
+            return not part or (len(part) == 1 and _asks_items(part))
         if (type(func) is ir.Attribute and name in _LIST_METHODS) or (name in _LIST_CALLS):
-            return part[:1] == ("*",) or (len(part) == 1 and type(part[0]) is int)
-        if name in _KEEPING and call.args and part:
-            return self._is(call.args[0], part, file, function, state, depth)
+            return _asks_items(part) or (len(part) == 1 and type(part[0]) is int)
+        if name in _PICKING and len(call.args) == 1:
+            return self._is(call.args[0], ("*", *part), file, function, state, depth)
+        if name in _TAKING_OUT and type(func) is ir.Attribute:
+            return self._is(func.base, (_VALUE, *part), file, function, state, depth)
+        if type(func) is ir.Attribute and name in ("items", "values") and not call.args and part:
+            base = part[1:] if name == "values" else part[2:]
+            which = _VALUE if name == "values" or part[1:2] == (1,) else "*" if part[1:2] == (0,) else ""
+            return bool(which) and self._is(func.base, (which, *base), file, function, state, depth)
+        if (
+            name in (*_KEEPING, *_PICKING_SOME)
+            and call.args
+            and part
+            and not (name == "fromkeys" and _asks_value(part))
+        ):
+            # what stands at a place of a list is one of the items that it is made of
+            ways = dict.fromkeys((part, ("*", *part[1:])) if type(part[0]) is int else (("*", *part[1:]),))
+            return any(self._is(call.args[0], one, file, function, state, depth) for one in ways)
+        if len(part) == 2 and part[0] == "*" and self.project.modules.dotted(func, file) in _ROWS:
+            return True
         if type(func) is ir.Attribute and name in _SET_METHODS and part:
             return self._is(func.base, part, file, function, state, depth)
         if type(func) is ir.Attribute and name == "keys" and part:
@@ -177,16 +212,17 @@ class Texts:
 
     def _name(self, name: str, part: Part, file: str, function: int, state: Env, depth: int) -> bool:
         place: Env | None = state
+        self._steps += 1
         while place is not None:
             if isinstance(place, Bind) and place.name == name:
                 return self._bound(place, part, file, function, depth)
-            if isinstance(place, Store) and place.name == name and part[:1] == ("*",):
+            if isinstance(place, Store) and place.name == name and _asks_items(part):
                 if place.action in ("add", "append") and isinstance(place.expr, ir.Call) and place.expr.args:
                     return self._is(place.expr.args[0], part[1:], file, function, place.at, depth)
                 if place.action in ("update", "extend") and isinstance(place.expr, ir.Call) and place.expr.args:
                     return self._is(place.expr.args[0], part, file, function, place.at, depth)
             if isinstance(place, Join) and name in place.touched:
-                return depth <= MAX_DEPTH and any(
+                return max(depth / MAX_DEPTH, self._steps / MAX_STEPS) <= 1 and any(
                     self._name(name, part, file, function, branch, depth + 2) for branch in place.branches
                 )
             place = place.prev
@@ -272,6 +308,30 @@ class Texts:
         if isinstance(known, Instance) and isinstance(known.callee, ClassRef) and not known.part:
             return self.project.attribute_stores(known.callee).get(expr.name, [])
         return []
+
+
+def _token(index: ir.Expr) -> int | str:
+    """What stands in a part for an index."""
+    key = index.value if type(index) is ir.Constant else None
+    return key if type(key) is int else f"{_VALUE}{key}" if type(key) is str else _VALUE
+
+
+def _asks_value(part: Part) -> bool:
+    """Whether a part is what an index gives."""
+    return bool(part) and type(part[0]) is str and part[0].startswith(_VALUE)
+
+
+def _asks_items(part: Part) -> bool:
+    """Whether a part is about any of the items."""
+    return part[:1] == ("*",) or _asks_value(part)
+
+
+def _values_at(expr: ir.DictDisplay, part: Part) -> list[ir.Expr]:
+    """The values of a dictionary that an index may give: those of a key that is known, else all."""
+    if part[0] == _VALUE:
+        return list(expr.values)
+    keys = [one.value if type(one) is ir.Constant else None for one in expr.keys]
+    return [value for key, value in zip(keys, expr.values, strict=True) if f"{_VALUE}{key}" == part[0]]
 
 
 def _comprehension_targets(body: tuple[ir.Stmt, ...], name: str) -> list[tuple[ir.Expr, ir.Expr]]:

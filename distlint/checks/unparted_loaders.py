@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from distlint.checks.derivations import derivation, derivation_without_rank
 from distlint.checks.execution import body_of
 from distlint.checks.loaders import argument_of, is_none
+from distlint.checks.partial_samplers import draws_own, is_of_no_rank
 from distlint.checks.preparing import last_name
+from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext
 from distlint.link.abstract import Instance
 from distlint.link.modules import ClassRef, External
@@ -77,4 +79,9 @@ def _is_plain(context: CheckContext, value: object) -> bool:
         bases = context.project.modules.external_bases(value.callee)
         fits = bool(bases) and set(bases) <= {*plain, *context.parameters["sampler-bases"]}
         return fits and derivation_without_rank(context.project, value) is not None
-    return isinstance(value.callee, External) and value.callee.name in plain
+    if not isinstance(value.callee, External) or value.callee.name not in plain:
+        return False
+    drawing, files = context.parameters["drawing"], family(context.project, value.frame.file)
+    return is_of_no_rank(context.project, value, drawing) and not draws_own(
+        context.project, value, drawing, files, context.parameters["seeds"]
+    )

@@ -7,6 +7,7 @@ that ask for the worker of a loader), ``loaders`` with their positional
 (prefixes of the names of library datasets that do not part themselves), ``seeds`` (calls that seed random numbers),
 ``other-parallelism`` (words of programs in which ranks share their data on purpose), ``spreading`` (calls that hand
 each rank its part), ``draws`` and ``generators`` (names of calls that draw the rows of a batch, and that seed a generator for it),
+``drawing`` (samplers of the library that draw, see ``partial_samplers``),
 ``message`` and ``wrapped`` (other words for the message, and for the place of the wrapper).
 """
 
@@ -30,9 +31,9 @@ from distlint.checks.loaders import (
     loops,
     trains,
 )
+from distlint.checks.partial_samplers import SHARDS, draws, draws_own, is_of_no_rank, is_seeded_alike
 from distlint.checks.preparing import is_thrown_away
 from distlint.checks.programs import family
-from distlint.checks.rank_seeds import told_by_rank
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.spread_names import called_name
 from distlint.link.abstract import Abstract, Instance, options_of
@@ -44,10 +45,6 @@ from distlint.model.finding import Finding, Related
 
 if TYPE_CHECKING:
     from distlint.link.project import CallSite, Project
-
-
-_GENERATING = frozenset({"torch", "numpy", "random"})
-"""Libraries with random numbers of their own; what others have seeds all of them."""
 
 
 @check("unsplit-data")
@@ -108,8 +105,10 @@ def _drawn_by_hand(context: CheckContext, files: frozenset[str], wraps: list[Cal
 
 
 def _finding(context: CheckContext, loader: Instance, place: Pass, wrap: CallSite) -> Finding:
+    drawn = _is_drawn(context, loader)
+    here = "each rank trains on the same samples here" if drawn else "each rank goes through all of it here"
     related = [
-        Related(ir.unpack(place.iterable.at, place.file), "each rank goes through all of it here"),
+        Related(ir.unpack(place.iterable.at, place.file), here),
         Related(wrap.span, context.parameters.get("wrapped", "the gradients of the ranks are averaged by this")),
     ]
     related += _streams(context, loader)
@@ -117,12 +116,23 @@ def _finding(context: CheckContext, loader: Instance, place: Pass, wrap: CallSit
     if unused is not None:
         related.append(Related(unused.span, "this sampler would part the data, but the loader is not given it"))
         message = "the loader is not given the distributed sampler, so each rank goes through all of the data"
+    elif drawn:
+        message = "the sampler of this loader draws by random numbers that all ranks seed alike, so every rank draws the same samples"
     else:
         message = context.parameters.get(
             "message",
             "no sampler parts the data of this loader between the ranks, so every rank goes through all of it",
         )
     return context.finding(message, loader.span(), related=related)
+
+
+def _is_drawn(context: CheckContext, loader: Instance) -> bool:
+    """Whether a loader's sampler, one of the library, draws some of the samples."""
+    project: Project = context.project
+    _, options, _ = argument_of(project, loader, "sampler", context.parameters["signature"])
+    return any(
+        isinstance(one, Instance) and draws(project, one, context.parameters.get("drawing", {})) for one in options
+    )
 
 
 def _streams(context: CheckContext, loader: Instance) -> Iterator[Related]:
@@ -265,21 +275,12 @@ def _never_asks(context: CheckContext, expr: ir.Expr, options: tuple[Abstract, .
     return True
 
 
-_SHARDS = re.compile(r"shards?|sharded|sharding", re.IGNORECASE)
-"""What streams are read from: whoever gives each rank others names the rank as well."""
-
-
 def _names_of_stream(made: Derivation, loader: Instance) -> Iterator[str]:
     """The names that a stream is made from, without those of its shards and of the workers of its loader, which know nothing of ranks."""
     tells_workers = find_argument(loader.call, "worker_init_fn", None)[0] is not None
     for name in made.names():
-        word = _SHARDS.sub("", name)
+        word = SHARDS.sub("", name)
         yield word if tells_workers else word.replace("worker_info", "")
-
-
-def _tells_rank(made: Derivation) -> bool:
-    """Whether a number may be another one on each rank: a shard that it is made from, or a worker of a loader, does not tell so."""
-    return any(RANK_WORDS.search(_SHARDS.sub("", name).replace("worker_info", "")) for name in made.names())
 
 
 def _is_plain(context: CheckContext, value: object) -> bool:
@@ -299,6 +300,11 @@ def _is_plain(context: CheckContext, value: object) -> bool:
     name = value.callee.name
     if not name.startswith(context.parameters["plain-samplers"]) or name in context.parameters["samplers"]:
         return False
+    drawing, files = context.parameters.get("drawing", {}), family(context.project, value.frame.file)
+    if not is_of_no_rank(context.project, value, drawing):
+        return False
+    if draws_own(context.project, value, drawing, files, context.parameters["seeds"]):
+        return False
     return all(_is_plain(context, one) for one in _drawn_from(context, value))
 
 
@@ -313,23 +319,7 @@ def _is_dataset(context: CheckContext, value: object) -> bool:
 
 def _is_seeded_alike(context: CheckContext, file: str, library: str = "") -> bool:
     """Whether random numbers (of a library) are seeded in the program, and never by the rank."""
-    project: Project = context.project
-    files = family(project, file)
-    seeded = False
-    for site in project.calls_to(set(context.parameters["seeds"])):
-        if site.file in files and site.site.call.args:
-            if told_by_rank(project, site) is not False or _tells_rank(
-                derivation(project, site.site.call.args[0], site.file, site.site.function)
-            ):
-                return False
-            root = site.name.partition(".")[0]
-            seeded = seeded or not library or root == library or root not in _GENERATING
-    for site in project.sites("manual_seed"):
-        if site.file in files and site.site.call.args:
-            if _tells_rank(derivation(project, site.site.call.args[0], site.file, site.site.function)):
-                return False
-            seeded = seeded or not library
-    return seeded
+    return is_seeded_alike(context.project, family(context.project, file), context.parameters["seeds"], library)
 
 
 def _parts_batches(context: CheckContext, place: Pass) -> bool:

@@ -85,3 +85,9 @@ def _is_part(value: Any) -> bool:
     if isinstance(value, Thing):
         return True
     return isinstance(value, Made) and hasattr(value, "children") and not isinstance(value, Items)
+
+
+def all_modules(module: Any) -> list[Any]:
+    """A module and those in it, where they are known and few; else none."""
+    listed = members(module, "", deep=True)
+    return [one for _, one in listed] if listed is not None and len(listed) <= MAX_MEMBERS else []

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_converted as converting
 from distlint.frameworks.torch import rehearsed_copies as copies
 from distlint.frameworks.torch import rehearsed_empty as empty
 from distlint.frameworks.torch import rehearsed_frozen as freezing
@@ -17,7 +18,7 @@ from distlint.frameworks.torch import rehearsed_redrawn as redrawn
 from distlint.frameworks.torch import rehearsed_sharding as sharding
 from distlint.frameworks.torch import rehearsed_thawed as thawed
 from distlint.frameworks.torch.rehearsed_layers import SAME_SHAPES, out_shape, parameter_shapes
-from distlint.frameworks.torch.rehearsed_members import Members, members, submodule
+from distlint.frameworks.torch.rehearsed_members import Members, all_modules, members, submodule
 from distlint.frameworks.torch.rehearsed_outputs import IN_PLACE, came_out, note, passed
 from distlint.frameworks.torch.rehearsed_shapes import fresh
 from distlint.model import python as ir
@@ -40,10 +41,10 @@ gradient_checkpointing_enable
 """
 _CHAINED = frozenset(_CHAINED_NAMES.split())
 _OTHER_NAMES = """
-parameters named_parameters buffers named_buffers modules named_modules children named_children state_dict
-load_state_dict zero_grad register_buffer register_parameter add_module register_forward_hook register_forward_pre_hook
-register_full_backward_hook get_parameter get_submodule save_pretrained generate config
-unshard set_reshard_after_backward set_reshard_after_forward set_requires_gradient_sync set_is_last_backward
+parameters named_parameters buffers named_buffers modules named_modules children named_children state_dict load_state_dict zero_grad
+register_buffer register_parameter add_module register_forward_hook register_forward_pre_hook register_full_backward_hook get_parameter
+get_submodule save_pretrained generate config unshard set_reshard_after_backward set_reshard_after_forward set_requires_gradient_sync
+set_is_last_backward
 """
 _METHODS = _CHAINED | frozenset(_OTHER_NAMES.split())
 _WITH_PARAMETERS = (
@@ -433,16 +434,11 @@ def layer(player: Any, kind: str, given: Given, call: ir.Call, scope: Any) -> An
     return found
 
 
-def _all_modules(module: Any) -> list[Any]:
-    """A module and those in it, where they are known and few; else none."""
-    listed = members(module, "", deep=True)
-    return [one for _, one in listed] if listed is not None and len(listed) <= MAX_WEIGHTS else []
-
-
 def module_method(player: Any, module: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
     """What a method gives that every module has; ``NotImplemented`` for others."""
     empty.asked(player, name)
     if name in _CHAINED:
+        converting.converted(player, parts_of_model(module), name, given, call, scope)
         if name == "to_empty":
             empty.emptied(player, module, call, scope)
         if name == "requires_grad_":
@@ -453,7 +449,7 @@ def module_method(player: Any, module: Any, name: str, given: Given, call: ir.Ca
                 if isinstance(part, Layer):
                     part.training = training
         if name == "apply" and given.positional and not isinstance(given.positional[0], Opaque):
-            for part in _all_modules(module):
+            for part in all_modules(module):
                 player.apply(given.positional[0], Given([part], {}), call, scope)
         return module
     if name == "reset_parameters" and isinstance(module, Layer):

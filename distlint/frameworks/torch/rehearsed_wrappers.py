@@ -13,6 +13,7 @@ from distlint.frameworks.torch import rehearsed_apart as apart
 from distlint.frameworks.torch import rehearsed_beside as beside
 from distlint.frameworks.torch import rehearsed_changes as changes
 from distlint.frameworks.torch import rehearsed_checkpoints as checkpoints
+from distlint.frameworks.torch import rehearsed_converted as converting
 from distlint.frameworks.torch import rehearsed_copies as copies
 from distlint.frameworks.torch import rehearsed_empty as empty
 from distlint.frameworks.torch import rehearsed_frozen as freezing
@@ -219,6 +220,7 @@ def _evened(player: Any, made: Wrapped, call: ir.Call, scope: Any) -> Wrapped:
     """The constructor sends the parameters of rank 0, and gradients are the same from now on."""
     copies.evened(player, modules.parts_of_model(made.inner))
     freezing.thawed(player, modules.parts_of_model(made.inner))
+    converting.rewrapped(player, modules.parts_of_model(made.inner))
     if not made.sharded and made.span is not None:
         copies.sent(player, modules.parts_of_model(made.inner), made.span)
     for position, part in enumerate(modules.parts_of_model(made.inner)):
@@ -291,6 +293,7 @@ def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any, *, noted: boo
             loads.passed_back(player, one, modules.weights_of, call, scope)
             freezing.passed_back(player, one, modules.parts_of_model(one.inner), call, scope)
             redrawn.passed_back(player, one, modules.parts_of_model(one.inner), call, scope)
+            converting.passed_back(player, one, modules.parts_of_model(one.inner), call, scope)
         if one.group is not None and not muted and not noted:
             note(player, "backward", call, scope, one.group)
         elif muted:
