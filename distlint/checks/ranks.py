@@ -250,7 +250,10 @@ class RankView:
             if truth is stops:
                 return value
         if stops in decided:
-            return stops
+            last = operands[decided.index(stops)]
+            # a number or a text that stands in for what is missing: it is no test, and which of the two it is is not known
+            stands_in = type(last) is ir.Constant and type(last.value) is not bool
+            return UNKNOWN if stands_in else stops
         return UNKNOWN if None in decided else found[-1]
 
     def _display(self, expr: ir.ListDisplay, scope: Scope, state: Env) -> Any:
