@@ -59,7 +59,8 @@ def _fixed(context: CheckContext, starts: list[CallSite]) -> Iterator[Finding]:
         replicas, _ = find_argument(call, "num_replicas", 1)
         rank, _ = find_argument(call, "rank", 2)
         related = [Related(start.span, "the processes of the job meet here")]
-        if replicas is not None and _on_both(view, replicas, file, function) == (1, 1):
+        replicated = _on_both(view, replicas, file, function) if replicas is not None else ()
+        if replicas is not None and replicated == (1, 1) and all(type(one) is int for one in replicated):
             yield context.finding(
                 "this sampler is made for one process, so every rank goes through all of the data",
                 ir.unpack(replicas.at, file),

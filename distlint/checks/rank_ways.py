@@ -74,7 +74,7 @@ def ways_to(project: Project, file: str, function: int, at: ir.Position, depth: 
 
 
 def _starts(project: Project, file: str, site: ir.Site) -> bool:
-    """Whether a call site starts its function in processes of their own."""
+    """Whether a call site starts its function in processes of their own; a thread belongs to the process that starts it."""
     return any(
         one.site.call.at == site.call.at and one.file == file for name in IN_PROCESSES for one in project.sites(name)
     )
