@@ -80,6 +80,7 @@ _FAULTS: dict[str, _Fault] = {
     "own-norm": meeting_uses.own_norm,
     "left-out": meeting_uses.left_out,
     "graph-changed": meeting_uses.changed_graph,
+    "ready-twice": meeting_uses.ready_twice,
     "put-in-late": meeting_uses.put_in_late,
     "before-start": meeting_uses.before_start,
     "after-end": meeting_uses.after_end,
