@@ -25,6 +25,7 @@ from distlint.rehearsal.notes import (
     OWN_NORM,
     OWN_OVERFLOWS,
     PAST_WRAPPER,
+    READY_TWICE,
     REDRAWN,
     SCALED_USE,
     SCALER_ORDER,
@@ -472,6 +473,22 @@ def changed_graph(performance: Performance) -> Iterator[Suspicion]:
             tuple(_passes(fault, "the first backward pass reached others")),
             fault.words["names"][0],
         )
+
+
+def ready_twice(performance: Performance) -> Iterator[Suspicion]:
+    """Parameters in reentrant checkpoints are ready twice in a backward pass."""
+    for fault in _seen(performance, READY_TWICE):
+        why = (
+            "the search for unused parameters does not look into this reentrant checkpoint, and takes its parameters for unused"
+            if fault.words["search"]
+            else "parameters in this reentrant checkpoint are used at another place as well, and get a gradient in two backward passes"
+        )
+        related = (
+            Related(fault.words["wrapper"], "the wrapper takes each parameter to be ready once"),
+            Related(fault.words["backward"], "this backward pass raises"),
+            *_way(fault),
+        )
+        yield Suspicion(fault.span, why, related, "checkpoint")
 
 
 def _passes(fault: Fault, first: str) -> Iterator[Related]:

@@ -71,7 +71,12 @@ def _has_several(context: CheckContext, found: CallSite) -> bool:
         return options_of(evaluator.ask(expr, found.file, found.site.function)) if expr is not None else ()
 
     devices, nodes, strategy = given("devices"), given("num_nodes"), given("strategy")
-    if devices and all(_is_one(one) for one in devices) and not any(_is_many(one) for one in nodes):
+    if (
+        devices
+        and all(_is_one(one) for one in devices)
+        and not _by_environment(project, found)
+        and not any(_is_many(one) for one in nodes)
+    ):
         return False
     for one in strategy:
         name = evaluator.instance_name(one) if isinstance(one, Instance) else ""
@@ -81,6 +86,15 @@ def _has_several(context: CheckContext, found: CallSite) -> bool:
         if name.removesuffix("()").endswith(("DDPStrategy", "FSDPStrategy", "DeepSpeedStrategy")):
             return True
     return any(_is_many(one) for one in (*devices, *nodes))
+
+
+def _by_environment(project: Project, found: CallSite) -> bool:
+    """Whether the number of devices is read from the environment, where a launcher says how many: the default is for runs without one."""
+    expr, _ = find_argument(found.site.call, "devices", None)
+    if expr is None:
+        return False
+    names = set(derivation(project, expr, found.file, found.site.function).names())
+    return bool(names & {"environ", "getenv"})
 
 
 def _is_one(value: Abstract) -> bool:

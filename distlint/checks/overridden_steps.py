@@ -30,11 +30,11 @@ from distlint.model.finding import Finding, Related
 def overridden_steps(context: CheckContext) -> Iterator[Finding]:
     """Findings of the kind that the rule asks for, in the classes below one of the bases."""
     judge = _FAULTS[context.parameters["fault"]]
-    for owner, index, function in _methods(context):
+    for owner, index, function in methods_of(context):
         yield from judge(context, owner, index, function)
 
 
-def _methods(context: CheckContext) -> Iterator[tuple[ClassRef, int, ir.Function]]:
+def methods_of(context: CheckContext) -> Iterator[tuple[ClassRef, int, ir.Function]]:
     """The replaced methods of classes below the bases, also where another base of the project brings them."""
     project: Project = context.project
     bases = frozenset(context.parameters["bases"])

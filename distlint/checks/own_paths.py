@@ -60,10 +60,10 @@ def own_paths(context: CheckContext) -> Iterator[Finding]:
 def _differing(project: Project, access: Access) -> tuple[Span, ...]:
     """Where a path comes to differ between the ranks; nothing if it is not known to."""
     figure = DivergenceView.of_project(project).of(access.path, access.site.file, access.site.site.function)
-    return tuple(one for one in figure.places if not _is_a_day(project, one)) if figure.differs else ()
+    return tuple(one for one in figure.places if not is_a_day(project, one)) if figure.differs else ()
 
 
-def _is_a_day(project: Project, place: Span) -> bool:
+def is_a_day(project: Project, place: Span) -> bool:
     """Whether a time is cut down to the day or the hour, which is the same for processes that start together."""
     lines = project.text_of(place.file).split("\n")[place.line - 1 : place.end_line]
     text = " ".join(lines)

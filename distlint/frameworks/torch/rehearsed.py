@@ -28,6 +28,7 @@ from distlint.frameworks.torch import rehearsed_overflows as overflows
 from distlint.frameworks.torch import rehearsed_parts as parts
 from distlint.frameworks.torch import rehearsed_passes as passes
 from distlint.frameworks.torch import rehearsed_redrawn as redrawn
+from distlint.frameworks.torch import rehearsed_reentrant as reentrant
 from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch import rehearsed_sequences as sequences
 from distlint.frameworks.torch import rehearsed_shapes as shapes
@@ -151,6 +152,9 @@ class Torch(Models):
             return distributions.made(name, given, call)
         if name.startswith(data.PREFIX):
             return data.made(player, name[len(data.PREFIX) :], given, call, scope)
+        again = reentrant.made(player, name, given, call, scope)
+        if again is not NotImplemented:
+            return again
         if name in _SPAWN:
             return starts.spawned(player, given, call, scope)
         if name in _PROCESS:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from distlint.frameworks.torch import rehearsed_frozen as freezing
+from distlint.frameworks.torch import rehearsed_reentrant as reentrant
 from distlint.model.span import Span
 from distlint.rehearsal.notes import PAST_WRAPPER
 from distlint.rehearsal.unknowns import Opaque
@@ -74,9 +75,11 @@ class Pass:
         self.open = False
 
 
-def computed(player: Any, parts: Iterable[Any], span: Span) -> None:
+def computed(player: Any, parts: Collection[Any], span: Span) -> None:
     """Layers, or the own parameters of a module, certainly compute something that has gradients; ``span`` is where that is called."""
     stage = player.stage
+    if not stage.kept.get(_SILENT):
+        reentrant.used(player, parts)
     if stage.unsure or stage.kept.get(_SILENT) or not stage.kept.get(WRAPPERS):
         return
     kept = stage.kept.setdefault(COMPUTED, {})

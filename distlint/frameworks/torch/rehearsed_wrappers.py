@@ -25,6 +25,7 @@ from distlint.frameworks.torch import rehearsed_modules as modules
 from distlint.frameworks.torch import rehearsed_overflows as overflows
 from distlint.frameworks.torch import rehearsed_passes as passes
 from distlint.frameworks.torch import rehearsed_redrawn as redrawn
+from distlint.frameworks.torch import rehearsed_reentrant as reentrant
 from distlint.frameworks.torch import rehearsed_rounds as rounds
 from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch import rehearsed_sharding as sharding
@@ -136,12 +137,14 @@ class Wrapped(Made):
         span = ir.unpack(call.at, scope.file)
         through = passes.begun(player, self, span)
         self.half = overflows.is_half(player, self)
+        uses = reentrant.begun(player, self)
         self.calls += 1
         try:
             found = player.apply(self.inner, given, call, scope)
         finally:
             self.calls -= 1
             passes.ended(player, through)
+            reentrant.ended(player, self, uses, player.stage.kept.get(modules.FROZEN, {}))
         return came_out(player, found, through, given, span)
 
 
@@ -291,6 +294,7 @@ def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any, *, noted: boo
         changes.passed_back(player, one, call, scope)
         if isinstance(one, Wrapped):
             loads.passed_back(player, one, modules.weights_of, call, scope)
+            reentrant.passed_back(player, one, call, scope)
             freezing.passed_back(player, one, modules.parts_of_model(one.inner), call, scope)
             redrawn.passed_back(player, one, modules.parts_of_model(one.inner), call, scope)
             converting.passed_back(player, one, modules.parts_of_model(one.inner), call, scope)
