@@ -22,6 +22,7 @@ from distlint.rehearsal.failing import (
     perhaps_ends,
     texts,
 )
+from distlint.rehearsal.figures import whole
 from distlint.rehearsal.files import written
 from distlint.rehearsal.iterating import distinct, fresh, is_key
 from distlint.rehearsal.kinds import has_attribute, is_instance, type_of
@@ -31,7 +32,7 @@ from distlint.rehearsal.pieces import note_pieces
 from distlint.rehearsal.stage import Left, Scope
 from distlint.rehearsal.sums import is_summand
 from distlint.rehearsal.tables import table_of
-from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Perhaps, Ranged, Source
+from distlint.rehearsal.unknowns import UNKNOWN, Number, Opaque, Perhaps, Ranged, Source
 from distlint.rehearsal.values import (
     MAX_ITEMS,
     Generated,
@@ -149,7 +150,7 @@ def _print(player: Calls, values: list[Any], given: Given, call: ir.Call, scope:
 
 
 def _len(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
-    return player.length(values[0]) if len(values) == 1 else UNKNOWN
+    return whole(player.length(values[0])) if len(values) == 1 else UNKNOWN
 
 
 def _range(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
@@ -185,7 +186,8 @@ def _converted(player: Calls, name: str, values: list[Any], given: Given) -> Any
         if name in ("str", "repr"):
             return player.text_of(values[0], derived(name, values))
         return player.special_method(values[0], f"__{name}__", [], derived(name, values))
-    return derived(name, values)
+    found = derived(name, values)
+    return Number(float, found) if name == "float" else whole(found) if name == "int" else found
 
 
 # Lists ----------------------------------------------------------------------------------------------------------------

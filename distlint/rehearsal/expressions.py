@@ -257,7 +257,7 @@ class Expressions(Objects):
         """What a slice holds is each process's own where they are known to take different ones."""
         if not self.stage.differs(expr, scope.file, index):
             return part
-        source = Source(SHARE, self.span(expr, scope))
+        source = self._share(index, expr, scope)
         if isinstance(part, Opaque):
             return Opaque(part.sign, part.source or source)
 
@@ -314,8 +314,13 @@ class Expressions(Objects):
     def _own_rows(self, rows: Any, index: Any, expr: ir.Expr, scope: Scope) -> Any:
         """Rows of a tensor, or one of several tensors, are each process's own where they are known to take different ones."""
         if isinstance(rows, Tensor) and rows.source is None and self.stage.differs(expr, scope.file, index):
-            return rows.seen_as(Source(SHARE, self.span(expr, scope)))
+            return rows.seen_as(self._share(index, expr, scope))
         return rows
+
+    def _share(self, index: Any, expr: ir.Expr, scope: Scope) -> Source:
+        """Why rows differ that each process takes for itself: where they are dealt out in turn, each gets some of every kind."""
+        in_turn = isinstance(index, slice) and index.step not in (None, 1)
+        return Source(SHARE, self.span(expr, scope), indirect=in_turn)
 
     def item(self, base: Any, index: Any) -> Any:
         """``base[index]`` of anything but a tensor."""

@@ -9,6 +9,7 @@ from typing import Any
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import ClassValue, FunctionValue, Group, Library, Nothing
+from distlint.rehearsal.figures import numbered
 from distlint.rehearsal.iterating import Iterating
 from distlint.rehearsal.merging import alike, merged
 from distlint.rehearsal.notes import DIVISORS, REMAINDERS
@@ -112,9 +113,9 @@ class Operations(Iterating):
         if symbol == "%" and isinstance(one, str):
             return _formatted(one, two)
         if symbol == "/" and isinstance(one, Opaque | Made) and isinstance(two, str | Opaque | Made):
-            return joined(self.stage, derived(symbol, [one, two]), [one, two])
+            return numbered(symbol, one, two, joined(self.stage, derived(symbol, [one, two]), [one, two]))
         if symbol == "/" and isinstance(one, Opaque) and is_known(two):
-            return derived(symbol, [one, two])
+            return numbered(symbol, one, two, derived(symbol, [one, two]))
         named = (Library, ClassValue, FunctionValue)
         if symbol in _OPPOSITE and isinstance(one, named) and isinstance(two, named):
             return (one == two) is (symbol == "==")
@@ -128,8 +129,8 @@ class Operations(Iterating):
                 else Opaque(one.sign, one.source, measured=one.measured)
             )
         if symbol in ("+", "-"):
-            return added(one, two, minus=symbol == "-")
-        found = scaled(one, two) if symbol == "*" else derived(symbol, [one, two])
+            return numbered(symbol, one, two, added(one, two, minus=symbol == "-"))
+        found = numbered(symbol, one, two, scaled(one, two) if symbol == "*" else derived(symbol, [one, two]))
         if symbol == "%" and found.sign is not None:
             self.stage.kept.setdefault(REMAINDERS, set()).add(found.sign)
         if symbol == "%" and isinstance(two, int):

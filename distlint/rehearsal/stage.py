@@ -132,7 +132,19 @@ class Fault:
 class Scope:
     """The variables of a function that is being followed, of a class, or of a module."""
 
-    __slots__ = ("doubt", "file", "function", "members", "outer", "outside", "played", "results", "tests", "variables")
+    __slots__ = (
+        "doubt",
+        "file",
+        "function",
+        "members",
+        "outer",
+        "outside",
+        "played",
+        "results",
+        "skipped",
+        "tests",
+        "variables",
+    )
 
     def __init__(self, file: str, function: int, outer: Scope | None = None) -> None:
         self.file = file
@@ -143,6 +155,8 @@ class Scope:
         self.results: list[Any] = []
         self.tests: list[Any] = []
         """Tests that are not known and that some way of the function left it, or a loop, behind."""
+        self.skipped: list[tuple[dict[str, Any], Any]] = []
+        """What the variables were where a way went on with the next turn of the loop around, and the test that decides about it."""
         self.doubt = 0
         self.played = False
         self.members: dict[str, Any] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from distlint.rehearsal.unknowns import Opaque
+from distlint.rehearsal.unknowns import Number, Opaque
 from distlint.rehearsal.values import derived
 
 
@@ -19,8 +19,15 @@ class Sum(Opaque):
         measured = any(one.measured for _, one in terms.values())
         sign = hash(("sum", number, frozenset((key, count) for key, (count, _) in terms.items())))
         super().__init__(sign, source, measured=measured)
+        if all(_is_whole(one) for _, term in terms.values() for one in term.among or (term,)):
+            self.among = (Number(int, self),)
         self.terms = terms
         self.number = number
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether a value is a whole number for certain."""
+    return type(value) is int or (isinstance(value, Number) and value.kind is int)
 
 
 def is_summand(value: Any) -> bool:

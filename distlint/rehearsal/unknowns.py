@@ -12,11 +12,14 @@ class Source(NamedTuple):
     """Why a value differs between processes, for a message, and where that comes in.
 
     ``counted`` says that it was read out of a tensor: where such values are keys or members, there are others on each process.
+    ``indirect`` says that it is not a part of the data alone that decides: what a model makes of them does, or whether something fails
+    with them, or they are dealt out in turn.
     """
 
     why: str
     span: Span | None
     counted: bool = False
+    indirect: bool = False
 
 
 class Opaque:

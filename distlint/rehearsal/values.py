@@ -34,6 +34,7 @@ class Tensor:
     ``sharded`` whether each process holds a part of it,
     ``ragged`` one of its sizes that the data of each process decides,
     ``typed`` what tells which of several types it has, where that is not known,
+    ``pointed`` whether it certainly holds numbers with a point, though of which type is not known,
     ``level`` whether all of its numbers are the same one, ``placed`` why one of them stands at another place on each process then
     (of the tensor whose memory it shares).
     ``named`` is the key under which it was last read in a dictionary, ``chance`` says that it is one number that was drawn.
@@ -53,6 +54,7 @@ class Tensor:
         "partial",
         "pending",
         "placed",
+        "pointed",
         "ragged",
         "shape",
         "sharded",
@@ -91,6 +93,7 @@ class Tensor:
         self.sharded = False
         self.typed: Opaque | None = None
         self.ragged: Opaque | None = None
+        self.pointed = False
         self.level = False
         self.placed: Source | None = None
         self._numbers: tuple[Hashable, tuple[int, ...]] | None = None
@@ -100,6 +103,11 @@ class Tensor:
         """The numbers of a short row of integers, where they are known and nothing was done to it since."""
         known = self._numbers
         return known[1] if known is not None and known[0] == self.whole.sign else None
+
+    @property
+    def floating(self) -> bool:
+        """Whether it certainly holds numbers with a point."""
+        return self.pointed or self.dtype.startswith(("float", "bfloat"))
 
     def seen_as(self, source: Source) -> Tensor:
         """The same tensor, which differs between processes for this reason."""
@@ -173,8 +181,9 @@ class Items:
         size, sample = self.length(), self.items[0] if self.items else self.sample
         self.open()
         self.size, self.whole = size, whole
-        if isinstance(sample, int | float) and not isinstance(sample, bool):
-            sample = Number(type(sample), derived("item", [whole]))
+        if isinstance(sample, int | float | Number) and not isinstance(sample, bool):
+            kind = sample.kind if isinstance(sample, Number) else type(sample)
+            sample = Number(kind, derived("item", [whole]))
         self.sample = None if is_known(sample) or type(sample) is Opaque else sample
 
     def received(self, value: Any) -> None:

@@ -14,6 +14,7 @@ from distlint.rehearsal.absent import used
 from distlint.rehearsal.calls import Calls
 from distlint.rehearsal.epochs import closed
 from distlint.rehearsal.failing import caught_by
+from distlint.rehearsal.figures import keep_kinds
 from distlint.rehearsal.iterating import any_turn
 from distlint.rehearsal.merging import merged
 from distlint.rehearsal.notes import OWN_ORDER
@@ -138,8 +139,18 @@ class Ways(Calls):
             stage.unsure += 1
             stage.reasons.append(test)
             scope.tests.append(test)
+            scope.skipped += [(variables, test) for ended, variables in ends if ended == "continue"]
         scope.variables = _joined(going, test)
         return ""
+
+    def _turn(self, body: tuple[ir.Stmt, ...], scope: Scope) -> str:
+        """Follows one turn of a loop."""
+        outer, scope.skipped = scope.skipped, []
+        ended = self.play(body, scope)
+        for earlier, test in scope.skipped if ended in ("", "continue") else ():
+            keep_kinds(scope.variables, earlier, test)
+        scope.skipped = outer
+        return ended
 
     def _perhaps(self, body: tuple[ir.Stmt, ...], nodes: list[Any], scope: Scope, test: Any) -> str:
         """Follows a body that is executed perhaps, in which the program may end."""
@@ -203,7 +214,9 @@ class Ways(Calls):
         ``earlier`` is what the variables were in front of the ``try``.
         """
         stage = self.stage
-        test = Opaque(raised.key, raised.source) if raised is not None else UNKNOWN
+        source = raised.source if raised is not None else None
+        source = None if source is None else source._replace(indirect=True)
+        test = Opaque(raised.key, source) if raised is not None else UNKNOWN
         before = dict(scope.variables)
         outcomes: list[tuple[str, dict[str, Any]]] = [] if ended == "raise" else [(ended, before)]
         broken = before if ended == "raise" else {**before, **_unset(earlier, before)}
@@ -317,7 +330,7 @@ class Ways(Calls):
         for item in items:
             self.bind(loop.target, item, scope)
             laps.turns.append([])
-            ended = self.within(laps.turns[-1], lambda: self.play(loop.body, scope))
+            ended = self.within(laps.turns[-1], lambda: self._turn(loop.body, scope))
             if ended in ("break", *_LEAVING):
                 break
         if not scope.results:
@@ -383,7 +396,7 @@ class Ways(Calls):
             for item in items:
                 if isinstance(loop, ir.For):
                     self.bind(loop.target, item, scope)
-                ended = self.play(loop.body, scope)
+                ended = self._turn(loop.body, scope)
                 if ended in ("break", *_LEAVING):
                     break
         finally:
@@ -493,7 +506,7 @@ class Ways(Calls):
             if decided is None:
                 break
             laps.turns.append([])
-            ended = self.within(laps.turns[-1], lambda: self.play(statement.body, scope))
+            ended = self.within(laps.turns[-1], lambda: self._turn(statement.body, scope))
             if ended in _LEAVING:
                 return ended
             if ended == "break":
@@ -519,7 +532,7 @@ def _either(earlier: Any, value: Any, tests: list[Any]) -> Any:
     """What is one of two values, even where both look the same now: a loop goes on."""
     if earlier is value:
         return value
-    return merged(earlier, value, tests)
+    return merged(earlier, value, tests, ())
 
 
 def _unset(earlier: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:

@@ -259,13 +259,13 @@ class Torch(Models):
         if last in tensors.LOSSES:
             shape = () if given.get("reduction", None, "mean") in ("mean", "sum") else None
             made = fresh(last, shape, first.dtype if isinstance(first, Tensor) else "", list(given.values()), span)
-            made.copied = False
-            return made
+            made.copied, made.pointed = False, True
+            return shapes.figured(made)
         if isinstance(first, Tensor):
             found = tensors.computed(player, last, first, given, 1, span)
             if found is not NotImplemented:
                 return found
-        return fresh(last, None, "", list(given.values()), span)
+        return shapes.figured(fresh(last, None, "", list(given.values()), span))
 
     def method(self, player: Any, receiver: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         """What a method gives; ``NotImplemented`` where that is not known."""
@@ -318,7 +318,7 @@ class Torch(Models):
     def called_object(self, player: Any, callee: Any, given: Given, call: ir.Call, scope: Any) -> Any:
         """What calling an object gives: that of a module of layers is a tensor."""
         if isinstance(callee, Made) and callee.name.startswith("torch.nn."):
-            return fresh("call", None, "", list(given.values()), ir.unpack(call.at, scope.file))
+            return shapes.figured(fresh("call", None, "", list(given.values()), ir.unpack(call.at, scope.file)))
         return NotImplemented
 
 

@@ -143,6 +143,7 @@ def _as_array(found: Any, given: Given) -> Any:
     kind = _asked_kind(given.keywords.get("dtype"))
     array.dtype = ("float64" if found.dtype == "float32" else found.dtype) if kind is None else kind
     array.gradient = False
+    array.typed, array.pointed = found.typed, found.pointed
     array.level, array.placed = found.level, found.placed
     if found.numbers is not None:
         array.holds(found.numbers)

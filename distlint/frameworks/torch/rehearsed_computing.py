@@ -28,6 +28,8 @@ mode kthvalue quantile
 REDUCING = frozenset(_REDUCING_NAMES.split())
 PLACES = ("argmax", "argmin")
 """What says where something stands."""
+_FLOATING = ("mean", "std", "var", "norm", "logsumexp", "nanmean")
+"""What gives numbers with a point, and takes no others."""
 _PAIRED = ("max", "min", "median", "mode", "kthvalue")
 PRODUCTS = ("matmul", "mm", "bmm", "mv", "dot", "outer", "ger", "linear", "addmm", "baddbmm", "cdist", "einsum")
 ORDERS = ("sort", "topk", "argsort", "cummax", "cummin")
@@ -81,6 +83,7 @@ def _reduced(player: Any, name: str, base: Tensor, values: list[Any], given: Giv
         one = fresh(name, shape, dtype, everything, base.at)
         return (one, told_by_place(fresh(f"{name} index", shape, "int64", everything, base.at), base))
     made = fresh(name, shape, dtype, everything, base.at)
+    made.pointed = not dtype and (name in _FLOATING or (name in ("sum", "max", "min") and base.floating))
     return told_by_place(made, base) if name in PLACES else made
 
 

@@ -205,7 +205,8 @@ class Loader(Made):
         if self._row is NotImplemented:
             self._row = row_of(player, self.dataset, UNKNOWN)
         row = self._row
-        source = self._reason(player) or source_of([row])
+        reason = self._reason(player)
+        source = source_of([row]) if reason is None else reason._replace(indirect=True)
         seed: Any = (player.stage.rank if source is not None else "", self._content(player))
         sign = None if seed[1] is None else hash(("batch", self.turn, seed))
         collate = self.arguments.get("collate_fn", 6, None) if self.arguments is not None else None

@@ -8,9 +8,11 @@ from distlint.frameworks.torch.rehearsed_shapes import dtype_of, sizes_of
 from distlint.frameworks.torch.values import TYPED
 from distlint.model.span import Span
 from distlint.rehearsal.entities import MethodOf
+from distlint.rehearsal.failing import SHARE
+from distlint.rehearsal.figures import kinds_of
 from distlint.rehearsal.randomness import Generator
 from distlint.rehearsal.randomness import drawn as drawn_from
-from distlint.rehearsal.unknowns import UNKNOWN, Number, Opaque, Source
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
 from distlint.rehearsal.values import Given, Items, Made, Tensor, combined, derived, source_of
 
 _FILLED = {"zeros": 0, "ones": 1, "empty": None, "rand": None, "randn": None}
@@ -40,7 +42,9 @@ def created(player: Any, name: str, given: Given, span: Span) -> Any:
     if name == "full":
         shape = sizes_of([given.get("size", 0)])
         fill = given.get("fill_value", 1, UNKNOWN)
-        return _content(player, name, shape, _of_number(fill) if dtype is None else dtype, given, span)
+        made = _content(player, name, shape, _shape_of_data(fill, 0)[1] if dtype is None else dtype, given, span)
+        made.typed = None if made.dtype else _typed_by(fill)
+        return made
     if name == "from_numpy":
         return _from_data(player, given.get("ndarray", 0, UNKNOWN), None, span)
     if name in ("tensor", "as_tensor", "asarray"):
@@ -144,12 +148,29 @@ def _from_data(player: Any, data: Any, dtype: str | None, span: Span) -> Tensor:
     made = Tensor(shape, kind if dtype is None else dtype, span, combined("tensor", [data]), source_of([data]))
     made.gradient = False
     made.copied = True
+    if not made.dtype:
+        made.typed = _typed_by(data)
     items = data.items if isinstance(data, Items) else data if type(data) is tuple else None
     if items is not None:
         made.placed = player.stage.own_places(span, items)
     elif isinstance(data, Tensor):
+        made.typed, made.pointed = data.typed, data.pointed
         made.level, made.placed = data.whole.level, data.whole.placed
     return made
+
+
+def _typed_by(data: Any) -> Opaque | None:
+    """What tells which type numbers have that have a point only if something came.
+
+    A process to whose share of the data nothing belongs keeps the whole number that it began with.
+    """
+    items = data.items if isinstance(data, Items) else data if type(data) is tuple else [data]
+    kinds = [kinds_of(one) for one in items or ()]
+    if not kinds or not all(kinds) or any(each == {float} for each in kinds):
+        return None
+    told = [one.told for one, each in zip(items or (), kinds, strict=True) if len(each) > 1]
+    own = (one for one in told if one is not None and one.source is not None)
+    return next((one for one in own if one.source.why == SHARE and not one.source.indirect), None)
 
 
 def _shape_of_data(data: Any, depth: int) -> tuple[tuple[Any, ...] | None, str]:
@@ -159,7 +180,10 @@ def _shape_of_data(data: Any, depth: int) -> tuple[tuple[Any, ...] | None, str]:
         items = data.items if isinstance(data, Items) else data
         if isinstance(data, Items) and items is None:
             inner_shape, kind = _shape_of_data(data.sample, depth + 1) if depth <= MAX_DEPTH else (None, "")
-            return ((data.length(), *inner_shape) if inner_shape is not None else None), kind
+            length = data.length()
+            if depth and isinstance(length, Opaque):
+                length = Opaque(length.sign)  # how long the rows in a list are does not differ: all are of one form
+            return ((length, *inner_shape) if inner_shape is not None else None), kind
         if not items or depth > MAX_DEPTH or len(items) > MAX_DATA:
             return ((len(items),) if items and all(isinstance(item, int | float) for item in items) else None), ""
         inner = [_shape_of_data(item, depth + 1) for item in items]
@@ -170,8 +194,9 @@ def _shape_of_data(data: Any, depth: int) -> tuple[tuple[Any, ...] | None, str]:
         return ((len(items), *first) if len(shapes) == 1 and first is not None else None), kind
     if isinstance(data, Tensor):
         return data.shape, data.dtype
-    if isinstance(data, Number):
-        return (), _of_number(data.kind())
+    numbers = kinds_of(data)
+    if numbers:
+        return (), _of_number(min(numbers, key=str)()) if len(numbers) == 1 else ""
     if isinstance(data, Opaque | Made | MethodOf):
         return None, ""
     return None, ""

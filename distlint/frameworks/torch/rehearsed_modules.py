@@ -20,7 +20,7 @@ from distlint.frameworks.torch import rehearsed_thawed as thawed
 from distlint.frameworks.torch.rehearsed_layers import SAME_SHAPES, out_shape, parameter_shapes
 from distlint.frameworks.torch.rehearsed_members import Members, all_modules, members, submodule
 from distlint.frameworks.torch.rehearsed_outputs import IN_PLACE, came_out, note, passed
-from distlint.frameworks.torch.rehearsed_shapes import fresh
+from distlint.frameworks.torch.rehearsed_shapes import figured, fresh
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.names import families_differ, not_found
@@ -242,7 +242,8 @@ class Layer(Made):
         if self.kind.endswith("Loss") and self.arguments is not None:
             shape = () if self.arguments.get("reduction", None, "mean") in ("mean", "sum") else None
         made = fresh(self.kind, shape, "float32" if isinstance(first, Tensor) else "", [self, *given.values()], span)
-        made.gradient = True
+        made.gradient = made.pointed = True
+        figured(made)
         return made
 
 

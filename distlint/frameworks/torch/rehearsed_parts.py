@@ -55,8 +55,14 @@ def cut(player: Any, name: str, base: Tensor, values: list[Any], given: Given) -
     for word in (words.get(name, ""), "split_size", "split_sizes", "sections", "indices"):
         asked = given.keywords.get(word, asked)
     place = dimension(where, len(shape)) if shape is not None else None
-    if shape is None or place is None or given.open:
+    if given.open or (shape is not None and place is None):
         return UNKNOWN
+    if shape is None or place is None:
+        row = view(base, None)
+        row.sign = None
+        made = Items(None)
+        made.whole, made.sample = derived(name, [base, asked]), row
+        return made
     if name == "unbind":
         sizes = [None] * shape[place] if isinstance(shape[place], int) and shape[place] <= MAX_PARTS else None
     else:

@@ -8,7 +8,7 @@ from typing import Any
 from distlint.model.span import Span
 from distlint.rehearsal.entities import Library
 from distlint.rehearsal.merging import alike
-from distlint.rehearsal.unknowns import UNKNOWN, Opaque
+from distlint.rehearsal.unknowns import UNKNOWN, Number, Opaque
 from distlint.rehearsal.values import Array, Given, Items, Tensor, combined, derived, source_of
 
 DTYPES = {
@@ -35,6 +35,8 @@ DTYPES = {
 }
 INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
 _ORDER = ("bool", *INTEGERS, "float16", "float32", "float64", "complex64", "complex128")
+SOUND = ("isnan", "isinf", "isfinite")
+"""Tests whether something has gone wrong with numbers."""
 TESTS = ("isnan", "isinf", "isfinite", "logical_not", "eq", "ne", "lt", "le", "gt", "ge")
 
 
@@ -89,7 +91,7 @@ def view(tensor: Tensor, shape: Any, *, packed: bool | None = True) -> Tensor:
     made.gradient = tensor.gradient
     made.partial = tensor.partial
     made.through = tensor.through
-    made.typed = tensor.typed
+    made.typed, made.pointed = tensor.typed, tensor.pointed
     return made
 
 
@@ -107,6 +109,13 @@ def fresh(name: str, shape: Any, dtype: str, inputs: list[Any], span: Span | Non
         if isinstance(one, Tensor) and one.through:
             made.through = (*made.through, *(other for other in one.through if other not in made.through))
     return made
+
+
+def figured(found: Any) -> Any:
+    """The same tensor, whose numbers a model works out: which ones they are, the data alone do not say."""
+    if isinstance(found, Tensor) and found.source is not None:
+        found.source = found.source._replace(indirect=True)
+    return found
 
 
 def told_by_place(made: Tensor, base: Tensor) -> Tensor:
@@ -134,7 +143,7 @@ def elementwise(player: Any, symbol: str, values: list[Any]) -> Any:
     """The result of an operation on each element, shapes broadcast."""
     shape: Any = ()
     for value in values:
-        other = value.shape if isinstance(value, Tensor) else () if isinstance(value, int | float) else None
+        other = value.shape if isinstance(value, Tensor) else () if _is_number(value) else None
         shape = broadcast_shapes(shape, other)
     if symbol in ("==", "!=", "<", "<=", ">", ">=") or symbol in TESTS:
         dtype = "bool"
@@ -151,7 +160,15 @@ def elementwise(player: Any, symbol: str, values: list[Any]) -> Any:
     made = fresh(symbol, shape, dtype, values, at)
     kept_size(made, values)
     made.chance = all(value.chance for value in values if isinstance(value, Tensor))
+    made.pointed = not dtype and any(isinstance(value, Tensor) and value.floating for value in values)
     return made
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number for certain: known or not, or what an option is."""
+    if isinstance(value, Opaque):
+        return isinstance(value, Number) or (type(value.sign) is tuple and value.sign[:1] == ("option",))
+    return isinstance(value, int | float)
 
 
 def _joined_dtype(symbol: str, values: list[Any]) -> str:

@@ -14,9 +14,11 @@ from distlint.frameworks.torch.rehearsed_modules import Weight, gradient_of, is_
 from distlint.frameworks.torch.rehearsed_shapes import (
     DTYPES,
     INTEGERS,
+    SOUND,
     TESTS,
     dtype_of,
     elementwise,
+    figured,
     fresh,
     kept_size,
     picked_by,
@@ -30,6 +32,7 @@ from distlint.frameworks.torch.rehearsed_shapes import (
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import Library, MethodOf
+from distlint.rehearsal.figures import whole
 from distlint.rehearsal.merging import alike
 from distlint.rehearsal.unknowns import UNKNOWN, Number, Opaque, Source
 from distlint.rehearsal.values import Array, Given, Items, Tensor, combined, derived, source_of
@@ -211,7 +214,8 @@ def tensor_method(player: Any, base: Tensor, name: str, given: Given, span: Span
         "element_size",
         "data_ptr",
     ):
-        return _measured(base, name, given)
+        found = _measured(base, name, given)
+        return whole(found) if name in ("size", "numel", "nelement") else found
     if (
         name in ("detach", "requires_grad_", "cpu", "cuda", "to", "type", "type_as", "contiguous", "pin_memory")
         or name in _CASTS
@@ -230,7 +234,9 @@ def tensor_method(player: Any, base: Tensor, name: str, given: Given, span: Span
             return _listed(base, shape[0])
         found = Opaque(combined("item", [base]), _counted(base), measured=True)
         found.chance = base.chance
-        return found
+        if name == "item" and base.dtype in INTEGERS:
+            return whole(found)
+        return Number(float, found) if name == "item" and base.floating else found
     if name.startswith("new_"):
         return _new(player, base, name, given, span)
     if changes:
@@ -332,7 +338,8 @@ def computed(player: Any, name: str, base: Tensor, given: Given, first: int, spa
         return kept_size(fresh(name, shape, kind, everything, base.at), [base])
     if name in _ARITHMETIC or name in TESTS:
         symbol = "==" if name in TESTS else name
-        return elementwise(player, symbol, [base, *values[:1]])
+        found = elementwise(player, symbol, [base, *values[:1]])
+        return figured(found) if name in SOUND else found
     if name in _RESHAPING:
         return reshaped(name, base, values, given, first)
     if name in _TURNING:

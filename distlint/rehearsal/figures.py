@@ -1,0 +1,44 @@
+"""Of which kind numbers are that are not known: whole ones, or those with a point."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from distlint.rehearsal.merging import merged
+from distlint.rehearsal.unknowns import UNKNOWN, Number, Opaque
+
+_ARITHMETIC = frozenset({"+", "-", "*", "//", "%", "**"})
+
+
+def kinds_of(value: Any) -> frozenset[type]:
+    """The kinds of numbers that a value may be; none where it may be something else."""
+    if isinstance(value, bool | int | float):
+        return frozenset({type(value)})
+    if isinstance(value, Number):
+        return frozenset({value.kind})
+    every = [kinds_of(one) for one in value.among] if isinstance(value, Opaque) else []
+    return frozenset().union(*every) if every and all(every) else frozenset()
+
+
+def numbered(symbol: str, one: Any, two: Any, found: Any) -> Any:
+    """What an operation gives: a number with a point where one of both is one, or where something is divided."""
+    if type(found) is not Opaque or not (symbol == "/" or symbol in _ARITHMETIC):
+        return found
+    kinds = kinds_of(one), kinds_of(two)
+    pointed = symbol == "/" or any(each == {float} for each in kinds)
+    return Number(float, found) if pointed and all(kinds) else found
+
+
+def whole(value: Any) -> Any:
+    """The same value, which is a whole number."""
+    if type(value) is Opaque and value is not UNKNOWN and not value.among:
+        value.among = (Number(int, value),)
+    return value
+
+
+def keep_kinds(variables: dict[str, Any], earlier: dict[str, Any], test: Any) -> None:
+    """Numbers have the kind, perhaps, that they had ``earlier``, where a test sent the process past what changed them."""
+    for name, value in earlier.items():
+        now = variables.get(name, value)
+        if now is not value and kinds_of(value) and kinds_of(now) and kinds_of(value) != kinds_of(now):
+            variables[name] = merged(value, now, [test])
