@@ -199,7 +199,8 @@ class _Slice:
         self._names.add((*key, fixed) if fixed else key)
         body = body_of(self._project, file, function)
         bindings = _bindings(self._project, file, function).get(name, ())
-        found = bool(bindings)
+        # who is handed to a call, or gets an item, was made elsewhere
+        found = any(type(statement) is not ir.Evaluate and not _is_inner(statement, name) for statement, _ in bindings)
         for statement, values in bindings:
             if fixed and type(statement) is ir.Evaluate:
                 continue
@@ -323,6 +324,13 @@ def _put(statement: ir.Stmt) -> dict[str, list[ir.Expr]]:
         if type(call.func) is ir.Attribute and (root := access_path(call.func)[0]):
             found[root] = [*call.args, *(keyword.value for keyword in call.keywords), call.func]
     return found
+
+
+def _is_inner(statement: ir.Stmt, name: str) -> bool:
+    """Whether an assignment changes only what is behind a name."""
+    if type(statement) is not ir.Assign:
+        return False
+    return all(type(one) in (ir.Subscript, ir.Attribute) for one in statement.targets if name in _reached(one))
 
 
 def _reached(target: ir.Expr) -> Iterator[str]:
