@@ -9,6 +9,7 @@ holds a generator; the kind ``own`` for methods of a generator) and ``seeds`` (b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from distlint.checks.divergence import DivergenceView
 from distlint.checks.execution import body_of
 from distlint.checks.programs import family
 from distlint.checks.rank_values import UNKNOWN
-from distlint.checks.rank_ways import only_rank_0_goes, ways_to
+from distlint.checks.rank_ways import all_ranks_go, only_rank_0_goes, ways_to
 from distlint.checks.ranks import FIRST, SECOND, Process
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.seeds import seeds_before
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from distlint.link.project import CallSite, Project
 
 
+_DEALING = re.compile(r"scatter|(?:^|_)i?send(?:_|$)", re.IGNORECASE)
+"""Names of functions by which one rank may hand out what it has drawn."""
 _PROBES = (Process(5, 5, world=1009), Process(7, 7, world=1009))
 
 
@@ -113,6 +116,8 @@ def _order(context: CheckContext, starts: list[CallSite]) -> Iterator[Finding]:
         call = site.site.call
         files = family(project, site.file)
         if not any(one.file in files for one in starts):
+            continue
+        if not all(all_ranks_go(project, way) for way in ways_to(project, site.file, site.site.function, call.at)):
             continue
         given, certain = find_argument(call, generator, None) if generator else (None, True)
         if given is not None:
@@ -201,7 +206,11 @@ def _of_class(project: Project, site: CallSite, names: set[str]) -> Iterator[Reg
 
 def _sends(call: ir.Call, names: frozenset[str]) -> bool:
     """Whether a call may give all ranks what one of them has drawn."""
-    return "reduce" not in called_name(call) and joins(call, names)
+    if "reduce" in called_name(call):
+        return False
+    given = (*call.args, *(keyword.value for keyword in call.keywords))
+    deals = _DEALING.search(called_name(call)) and any(mentions(one, names) for one in given)
+    return bool(deals) or joins(call, names)
 
 
 def _parts(context: CheckContext, region: Region) -> Iterator[Span]:
