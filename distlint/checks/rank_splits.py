@@ -9,6 +9,7 @@ random numbers, the argument that holds a generator, with its position where it 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from distlint.checks.divergence import DivergenceView
 from distlint.checks.execution import body_of
 from distlint.checks.programs import family
 from distlint.checks.rank_values import UNKNOWN
-from distlint.checks.rank_ways import only_rank_0_goes, ways_to
+from distlint.checks.rank_ways import all_ranks_go, only_rank_0_goes, ways_to
 from distlint.checks.ranks import FIRST, SECOND, Process
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.seeds import seeds_before
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from distlint.link.project import CallSite, Project
 
 
+_DEALING = re.compile(r"scatter|(?:^|_)i?send(?:_|$)", re.IGNORECASE)
+"""Names of functions by which one rank may hand out what it has drawn."""
 _PROBES = (Process(5, 5, world=1009), Process(7, 7, world=1009))
 
 
@@ -116,8 +119,8 @@ def _order(context: CheckContext, starts: list[CallSite]) -> Iterator[Finding]:
         files = family(project, site.file)
         if not any(one.file in files for one in starts):
             continue
-        if any(only_rank_0_goes(project, way) for way in ways_to(project, site.file, site.site.function, call.at)):
-            continue  # one draws for all
+        if not all(all_ranks_go(project, way) for way in ways_to(project, site.file, site.site.function, call.at)):
+            continue
         given, certain = (
             find_argument(call, generator, int(position) if position else None) if generator else (None, True)
         )
@@ -209,7 +212,11 @@ def _of_class(project: Project, site: CallSite, names: set[str]) -> Iterator[Reg
 def _sends(call: ir.Call, names: frozenset[str]) -> bool:
     """Whether a call may give all ranks what one of them has drawn."""
     name = called_name(call)
-    return "reduce" not in name and not name.startswith("gather") and joins(call, names)
+    if "reduce" in name or name.startswith("gather"):
+        return False
+    given = (*call.args, *(keyword.value for keyword in call.keywords))
+    deals = _DEALING.search(name) and any(mentions(one, names) for one in given)
+    return bool(deals) or joins(call, names)
 
 
 def _parts(context: CheckContext, region: Region, takers: set[tuple[str, ir.Position]]) -> Iterator[Span]:
