@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from distlint.checks.execution import body_of
 from distlint.link.modules import ClassRef, FunctionRef, GlobalRef
@@ -101,9 +101,14 @@ class Derivation(NamedTuple):
         return any(_RANDOM.match(name) for name in self.names())
 
 
-def derivation(project: Project, expr: ir.Expr, file: str, function: int, *, is_path: bool = False) -> Derivation:
-    """What an expression of a function (-1: the module) is made from; ``is_path`` says that it is a text or a path."""
-    work = _Slice(project)
+def derivation(
+    project: Project, expr: ir.Expr, file: str, function: int, *, is_path: bool = False, by_field: bool = False
+) -> Derivation:
+    """What an expression of a function (-1: the module) is made from; ``is_path`` says that it is a text or a path.
+
+    ``by_field`` takes an attribute of an object for what is stored in it, and leaves out what else the object holds.
+    """
+    work = _Slice(project, by_field=by_field)
     work.add(expr, file, function, fixed=is_path)
     return work.run()
 
@@ -122,8 +127,9 @@ def derivation_of_body(project: Project, ref: FunctionRef) -> Derivation:
 
 
 class _Slice:
-    def __init__(self, project: Project, *, methods: bool = False) -> None:
+    def __init__(self, project: Project, *, methods: bool = False, by_field: bool = False) -> None:
         self._project = project
+        self._by_field = by_field
         self._methods = methods
         """Whether what an object's own methods do counts where they are asked for."""
         self._stack: list[Part] = []
@@ -135,8 +141,21 @@ class _Slice:
     def add(self, expr: ir.Expr, file: str, function: int, *, fixed: bool = False) -> None:
         """An expression and all below it are to be looked at; ``fixed`` where it is a text or a path."""
         paths = {id(one) for one in self._paths(expr, file, fixed=fixed)}
+        fields = [part for part in below(expr) if self._is_field(part, file, function)] if self._by_field else []
+        whole = {id(part.base) for part in fields}
         for part in below(expr):
+            if id(part) in whole:
+                continue
             self._stack.append(Part(part, file, function, id(part) in paths))
+
+    def _is_field(self, part: ir.Expr, file: str, function: int) -> TypeGuard[ir.Attribute]:
+        """Whether an expression is an attribute of a variable, or one of a method's own object in which the class stores something."""
+        if type(part) is not ir.Attribute or type(part.base) is not ir.Name:
+            return False
+        if part.base.id not in ("self", "cls"):
+            return True
+        owner = self._project.module(file).functions[function].owner if function >= 0 else -1
+        return owner >= 0 and part.name in self._project.attribute_stores(ClassRef(file, owner))
 
     def _paths(self, expr: ir.Expr, file: str, *, fixed: bool) -> Iterator[ir.Expr]:
         """The names in an expression that stand for texts and paths, as far as that shows where they are used."""
@@ -171,6 +190,8 @@ class _Slice:
                 self._name(expr.id, part.file, part.function, fixed=part.fixed or self._is_text(part))
             elif type(expr) is ir.Attribute:
                 self._attribute(expr, part.file, part.function)
+                if self._by_field and type(expr.base) is ir.Name and expr.base.id not in ("self", "cls"):
+                    self._name(expr.base.id, part.file, part.function, fixed=part.fixed, field=expr.name)
             elif type(expr) is ir.Call:
                 self._call(expr, part.file)
             elif type(expr) is ir.Lambda:
@@ -192,8 +213,9 @@ class _Slice:
             return True
         return Texts(self._project).is_text(part.expr, part.file, part.function)
 
-    def _name(self, name: str, file: str, function: int, *, fixed: bool = False) -> None:
-        key = (name, file, function)
+    def _name(self, name: str, file: str, function: int, *, fixed: bool = False, field: str = "") -> None:
+        """What is put into a variable; with ``field`` not what is put into its other attributes."""
+        key = (f"{name}.{field}" if field else name, file, function)
         if key in self._names or (*key, fixed) in self._names:
             return
         self._names.add((*key, fixed) if fixed else key)
@@ -204,9 +226,12 @@ class _Slice:
         for statement, values in bindings:
             if fixed and type(statement) is ir.Evaluate:
                 continue
+            if field and _is_of_other(statement, field):
+                continue
             plain = fixed and type(statement) is ir.Assign and any(type(one) is ir.Name for one in statement.targets)
             for value in values:
-                self.add(value, file, function, fixed=plain)
+                if not (field and type(value) is ir.Name and value.id == name):
+                    self.add(value, file, function, fixed=plain)
             if type(statement) is ir.Evaluate and self._is_of_system(statement.value, name, file):
                 continue  # whoever removes a file changes no module, and under which test tells nothing of it
             for guard in guards_of(body, statement.at) or ():
@@ -218,12 +243,12 @@ class _Slice:
             if position is not None:
                 self._parameter(FunctionRef(file, function), definition, position, fixed=fixed)
             elif not found:
-                self._name(name, file, definition.parent, fixed=fixed)
+                self._name(name, file, definition.parent, fixed=fixed, field=field)
             return
         if not found:
             target = self._project.modules.lookup(name, file)
             if isinstance(target, GlobalRef) and (target.file, target.name) != (file, name):
-                self._name(target.name, target.file, -1, fixed=fixed)
+                self._name(target.name, target.file, -1, fixed=fixed, field=field)
 
     def _is_of_system(self, expr: ir.Expr, name: str, file: str) -> bool:
         """Whether an expression calls a function of a module of the standard library by the module's name, and draws no random numbers."""
@@ -324,6 +349,23 @@ def _put(statement: ir.Stmt) -> dict[str, list[ir.Expr]]:
         if type(call.func) is ir.Attribute and (root := access_path(call.func)[0]):
             found[root] = [*call.args, *(keyword.value for keyword in call.keywords), call.func]
     return found
+
+
+def _is_of_other(statement: ir.Stmt, field: str) -> bool:
+    """Whether an assignment only fills other attributes of what a name stands for."""
+    targets = statement.targets if type(statement) is ir.Assign else ()
+    return bool(targets) and all(
+        type(one) is ir.Attribute and type(one.base) is ir.Name and one.name != field for one in _flat(targets)
+    )
+
+
+def _flat(targets: tuple[ir.Expr, ...]) -> Iterator[ir.Expr]:
+    """The targets of an assignment, those of one that takes a row apart one by one."""
+    for one in targets:
+        if type(one) is ir.ListDisplay:
+            yield from _flat(one.items)
+        else:
+            yield one
 
 
 def _is_inner(statement: ir.Stmt, name: str) -> bool:

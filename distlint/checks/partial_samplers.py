@@ -99,7 +99,7 @@ def is_seeded_alike(project: Project, files: Collection[str], seeds: Collection[
     """Whether random numbers (of a library) are seeded in the files of a program, and never by the rank."""
 
     def tells_rank(given: ir.Expr, file: str, function: int) -> bool:
-        made: Derivation = derivation(project, given, file, function)
+        made: Derivation = derivation(project, given, file, function, by_field=True)
         return names_rank(made.names())
 
     seeded = False

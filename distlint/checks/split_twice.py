@@ -97,7 +97,7 @@ def _parts(project: Project, sampler: Instance) -> bool:
 
 def _sharded(context: CheckContext, expr: ir.Expr, file: str, function: int) -> Span | None:
     """Where an expression takes the part of one process of some data; ``None`` if it is not seen to do so."""
-    for part in derivation(context.project, expr, file, function).parts:
+    for part in derivation(context.project, expr, file, function, by_field=True).parts:
         if _takes_part(context, part.expr) and _is_always_done(context.project, part):
             return ir.unpack(part.expr.at, part.file)
     options = options_of(context.project.evaluator(None).ask(expr, file, function))

@@ -228,7 +228,7 @@ def _is_whole(context: CheckContext, loader: Instance) -> bool:
         return False
     if not all(_is_dataset(context, one) for one in options) and not is_list(project, expr, loader.frame, loader.state):
         return False
-    made = derivation(project, expr, loader.frame.file, loader.frame.function)
+    made = derivation(project, expr, loader.frame.file, loader.frame.function, by_field=True)
     names = made.names() if not _is_stream(context, options) else _names_of_stream(made, loader)
     if not made.whole or (
         any(RANK_WORDS.search(name) for name in names) and not _never_asks(context, expr, options, loader)

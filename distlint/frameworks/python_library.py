@@ -35,7 +35,7 @@ SPEC = FrameworkSpec(
         ),
         ("timeit.default_timer", _CLOCK),
         *((f"datetime.{name}", _CLOCK) for name in ("datetime.now", "datetime.utcnow", "datetime.today", "date.today")),
-        *((f"os.{name}", _HOST) for name in ("getpid", "getppid", "uname", "getloadavg", "times")),
+        *((f"os.{name}", _HOST) for name in ("getpid", "uname", "getloadavg", "times")),
         *((f"socket.{name}", _HOST) for name in ("gethostname", "getfqdn")),
         ("platform.node", _HOST),
         ("threading.get_ident", _HOST),

@@ -67,7 +67,8 @@ def merged(one: Any, other: Any, tests: Sequence[Any] = (), deciding: Sequence[A
             joined = Tensor(_shape(one, other, tests), one.dtype if one.dtype == other.dtype else "", one.at)
             if one.ragged is not None and other.ragged is not None:
                 joined.ragged = _size(one.ragged, other.ragged, tests)
-            joined.through = one.through if one.through == other.through else ()
+            # whichever it is came out of what both came out of
+            joined.through = tuple(mark for mark in one.through if any(mark is same for same in other.through))
             if tests:
                 joined.sign, joined.source = combined("perhaps", every), source_of(every)
             if one.dtype and other.dtype and one.dtype != other.dtype and tests:

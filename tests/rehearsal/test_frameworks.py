@@ -491,3 +491,17 @@ optimizer.step()
     project = make_project({"train.py": ACCELERATE + code, file: text})
     (performance,) = Rehearsal.of(project).performances()
     assert [fault.kind for fault in performance.stages[0].faults] == faults
+
+
+def test_a_loss_of_either_way_through_a_model_is_one_of_that_model(make_project: MakeProject) -> None:
+    code = """
+m = DDP(Net())
+def loss_of(rows):
+    if rows is None:
+        return m(torch.zeros(2, 4)).sum() * 0.0
+    return m(rows).mean()
+loss_of(unseen()).backward()
+"""
+    assert [row[-1] for row in events(performed(make_project, code, f"from elsewhere import unseen\n{HEAD}"))] == [
+        "backward"
+    ] * 2
