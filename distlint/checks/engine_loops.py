@@ -10,6 +10,7 @@ model over, with its position), ``message``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from distlint.checks.engines import configurations, handed_over, receivers, tests_name
 from distlint.checks.execution import body_of
@@ -21,23 +22,33 @@ from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.flow import Bind, Env, Join
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import Guard, guards_of
+from distlint.link.walking import Guard, below, guards_of
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.span import Span
+from distlint.model.subject import Subject
+from distlint.model.value import Confidence
 
 
 @check("engine-loops")
 def engine_loops(context: CheckContext) -> Iterator[Finding]:
     """A finding for each such place, under a configuration for which it matters."""
-    for found, made, at, why in _FAULTS[context.parameters["fault"]](context):
-        yield from _judged(context, found, made, at, why)
+    for place in _FAULTS[context.parameters["fault"]](context):
+        yield from _judged(context, place)
 
 
-_Place = tuple[CallSite, Instance, Span, Related]
+class _Place(NamedTuple):
+    """A call of an engine's method, what made the engine, where to point and why; ``number`` is what the program goes by."""
+
+    found: CallSite
+    made: Instance
+    at: Span
+    why: Related
+    number: ir.Expr | None = None
 
 
-def _judged(context: CheckContext, found: CallSite, made: Instance, at: Span, why: Related) -> Iterator[Finding]:
+def _judged(context: CheckContext, place: _Place) -> Iterator[Finding]:
+    found, made, at, why, number = place
     condition = compile_condition(context.parameters["when"])
     message = compile_template(context.parameters["message"])
     subjects = configurations(context, made)
@@ -45,15 +56,29 @@ def _judged(context: CheckContext, found: CallSite, made: Instance, at: Span, wh
     if not verdicts or not all(verdict.holds for _, verdict in verdicts):
         return
     subject, verdict = verdicts[0]
+    confidence = verdict.confidence
+    if number is not None and all(_is_same_option(context, found, number, one) for one in subjects):
+        # whatever number is given, the program and the engine go by it alike
+        confidence = max(confidence, Confidence.LIKELY)
     places = [Related(used.key_span, f"`{used.path}` is set here") for used in verdict.used if used.key_span]
     yield context.finding(
         message.render(View.of(subject)),
         at,
         related=[why, *places],
-        confidence=verdict.confidence,
+        confidence=confidence,
+        help=compile_template(context.rule.help).render(View.of(subject)),
         symbol=found.name,
         runs=(subject.label,) if subject.run is not None else (),
     )
+
+
+def _is_same_option(context: CheckContext, found: CallSite, number: ir.Expr, subject: Subject) -> bool:
+    """Whether a number and the setting with the number of batches are what one option of the command line gives."""
+    setting = subject.settings.get(context.parameters["steps"]) if "steps" in context.parameters else None
+    value = context.project.evaluator(subject.run).value(number, found.file, found.site.function)
+    if setting is None or not value.is_known or setting.value.only != value.only:
+        return False
+    return bool(value.spans) and bool(setting.value.spans) and value.spans[-1] == setting.value.spans[-1]
 
 
 def _only_maker(project: Project, found: CallSite, engine: str) -> Instance | None:
@@ -98,8 +123,14 @@ def _at_intervals(context: CheckContext) -> Iterator[_Place]:
             test = next((guard.test for guard in own if _asks_for_remainder(guard)), None)
             if test is not None and len(own) == 1:
                 why = Related(other.span, "the backward pass is made every time")
-                yield found, made, found.span, why
+                yield _Place(found, made, found.span, why, _modulus(test))
                 break
+
+
+def _modulus(test: ir.Expr) -> ir.Expr | None:
+    """The number after which a remainder is nought again."""
+    parts = [one for one in below(test) if type(one) is ir.Operation and one.operators == ("%",)]
+    return parts[0].operands[1] if len(parts) == 1 else None
 
 
 def _asks_for_remainder(guard: Guard) -> bool:
@@ -135,7 +166,7 @@ def _divided(context: CheckContext) -> Iterator[_Place]:
                 break
         else:
             place = ir.unpack(division.at, found.file)
-            yield found, made, place, Related(found.span, "the engine divides it again here")
+            yield _Place(found, made, place, Related(found.span, "the engine divides it again here"))
 
 
 def _division(project: Project, loss: ir.Expr, found: CallSite) -> ir.Operation | ir.AugAssign | None:
@@ -177,7 +208,7 @@ def _cleared(context: CheckContext) -> Iterator[_Place]:
         between = [one for one in steps if last[0].span < one[0].span < found.span]
         if {last[1].identity[:2], first[1].identity[:2]} == made and not between:
             why = Related(last[0].span, "the gradients are computed here")
-            yield found, last[1], found.span, why
+            yield _Place(found, last[1], found.span, why)
 
 
 def _in_step(project: Project, one: CallSite, other: CallSite) -> bool:
@@ -205,7 +236,7 @@ def _clipped(context: CheckContext) -> Iterator[_Place]:
             continue
         made = taken.get((found.file, given.at)) or _engine_of(project, given.func.base, found, engine)
         if made is not None:
-            yield found, made, found.span, Related(made.span(), "the engine is made here")
+            yield _Place(found, made, found.span, Related(made.span(), "the engine is made here"))
 
 
 def _engine_of(project: Project, expr: ir.Expr, found: CallSite, engine: str) -> Instance | None:
