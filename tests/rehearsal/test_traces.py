@@ -52,6 +52,35 @@ def found(make_project: MakeProject, body: str) -> list[Clash]:
 
 
 PARTED = {
+    "the whole of what a grid parts, asked for by one of those that hold parts": """
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, SequenceParallel, parallelize_module
+    grid = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replica", "part"))
+    model = fully_shard(torch.nn.Linear(4, 4), mesh=grid)
+    if grid.get_coordinate()[1] == 0:
+        print(model.weight.full_tensor().sum())
+""",
+    "the whole of layers that are parted one by one, and the rest of the model behind them": """
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+    grid = init_device_mesh("cpu", (2,))
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 4))
+    fully_shard(model[0], mesh=grid)
+    fully_shard(model, mesh=grid)
+    if grid.get_coordinate()[0] == 0:
+        print({name: value.full_tensor() for name, value in model.state_dict().items()})
+""",
+    "the whole of a layer that a plan with a wildcard parts, asked for by one place": """
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, SequenceParallel, parallelize_module
+    grid = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replica", "part"))
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 4))
+    parallelize_module(model, grid["part"], {"*": RowwiseParallel()})
+    if grid.get_local_rank("part") == 0:
+        print(model[1].weight.full_tensor().sum())
+""",
     "what one had of something that nobody sees, before all made something of it": """
     from elsewhere import things
     rows = things()[rank::2]
@@ -297,6 +326,25 @@ def test_ranks_part(make_project: MakeProject, body: str) -> None:
 
 
 TOGETHER = {
+    "the whole of what a grid parts, asked for by one of the replicas": """
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, SequenceParallel, parallelize_module
+    grid = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replica", "part"))
+    model = fully_shard(torch.nn.Linear(4, 4), mesh=grid)
+    if grid.get_coordinate()[0] == 0:
+        print(model.weight.full_tensor().sum())
+""",
+    "what a plan leaves whole, or may leave so": """
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, SequenceParallel, parallelize_module
+    grid = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replica", "part"))
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.LayerNorm(4), torch.nn.Linear(4, 4))
+    parallelize_module(model, grid["part"], {"0": RowwiseParallel(), "1": SequenceParallel(), args.often: ColwiseParallel()})
+    if grid.get_local_rank("part") == 0:
+        print(model[0].bias.full_tensor(), model[1].weight.full_tensor(), model[2].weight.full_tensor())
+""",
     "what all have made of something that nobody sees": """
     from elsewhere import things
     rows = things()[rank::2]

@@ -29,6 +29,7 @@ from distlint.frameworks.torch import rehearsed_reentrant as reentrant
 from distlint.frameworks.torch import rehearsed_rounds as rounds
 from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch import rehearsed_sharding as sharding
+from distlint.frameworks.torch import rehearsed_spread as spread
 from distlint.frameworks.torch import rehearsed_stale as stale
 from distlint.frameworks.torch import rehearsed_thawed as thawed
 from distlint.frameworks.torch import rehearsed_waits as waits
@@ -199,7 +200,7 @@ def wrapped(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> 
         beside.wrapped(player, found)
         if given.get("use_orig_params", None, False) is False and not given.open:
             stale.sharded(player, found.inner, found.span)
-        _mark_sharded(found.inner)
+        spread.spread(player, found.inner, found.group)
         return found
     if name in IN_PLACE:
         return _in_place(player, name, given, call, scope)
@@ -216,7 +217,7 @@ def wrapped(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> 
         return module
     if name.startswith(_STATES):
         return _state(player, name[len(_STATES) :], given, call, scope)
-    return NotImplemented
+    return spread.parallelized(player, name, given, call, scope)
 
 
 def _evened(player: Any, made: Wrapped, call: ir.Call, scope: Any) -> Wrapped:
@@ -234,11 +235,6 @@ def _evened(player: Any, made: Wrapped, call: ir.Call, scope: Any) -> Wrapped:
     return made
 
 
-def _mark_sharded(inner: Any) -> None:
-    for part in modules.parts_of_model(inner):
-        part.sharded = True
-
-
 def _in_place(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
     """``fully_shard``: the module stays what it is, but its passes are made together."""
     module = given.get("module", 0, UNKNOWN)
@@ -251,7 +247,7 @@ def _in_place(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -
     in_place.shard(player, module, wrapper, call, scope)
     apart.ignored(player, wrapper)
     beside.wrapped(player, wrapper)
-    _mark_sharded(module)
+    spread.spread(player, module, spread.over(player, given.get("mesh", None, None)))
     for part in modules.parts_of_model(module):
         part.synced = group is not None
     player.stage.kept.setdefault(KEPT, {})[id(module)] = wrapper
@@ -341,7 +337,8 @@ def _state(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> A
 def gathered_whole(player: Any, base: Tensor, call: ir.Call, scope: Any) -> Tensor:
     """``parameter.full_tensor()``, or ``redistribute``: what each process holds of it is sent to the others."""
     name = call.func.name if type(call.func) is ir.Attribute else "full_tensor"
-    note(player, name, call, scope)
+    for group in spread.gathering(player, base):
+        note(player, name, call, scope, group)
     made = Tensor(base.shape, base.dtype, base.at, combined(name, [base]))
     made.sharded = name != "full_tensor"
     return made
