@@ -25,11 +25,13 @@ class Cleared(NamedTuple):
     """Functions of which every program was followed to its end on all processes, and there all of them met; and the calls they met in.
 
     Calls in which a process misses nobody are among them (``Stage.excused``). Whoever thinks that they don't meet, looking at a part
-    of a program, is wrong. The index of the top level of a file is -1.
+    of a program, is wrong. The index of the top level of a file is -1. Of the calls that are ``told`` nobody knows whether they meet: one
+    process tells the others what to do next.
     """
 
     functions: frozenset[FunctionRef]
     calls: frozenset[tuple[str, int]]
+    told: frozenset[tuple[str, int]]
 
 
 def cleared(project: Project) -> Cleared:
@@ -39,6 +41,7 @@ def cleared(project: Project) -> Cleared:
         good: set[FunctionRef] = set()
         bad: set[FunctionRef] = set()
         calls: set[tuple[str, int]] = set()
+        told: set[tuple[str, int]] = set()
         rehearsal = Rehearsal.of(project)
         for performance in rehearsal.performances():
             visited = [_visited(stage) for stage in performance.stages]
@@ -51,7 +54,8 @@ def cleared(project: Project) -> Cleared:
                 bad |= set.union(*visited) if visited else set()
             calls |= {(event.file, event.call.at) for stage in performance.stages for event in stage.events}
             calls |= {place for stage in performance.stages for place in stage.excused}
-        kept = project.kept[Cleared] = Cleared(frozenset(good - bad), frozenset(calls))
+            told |= compared(project, performance).told if performance.function < 0 else set()
+        kept = project.kept[Cleared] = Cleared(frozenset(good - bad), frozenset(calls), frozenset(told))
     assert isinstance(kept, Cleared)  # noqa: S101 - stored just above
     return kept
 

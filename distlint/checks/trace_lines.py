@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from distlint.checks.collectives import Collectives
 from distlint.model.span import Span
 from distlint.rehearsal.stage import Event, Stage
-from distlint.rehearsal.trace import Hole, Took
+from distlint.rehearsal.trace import TOLD, Hole, Took
 from distlint.rehearsal.twins import PAIRED
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
     from distlint.rehearsal.trace import Step
+
+
+_OPEN = ("raise", "cut", TOLD)
+"""How a line ends behind which there may be more, or where the job ends."""
 
 
 class Part(NamedTuple):
@@ -81,7 +85,7 @@ def clash_of(one: Line, other: Line, rank: int, again: int, stage: Stage, part: 
     yours = theirs[turn][1] if turn < len(theirs) else None
     assert mine is None or isinstance(mine, Event)  # noqa: S101 - others do not count
     assert yours is None or isinstance(yours, Event)  # noqa: S101
-    if (mine is None and one.ended in ("raise", "cut")) or (yours is None and other.ended in ("raise", "cut")):
+    if (mine is None and one.ended in _OPEN) or (yours is None and other.ended in _OPEN):
         return None
     start = (ours[turn - 1][0], theirs[turn - 1][0]) if turn else (0, 0)
     rests = (

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from distlint.checks.rank_tests import mode_of, names_a_mode
 from distlint.checks.trace_agreements import agreed
 from distlint.checks.trace_lines import Clash, Line, Part, clash_of, counts
+from distlint.checks.trace_orders import told
 from distlint.model import python as ir
 from distlint.rehearsal.failing import ENDING
 from distlint.rehearsal.performance import Performance
@@ -48,10 +49,14 @@ USUAL_TURNS = 4
 
 
 class Compared(NamedTuple):
-    """Events that do not meet, each place once, and whether all was looked at: where it was not, no clash says little."""
+    """Events that do not meet, each place once, and whether all was looked at: where it was not, no clash says little.
+
+    ``told`` are the calls that only some processes come to, in programs in which what others have sent says who does what.
+    """
 
     clashes: tuple[Clash, ...]
     whole: bool
+    told: frozenset[tuple[str, int]] = frozenset()
 
 
 Place = tuple[Branch | Round, dict[Hashable, int]]
@@ -71,7 +76,7 @@ def compared(project: Project, performance: Performance) -> Compared:
         seen: dict[tuple[str, int], Clash] = {}
         for found in (*comparison.between_ways(), *comparison.between_ranks()):
             seen.setdefault((found.event.file, found.event.call.at), found)
-        kept[key] = Compared((*seen.values(),), comparison.whole)
+        kept[key] = Compared((*seen.values(),), comparison.whole, comparison.told_calls())
     return kept[key]
 
 
@@ -105,6 +110,8 @@ class Comparison:
         self.files = files
         self.whole = True
         self._looked: dict[int, int] = {}
+        self._of_stages: dict[int, list[Branch | Round]] = {}
+        self._of_pairs: dict[tuple[int, int], frozenset[int]] = {}
 
     # One process, a test that differs ---------------------------------------------------------------------------------
 
@@ -114,7 +121,7 @@ class Comparison:
             met_anyway = agreed(stage.trace)
             for node, needed in self._some(place for place in self._places(stage) if place[0].source is not None):
                 assert node.source is not None  # noqa: S101 - chosen so
-                if id(node) in met_anyway:
+                if id(node) in met_anyway or self._is_alone(stage, node):
                     continue
                 fails = isinstance(node, Branch) and bool(node.fails)
                 turns = isinstance(node, Round) or node.fails == ENDING
@@ -124,6 +131,14 @@ class Comparison:
                     if found is not None:
                         yield found
                         break
+
+    def _is_alone(self, stage: Stage, node: Branch | Round) -> bool:
+        """Whether only the first process makes a test, and may tell the others what follows: its two ways are none of two processes."""
+        others = [one for one in self.performance.stages if one is not stage]
+        if stage.rank or not others or not all(self._told(stage, other) for other in others):
+            return False
+        place = (node.span, node.chain)
+        return not any((one.span, one.chain) == place for other in others for one in self._tests(other))
 
     def _of_place(
         self, stage: Stage, node: Branch | Round, needed: dict[Hashable, int], usual: int, part: Part
@@ -201,18 +216,48 @@ class Comparison:
                         yield {**needed, node.key: arm}, 0
 
     def _of_ranks(self, first: Stage, other: Stage, arms: dict[Hashable, int], usual: int) -> Clash | None:
-        choices = [self._choice(arms, None, usual), self._choice(arms, None, usual)]
+        ends = self._told(first, other)
+        choices = [self._choice(arms, None, usual, ends), self._choice(arms, None, usual, ends)]
         lines = [self._line(stage, choice) for stage, choice in zip((first, other), choices, strict=True)]
         more = _more_turns(*choices)
         if any(more):
-            choices = [self._choice(arms, turns, usual) for turns in more]
+            choices = [self._choice(arms, turns, usual, ends) for turns in more]
             lines = [self._line(stage, choice) for stage, choice in zip((first, other), choices, strict=True)]
         return clash_of(lines[0], lines[1], first.rank, other.rank, first, None)
 
     # Lines ------------------------------------------------------------------------------------------------------------
 
-    def _choice(self, arms: dict[Hashable, int], turns: dict[Hashable, int] | None, usual: int) -> Choice:
-        return Choice(arms, turns, usual, settled, files=self.files)
+    def _choice(
+        self,
+        arms: dict[Hashable, int],
+        turns: dict[Hashable, int] | None,
+        usual: int,
+        ends: frozenset[int] = frozenset(),
+    ) -> Choice:
+        return Choice(arms, turns, usual, settled, files=self.files, told=ends)
+
+    def _told(self, first: Stage, other: Stage) -> frozenset[int]:
+        """What others have sent decides these tests and loops (by ``id``) of two processes, in a way that we don't know."""
+        pair = (first.rank, other.rank)
+        if pair not in self._of_pairs:
+            self._of_pairs[pair] = told((first, self._tests(first)), (other, self._tests(other)))
+        return self._of_pairs[pair]
+
+    def told_calls(self) -> frozenset[tuple[str, int]]:
+        """The calls of operations that only one of two processes comes to, where one may tell the other what to do next."""
+        first, *others = self.performance.stages
+        found: set[tuple[str, int]] = set()
+        for other in others:
+            if self._told(first, other):
+                ways = [{event.place for event in stage.events} for stage in (first, other)]
+                found |= {(file, at) for file, at, _ in ways[0] ^ ways[1]}
+        return frozenset(found)
+
+    def _tests(self, stage: Stage) -> list[Branch | Round]:
+        """The tests and loops of a process behind which something happens."""
+        if stage.rank not in self._of_stages:
+            self._of_stages[stage.rank] = [node for node, _ in places(stage.trace, {}, [0], idle=self.files)]
+        return self._of_stages[stage.rank]
 
     def _line(self, stage: Stage, choice: Choice) -> Line:
         events: list[Step] = []

@@ -23,6 +23,9 @@ MAX_LINE = 1_500
 MAYBE = -1
 """Instead of the number of an arm: nothing may rest on which one it is."""
 
+TOLD = "told"
+"""How a way ends at a test that is decided by what others have sent, nobody knows what."""
+
 MAX_PASSED = 20_000
 """Nodes that one way passes: loops in loops multiply them, whether anything happens there or not."""
 
@@ -202,7 +205,8 @@ class Choice:
 
     ``settled`` says of a branch which arm it certainly is, ``None`` where that is open, and ``MAYBE`` where nothing may rest on it.
     A place that may fail does so once: ``failed`` is where in the line, ``thrown`` the exceptions that it may be.
-    ``files`` says whether the line holds what a process does with files.
+    ``files`` says whether the line holds what a process does with files. ``told`` are the tests and loops (by ``id``) that what others have
+    sent decides, in a way that we don't know: the line ends there.
     """
 
     def __init__(
@@ -213,8 +217,10 @@ class Choice:
         settled: Callable[[Branch], int | None] | None = None,
         *,
         files: bool = False,
+        told: frozenset[int] = frozenset(),
     ) -> None:
         self.files = files
+        self.told = told
         self.settled = settled
         self.arms = arms or {}
         self.turns = turns or {}
@@ -267,6 +273,8 @@ def follow(nodes: list[Any], choice: Choice, line: list[Step]) -> str:
     for node in nodes:
         ended = ""
         kind = type(node)
+        if id(node) in choice.told:
+            return TOLD
         if kind is Branch:
             ended = follow(choice.arm(node, len(line)), choice, line)
         elif kind is Frame:
@@ -315,7 +323,7 @@ def _attempt(node: Attempt, choice: Choice, line: list[Step]) -> str:
             choice.handling -= failed
     elif not ended:
         ended = follow(node.orelse, choice, line)
-    if ended == "cut" or (node.unless_raised and ended in ("raise", "exit")):
+    if ended in ("cut", TOLD) or (node.unless_raised and ended in ("raise", "exit")):
         return ended
     return follow(node.final, choice, line) or ended
 

@@ -518,10 +518,19 @@ def _signature_of_parts(value: Any, depth: int) -> Hashable:
     return None
 
 
+class Sent(int):
+    """What tells a value that processes have made of what all of them brought, or that one of them has sent, and what follows from it."""
+
+    __slots__ = ()
+
+
 def combined(name: str, values: Iterable[Any], depth: int = 0) -> Hashable:
     """The signature of what an operation makes of values, ``None`` where one of theirs is."""
     signs = [signature(value, depth) for value in values]
-    return None if None in signs else hash((name, *signs))
+    if None in signs:
+        return None
+    found = hash((name, *signs))
+    return Sent(found) if any(isinstance(sign, Sent) for sign in signs) else found
 
 
 OWN_PLACE = "each rank has filled only its own place"

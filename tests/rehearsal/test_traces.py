@@ -52,6 +52,28 @@ def found(make_project: MakeProject, body: str) -> list[Clash]:
 
 
 PARTED = {
+    "a decision of the first rank of which the others hear nothing": """
+    if rank == 0:
+        for step in range(50):
+            dist.all_reduce(total)
+            if own.item() > 0.5:
+                break
+    else:
+        for step in range(50):
+            dist.all_reduce(total)
+    dist.barrier()
+""",
+    "another order in front of what one tells the others": """
+    order = torch.zeros(1)
+    if rank == 0:
+        dist.barrier()
+        dist.broadcast(order, 0)
+    else:
+        dist.broadcast(order, 0)
+        if order.item():
+            dist.all_reduce(total)
+        dist.barrier()
+""",
     "the whole of what a grid parts, asked for by one of those that hold parts": """
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
@@ -326,6 +348,41 @@ def test_ranks_part(make_project: MakeProject, body: str) -> None:
 
 
 TOGETHER = {
+    "one tells the others what to do": """
+    order = torch.zeros(1)
+    if rank == 0:
+        while own.item() < 0.9:
+            dist.broadcast(torch.ones(1), 0)
+            dist.all_reduce(total)
+            if torch.rand(1, generator=generator).item() > 0.5:
+                dist.broadcast(2 * torch.ones(1), 0)
+                dist.barrier()
+        dist.broadcast(torch.zeros(1), 0)
+    else:
+        while True:
+            dist.broadcast(order, 0)
+            if order.item() == 0:
+                break
+            if order.item() == 1:
+                dist.all_reduce(total)
+            else:
+                dist.barrier()
+    dist.all_reduce(total)
+""",
+    "one sends each of the others what to do": """
+    order = torch.ones(1)
+    if rank == 0:
+        for _ in range(args.often):
+            dist.send(order, 1)
+            dist.all_reduce(total)
+        dist.send(0 * order, 1)
+    else:
+        dist.recv(order, 0)
+        while order.item():
+            dist.all_reduce(total)
+            dist.recv(order, 0)
+    dist.barrier()
+""",
     "the whole of what a grid parts, asked for by one of the replicas": """
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard

@@ -18,7 +18,7 @@ from distlint.rehearsal.entities import Group, Library, MethodOf, Nothing, Outsi
 from distlint.rehearsal.notes import GRADIENTS_BY_HAND
 from distlint.rehearsal.stage import GRADIENTS_UNDER_WAY, LENT, Event, Fault
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Perhaps, Source
-from distlint.rehearsal.values import Given, Items, Made, Tensor, escape, signature
+from distlint.rehearsal.values import Given, Items, Made, Sent, Tensor, escape, signature
 
 PREFIXES = ("torch.distributed.distributed_c10d.", "torch.distributed.", "deepspeed.comm.")
 
@@ -271,7 +271,7 @@ def _result(player: Any, event: Event, span: Span) -> Any:
     for position, tensor in enumerate(tensors):
         whole = tensor.whole
         same = operation in _SAME_EVERYWHERE and is_member and not stage.parted
-        whole.sign = hash((key, ranks, position)) if same else None
+        whole.sign = Sent(hash((key, ranks, position))) if same else None
         whole.source = own
         whole.level, whole.placed = False, None
         tensor.sign, tensor.source = whole.sign, own
@@ -280,7 +280,7 @@ def _result(player: Any, event: Event, span: Span) -> Any:
             evened(player, tensor)
     for position, unseen in enumerate(_unseen(outputs)):
         same = operation in _SAME_EVERYWHERE and is_member and not stage.parted
-        unseen.sign, unseen.source = hash((key, ranks, "unseen", position)) if same else None, own
+        unseen.sign, unseen.source = Sent(hash((key, ranks, "unseen", position))) if same else None, own
     _fill_objects(player, event, key, own)
     if operation == "reduce":
         _reduced(player, event, is_member)
@@ -358,7 +358,7 @@ def _fill_objects(player: Any, event: Event, key: Any, own: Source | None) -> No
     if isinstance(items, Items) and items.items is not None:
         same = event.name in ("all_gather_object", "broadcast_object_list")
         signs: list[Hashable] = [
-            hash((key, event.group.ranks if event.group is not None else None, position)) if same else None
+            Sent(hash((key, event.group.ranks if event.group is not None else None, position))) if same else None
             for position in range(len(items.items))
         ]
         if event.name == "broadcast_object_list" and not player.stage.parted:
