@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from distlint.checks import divergence_callers, divergence_calls, divergence_names, divergence_objects
-from distlint.checks.divergence_state import DIFFERS, THE_SAME, UNKNOWN, Divergence, one_of, together
+from distlint.checks.divergence_state import DIFFERS, EVEN, THE_SAME, UNKNOWN, Divergence, one_of, together
 from distlint.checks.rank_calls import length_of_value
 from distlint.checks.rank_values import Many
 from distlint.link.arguments import find_argument
@@ -171,7 +171,9 @@ def _of_call(tracer: Tracer, expr: ir.Call, ground: Ground, state: Env) -> Diver
         if func.id in _PASSING:
             return tracer.of(expr.args[0], ground, state, size=True)
         if func.id == "zip":
-            return together([tracer.of(one, ground, state, size=True) for one in expr.args])
+            sizes = [tracer.of(one, ground, state, size=True) for one in expr.args]
+            # the shortest of them counts, and whoever asks all ranks for a number has the smallest in mind
+            return next((one for one in sizes if one.why == EVEN), together(sizes))
         if func.id == "range":
             return _of_bounds(tracer, expr, ground, state)
     if type(func) is ir.Attribute and func.name in _KEEPING:

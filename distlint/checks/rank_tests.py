@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from distlint.checks.agreed_rounds import compares_rounds, is_over
 from distlint.checks.divergence import DIFFERS, Divergence, DivergenceView
 from distlint.checks.rank_values import MANY, UNKNOWN, binary, truth_of, unary
 from distlint.checks.ranks import FIRST, SECOND, Process
@@ -129,6 +130,8 @@ class Tests:
     def _loop(self, iterable: ir.Expr, frame: Frame) -> Decision:
         found = self._view.length(iterable, frame.file, frame.function)
         if found.state == DIFFERS:
+            if is_over(self._project, iterable, frame.file, frame.function, self._view.of):
+                return _NOTHING
             return _NOTHING._replace(is_split=True, why=found.why, places=found.places)
         return _NOTHING
 
@@ -143,6 +146,8 @@ class Tests:
             return Decision((True, False, False, True, False))
         ask = self._view.rounds if repeated else self._view.of_test
         found = ask(test, frame.file, frame.function)
+        if found.state == DIFFERS and compares_rounds(self._project, test, frame.file, frame.function, self._view.of):
+            return _NOTHING
         if found.state == DIFFERS and not _comes_from_afar(found, frame.file) and not self._asks_for_kind(test, frame):
             return Decision(_NOTHING.values, True, found.why, found.places)
         mode = mode_of(test)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from distlint.checks.agreed_rounds import has_agreed_rounds
+from distlint.checks.divergence import DivergenceView
+from distlint.checks.loaders import loops_around
 from distlint.checks.rank_faults import DIFFERENT, EXCEPTION, ROUNDS, SKIPPED
 from distlint.checks.trace_lines import Clash, Part
 from distlint.checks.traces import compared
@@ -53,7 +56,8 @@ def _faults(project: Project) -> Iterator[TraceFault]:
     for performance in rehearsal.every_performance():
         if performance.function >= 0 or performance.world < 2:
             continue
-        found = [_fault(performance, clash) for clash in compared(project, performance).clashes]
+        clashes = compared(project, performance).clashes
+        found = [_fault(performance, clash) for clash in clashes if not _is_agreed(project, clash)]
         if found and not performance.told:
             other = rehearsal.again(performance)
             if other is not None:
@@ -106,6 +110,19 @@ def _is_more_often(performance: Performance, clash: Clash) -> bool:
         stage.rank == clash.without
         and any((one.file, one.call.at) == (event.file, event.call.at) for one in stage.events)
         for stage in performance.stages
+    )
+
+
+def _is_agreed(project: Project, clash: Clash) -> bool:
+    """Whether the ranks make a call as often as they agreed to by a collective: what that gives the rehearsal does not know."""
+    if clash.part is not None and not clash.part.is_loop:
+        return False
+    of = DivergenceView.of_project(project).of
+    return any(
+        has_agreed_rounds(project, around.loop, around.file, around.function, of)
+        for event in (clash.event, clash.other)
+        if event is not None
+        for around in loops_around(project, event.file, event.function, event.call.at)
     )
 
 

@@ -87,6 +87,8 @@ class Degrees(HeldDegrees):
         return type(value) in (int, str) and str(value) == str(_PROBE.world)
 
     def _operation(self, expr: ir.Operation, file: str, function: int, state: Env) -> Degree | None:
+        if any(type(one) is ir.ListDisplay for one in expr.operands):
+            return NONE  # as many items as ranks say nothing of what these are
         parts = [self._of(one, file, function, state) for one in expr.operands]
         found = [one for one in parts if one is not None]
         if len(found) != len(parts):
