@@ -14,7 +14,7 @@ from distlint.checks.preparing import last_name
 from distlint.checks.registry import CheckContext, check
 from distlint.link.modules import ClassRef
 from distlint.link.project import Project
-from distlint.link.walking import Guard, below, guards_of, statements
+from distlint.link.walking import Guard, below, calls_in, guards_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 
@@ -51,14 +51,25 @@ def _why(context: CheckContext, guard: Guard, file: str, function: int) -> str:
     """Why a test differs between processes; empty where it is not known to."""
     if guard.test is None or guard.kind == "for":
         return ""
-    parts = list(_with_variables(body_of(context.project, file, function), guard.test))
-    if any(type(part) is ir.Call and last_name(part.func) in context.parameters["collecting"] for part in parts):
+    found = DivergenceView.of_project(context.project).of(guard.test, file, function)
+    if found.is_same:
+        return ""
+    body = body_of(context.project, file, function)
+    parts = list(_with_variables(body, guard.test))
+    collecting = [one for one in calls_in(body) if last_name(one.func) in context.parameters["collecting"]]
+    if any(one in parts or _fills(one, parts) for one in collecting):
         return ""
     for part in parts:
         if type(part) is ir.Attribute and part.name in context.parameters["ranks"]:
             return f"`{last_name(part)}` is true on one process only" if part.name.startswith("is_") else "the rank"
-    found = DivergenceView.of_project(context.project).of(guard.test, file, function)
     return found.why if found.state == DIFFERS else ""
+
+
+def _fills(call: ir.Call, parts: list[ir.Expr]) -> bool:
+    """Whether a call is given a variable of some expressions, which it may leave the same everywhere."""
+    names = {part.id for part in parts if type(part) is ir.Name}
+    given = (part for argument in call.args for part in below(argument))
+    return any(type(part) is ir.Name and part.id in names for part in given)
 
 
 def _with_variables(body: tuple[ir.Stmt, ...], test: ir.Expr) -> Iterator[ir.Expr]:
