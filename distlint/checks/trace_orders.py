@@ -30,9 +30,12 @@ def _of_one(mine: Tested, yours: Tested) -> Iterator[Branch | Round]:
     known: set[Hashable] = {(one.span, one.chain) for one in others} | {one.key for one in others}
     met = {event.place for event in beside.events}
     receives = any(_receives(event, stage.rank) and event.place not in met for event in stage.events)
+    # what each process is given a part of its own of may be an order for each of them
+    parts = {event.span for event in stage.events if _receives(event, stage.rank)}
     for one in tests:
-        open_test = one.source is None and not (isinstance(one, Round) and one.count is not None)
-        if open_test and known.isdisjoint(((one.span, one.chain), one.key)) and _is_told(one.key, receives=receives):
+        if (isinstance(one, Round) and one.count is not None) or not known.isdisjoint(((one.span, one.chain), one.key)):
+            continue
+        if one.source.span in parts if one.source is not None else _is_told(one.key, receives=receives):
             yield one
 
 

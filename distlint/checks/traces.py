@@ -133,7 +133,12 @@ class Comparison:
                         break
 
     def _is_alone(self, stage: Stage, node: Branch | Round) -> bool:
-        """Whether only the first process makes a test, and may tell the others what follows: its two ways are none of two processes."""
+        """Whether only the first process makes a test, and may tell the others what follows: its two ways are none of two processes.
+
+        What it tells each of the others, so that they take different ways, it knows as well.
+        """
+        if stage.rank and id(node) in self._told(self.performance.stages[0], stage):
+            return True
         others = [one for one in self.performance.stages if one is not stage]
         if stage.rank or not others or not all(self._told(stage, other) for other in others):
             return False
