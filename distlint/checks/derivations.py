@@ -126,6 +126,10 @@ def derivation_of_body(project: Project, ref: FunctionRef) -> Derivation:
     return work.run()
 
 
+class _TextPlaces(dict[tuple[str, int, ir.Position], bool]):
+    """Whether the names at places of functions stand for texts."""
+
+
 class _Slice:
     def __init__(self, project: Project, *, methods: bool = False, by_field: bool = False) -> None:
         self._project = project
@@ -187,7 +191,8 @@ class _Slice:
             self._parts.append(part)
             expr = part.expr
             if type(expr) is ir.Name:
-                self._name(expr.id, part.file, part.function, fixed=part.fixed or self._is_text(part))
+                if (expr.id, part.file, part.function) not in self._names:
+                    self._name(expr.id, part.file, part.function, fixed=part.fixed or self._is_text(part))
             elif type(expr) is ir.Attribute:
                 self._attribute(expr, part.file, part.function)
                 if self._by_field and type(expr.base) is ir.Name and expr.base.id not in ("self", "cls"):
@@ -199,7 +204,14 @@ class _Slice:
         return Derivation(tuple(self._parts), self._whole)
 
     def _is_text(self, part: Part) -> bool:
-        """Whether a name that is handed to calls stands for a text, which none of them can change."""
+        """Whether a name that is handed to calls stands for a text, which none of them can change; worked out once for each place."""
+        known: _TextPlaces = self._project.kept.setdefault(_TextPlaces, _TextPlaces())
+        key = (part.file, part.function, part.expr.at)
+        if key not in known:
+            known[key] = self._stands_for_text(part)
+        return known[key]
+
+    def _stands_for_text(self, part: Part) -> bool:
         from distlint.checks.text_values import Texts
 
         name, function = part.expr.id, part.function  # type: ignore[union-attr]

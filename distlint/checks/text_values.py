@@ -61,6 +61,8 @@ class Texts:
     def __init__(self, project: Project) -> None:
         self.project = project
         self._steps = 0
+        self._joins: dict[tuple[int, str, Part], bool] = {}
+        """What was found where ways come together, for one question; of what is still looked at nothing is shown."""
 
     def local(self, expr: ir.Expr, file: str, function: int) -> ir.Expr:
         """What a local variable was last set to."""
@@ -75,11 +77,13 @@ class Texts:
     def is_text(self, expr: ir.Expr, file: str, function: int) -> bool:
         """Whether an expression certainly is a string, or a tuple with one."""
         self._steps = 0
+        self._joins.clear()
         return self._is(expr, (), file, function, self.project.flow(file, function).before(expr.at), 0)
 
     def holds_texts(self, expr: ir.Expr, file: str, function: int) -> bool:
         """Whether the items of an expression certainly are strings, or tuples with one."""
         self._steps = 0
+        self._joins.clear()
         return self._is(expr, ("*",), file, function, self.project.flow(file, function).before(expr.at), 0)
 
     def _is(self, expr: ir.Expr, part: Part, file: str, function: int, state: Env, depth: int) -> bool:
@@ -222,11 +226,18 @@ class Texts:
                 if place.action in ("update", "extend") and isinstance(place.expr, ir.Call) and place.expr.args:
                     return self._is(place.expr.args[0], part, file, function, place.at, depth)
             if isinstance(place, Join) and name in place.touched:
-                return max(depth / MAX_DEPTH, self._steps / MAX_STEPS) <= 1 and any(
-                    self._name(name, part, file, function, branch, depth + 2) for branch in place.branches
-                )
+                return self._joined(place, name, part, file, function, depth)
             place = place.prev
         return self._outside(name, part, file, function, depth)
+
+    def _joined(self, join: Join, name: str, part: Part, file: str, function: int, depth: int) -> bool:
+        key = (id(join), name, part)
+        if key not in self._joins:
+            self._joins[key] = False
+            self._joins[key] = max(depth / MAX_DEPTH, self._steps / MAX_STEPS) <= 1 and any(
+                self._name(name, part, file, function, branch, depth + 2) for branch in join.branches
+            )
+        return self._joins[key]
 
     def _bound(self, bind: Bind, part: Part, file: str, function: int, depth: int) -> bool:
         if bind.expr is None or not isinstance(bind.expr, ir.Expr) or bind.prev is None:
@@ -245,14 +256,14 @@ class Texts:
             for position, parameter in enumerate(definition.parameters):
                 if parameter.name == name:
                     return self._parameter(FunctionRef(file, function), definition, position, part, depth)
-            for target, iterable in _comprehension_targets(body_of(self.project, file, function), name):
+            for target, iterable in _comprehension_targets(self.project, file, function, name):
                 place = _place_of(target, name)
                 if place is not None:
                     state = self.project.flow(file, function).before(iterable.at)
                     return self._iterated(iterable, (*place, *part), file, function, state, depth)
             flow = self.project.flow(file, definition.parent)
             return self._name(name, part, file, definition.parent, flow.exit or flow.entry, depth)
-        for target, iterable in _comprehension_targets(body_of(self.project, file, -1), name):
+        for target, iterable in _comprehension_targets(self.project, file, -1, name):
             place = _place_of(target, name)
             if place is not None:
                 state = self.project.flow(file, -1).before(iterable.at)
@@ -334,19 +345,26 @@ def _values_at(expr: ir.DictDisplay, part: Part) -> list[ir.Expr]:
     return [value for key, value in zip(keys, expr.values, strict=True) if f"{_VALUE}{key}" == part[0]]
 
 
-def _comprehension_targets(body: tuple[ir.Stmt, ...], name: str) -> list[tuple[ir.Expr, ir.Expr]]:
-    """The targets of comprehensions that bind a name, with what they go through."""
+class _Targets(dict[tuple[str, int], dict[str, list[tuple[ir.Expr, ir.Expr]]]]):
+    """The targets of the comprehensions of functions, by the names that they bind, with what they go through."""
+
+
+def _comprehension_targets(project: Project, file: str, function: int, name: str) -> list[tuple[ir.Expr, ir.Expr]]:
+    """The targets of comprehensions of a function that bind a name, with what they go through."""
+    from distlint.checks.spread_names import bound_names
     from distlint.link.walking import below, expressions_of
 
-    return [
-        (target, iterable)
-        for statement in statements(body)
-        for expr in expressions_of(statement)
-        for part in below(expr)
-        if type(part) is ir.Comprehension
-        for target, iterable, _ in part.generators
-        if _place_of(target, name) is not None
-    ]
+    known: _Targets = project.kept.setdefault(_Targets, _Targets())
+    if (file, function) not in known:
+        found = known[file, function] = {}
+        for statement in statements(body_of(project, file, function)):
+            for expr in expressions_of(statement):
+                for part in below(expr):
+                    if type(part) is ir.Comprehension:
+                        for target, iterable, _ in part.generators:
+                            for one in bound_names(target):
+                                found.setdefault(one, []).append((target, iterable))
+    return known[file, function].get(name, [])
 
 
 def _place_of(target: ir.Expr, name: str) -> Part | None:
