@@ -1,7 +1,8 @@
 """Training loops that do beside an engine what the engine does itself.
 
 The rule's ``fault`` says what: ``interval`` (the engine is stepped every n-th time only), ``divided`` (the loss is divided by the
-number of accumulated batches), ``cleared`` (gradients are cleared between the backward pass and the step), ``clipped`` (gradients
+number of accumulated batches; ``accessors`` give it, and ``scaling`` is the argument, with its position, that keeps the engine from
+it), ``cleared`` (gradients are cleared between the backward pass and the step), ``clipped`` (gradients
 are clipped that are no longer there). Further parameters: ``engine`` (what makes it), ``subject``, ``when`` (the condition over the
 configuration), ``steps`` (the setting with the number of batches), ``given-as`` (the argument through which the engine takes the
 model over, with its position), ``message``.
@@ -156,17 +157,30 @@ def _divided(context: CheckContext) -> Iterator[_Place]:
     for found, made in _of_engine(context, "backward"):
         loss, _ = find_argument(found.site.call, "loss", 0)
         division = _division(project, loss, found) if loss is not None else None
+        scales, certain = find_argument(found.site.call, *context.parameters["scaling"])
+        if not certain or (scales is not None and not (type(scales) is ir.Constant and scales.value is True)):
+            continue
         if division is None or tests_name(project, found, context.parameters.get("mode-words", ())):
             continue
         by = division.operands[1] if isinstance(division, ir.Operation) else division.value
         number = project.evaluator(None).value(by, found.file, found.site.function)
         for subject in configurations(context, made):
             setting = subject.settings.get(context.parameters["steps"])
-            if setting is None or setting.value.only != number.only or number.only in (None, 1):
+            steps = setting.value.only if setting is not None else None
+            if steps in (None, 1) or not (steps == number.only or _asks_engine(context, by, found)):
                 break
         else:
             place = ir.unpack(division.at, found.file)
             yield _Place(found, made, place, Related(found.span, "the engine divides it again here"))
+
+
+def _asks_engine(context: CheckContext, number: ir.Expr, found: CallSite) -> bool:
+    """Whether a number is what the engine itself gives as that of the batches (``accessors`` are the methods that do)."""
+    evaluator = context.project.evaluator(None)
+    options = options_of(evaluator.ask(number, found.file, found.site.function))
+    names = {evaluator.instance_name(one) if isinstance(one, Instance) else "" for one in options}
+    engine = context.parameters["engine"]
+    return bool(names) and names <= {f"{engine}.{one}" for one in context.parameters["accessors"]}
 
 
 def _division(project: Project, loss: ir.Expr, found: CallSite) -> ir.Operation | ir.AugAssign | None:
