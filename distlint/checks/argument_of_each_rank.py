@@ -1,7 +1,7 @@
 """An argument of a call that all ranks make together, that has to be the same for all, and that each rank works out for itself.
 
 Parameters: ``calls`` (tables with ``call``, the full name of what is called, ``argument`` with its ``position``, and ``what`` it is, for
-the message) and ``message``, which says of ``{what}`` what comes of it.
+the message; ``unless`` are arguments of the call by which each rank may be on its own) and ``message``, which says of ``{what}`` what comes of it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ def argument_of_each_rank(context: CheckContext) -> Iterator[Finding]:
     for one in context.parameters["calls"]:
         for site in project.calls_to({one["call"]}):
             given, _ = find_argument(site.site.call, one["argument"], one["position"])
-            if given is None or _is_alone(project, site):
+            words = {word.name for word in site.site.call.keywords}
+            if given is None or None in words or words & set(one.get("unless", ())) or _is_alone(project, site):
                 continue
             figure = view.of(given, site.file, site.site.function)
             if not figure.differs or any(is_a_day(project, place) for place in figure.places):
