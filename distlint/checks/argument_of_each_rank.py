@@ -1,7 +1,8 @@
 """An argument of a call that all ranks make together, that has to be the same for all, and that each rank works out for itself.
 
-Parameters: ``calls`` (tables with ``call``, the full name of what is called, ``argument`` with its ``position``, and ``what`` it is, for
-the message; ``unless`` are arguments of the call by which each rank may be on its own) and ``message``, which says of ``{what}`` what comes of it.
+Parameters: ``calls`` (tables with ``call``, the full name of what is called, ``argument`` with its ``position``, ``what`` it is, for the
+message, and ``unless``, the arguments of the call by which each rank may be on its own) and ``message``, which says of ``{what}`` what
+comes of it.
 """
 
 from __future__ import annotations

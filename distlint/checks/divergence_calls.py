@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from distlint.checks.divergence_trace import Ground, Tracer
 
 _SIZES = frozenset({"size", "dim", "numel", "nelement", "element_size", "get_device", "ndimension", "__len__"})
+_PLACES = frozenset({"device", "map_location"})
+"""Arguments that say on which device something is made."""
+_LOADING = frozenset({"load", "load_file"})
+"""Functions that read a file onto a device, which is their second argument."""
+_MOVING = frozenset({"to", "cuda", "cpu", "pin_memory"})
 
 
 def call(tracer: Tracer, expr: ir.Call, ground: Ground, state: Env) -> Divergence:
@@ -47,9 +52,14 @@ def call(tracer: Tracer, expr: ir.Call, ground: Ground, state: Env) -> Divergenc
 
 
 def arguments(tracer: Tracer, expr: ir.Call, ground: Ground, state: Env) -> list[Divergence]:
-    """What is known of the arguments of a call."""
-    given = (*expr.args, *(keyword.value for keyword in expr.keywords))
+    """What is known of the arguments of a call that have a part in what it gives: on which device that lies changes no value."""
+    args = expr.args[:1] if _last(expr.func) in _LOADING else expr.args
+    given = (*args, *(keyword.value for keyword in expr.keywords if keyword.name not in _PLACES))
     return [tracer.of(one, ground, state) for one in given]
+
+
+def _last(func: ir.Expr) -> str:
+    return func.name if type(func) is ir.Attribute else func.id if type(func) is ir.Name else ""
 
 
 # Libraries ------------------------------------------------------------------------------------------------------------
@@ -359,7 +369,7 @@ def _method(tracer: Tracer, expr: ir.Call, func: ir.Attribute, ground: Ground, s
     if func.name in _SIZES:
         return tracer.of(func.base, ground, state, size=True)
     base = tracer.of(func.base, ground, state)
-    if base.differs:
+    if base.differs or func.name in _MOVING:
         return base.through(span)
     given = together(arguments(tracer, expr, ground, state))
     return base if given.is_same else given if base.is_same or given.differs is base.differs else UNKNOWN

@@ -52,6 +52,10 @@ _RUNNING = (FunctionValue, LambdaOf, Partial, Generated, Thing, ClassValue, Spec
 """What code that nobody sees may run, once it gets it."""
 _TOLD_BY_NAME = ("startswith", "endswith", "split", "lower", "count", "find")
 """Methods of texts that ask a name what it is like; others make new names."""
+_HOLDING = frozenset({"get", "pop", "setdefault", "append", "add", "insert", "remove", "discard", "put"})
+"""Methods of containers and queues that leave what they are given as it is."""
+_PLACES = frozenset({"device", "map_location"})
+"""Arguments that say on which device something is put."""
 _CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "time.time_ns", "datetime.datetime.now")
 
 
@@ -183,8 +187,8 @@ class Calls(Definitions):
         self._handed(given, call, scope)
         return self.models.called_object(self, callee, given, call, scope)
 
-    def _handed(self, given: Given, call: ir.Call, scope: Scope) -> None:
-        """Arguments go where we don't see what becomes of them."""
+    def _handed(self, given: Given, call: ir.Call, scope: Scope, *, held: bool = False) -> None:
+        """Arguments go where we don't see what becomes of them; ``held`` ones are put, or looked up, in something and not read."""
         self.models.handed(self, given.values())
         for value in given.values():
             if isinstance(value, Nothing):
@@ -193,7 +197,8 @@ class Calls(Definitions):
             if isinstance(value, _RUNNING):
                 self.stage.strangers += 1
             if isinstance(value, Tensor):
-                self.stage.use(value, ir.unpack(call.at, scope.file))
+                if not held:
+                    self.stage.use(value, ir.unpack(call.at, scope.file))
             elif isinstance(value, Items) and value.items is not None and self._holds_plain(value):
                 value.open()
 
@@ -380,7 +385,9 @@ class Calls(Definitions):
         self._handed(given, call, scope)
         if not self.models.harmless(name):
             stage.strangers += 1
-        made = self.made(stage.project.modules.canonical(f"{name}()"), None, given, call, scope)
+        # what is read tells what it gives, not the device that it is put on
+        told = _read_by(name, given) if is_reading(name) else None
+        made = self.made(stage.project.modules.canonical(f"{name}()"), None, given, call, scope, told)
         made.source = own or made.source
         return made
 
@@ -395,11 +402,14 @@ class Calls(Definitions):
             return asked(self.stage, given.positional[0], call, scope)
         return None
 
-    def made(self, name: str, receiver: Any, given: Given, call: ir.Call, scope: Scope) -> Made:
-        """What a library function, class or method gives of which no more is known."""
+    def made(
+        self, name: str, receiver: Any, given: Given, call: ir.Call, scope: Scope, told: list[Any] | None = None
+    ) -> Made:
+        """What a library function, class or method gives of which no more is known; ``told`` is what tells it, if not all it is given."""
         made = Made(name, call, given)
         made.file, made.function = scope.file, scope.function
         values = [*given.values()] if receiver is None else [receiver, *given.values()]
+        values = values if told is None else told
         made.source = source_of(values)
         if not given.open:
             # what is asked for again may be another thing, unless it only depends on what it is given
@@ -468,12 +478,12 @@ class Calls(Definitions):
             kind = self.stage.sources.get(self.stage.project.modules.canonical(f"{receiver.name}.{name}"))
             if kind is not None and not given.positional and not given.keywords:
                 return self.stage.source(kind)
-            self._handed(given, call, scope)
+            self._handed(given, call, scope, held=name in _HOLDING)
             if not self.models.harmless(receiver.name):
                 self.stage.strangers += 1
             dotted = self.stage.project.modules.canonical(f"{receiver.name}.{name}()")
             return self.made(dotted, receiver, given, call, scope)
-        self._handed(given, call, scope)
+        self._handed(given, call, scope, held=name in _HOLDING)
         self.stage.miss(call.func)
         self.models.missed(self, MethodOf(receiver, name))
         self.stage.strangers += isinstance(receiver, Thing)
@@ -559,6 +569,13 @@ class Calls(Definitions):
         if isinstance(manager, Made):
             manager.left(self, span)
         self.models.left(self, manager, span)
+
+
+def _read_by(name: str, given: Given) -> list[Any]:
+    """What tells what a function that reads gives."""
+    last = name.rpartition(".")[2]
+    positional = given.positional[:1] if last in ("load", "load_file") else given.positional
+    return [*positional, *(value for word, value in given.keywords.items() if word not in _PLACES)]
 
 
 def start(player: Calls, ref: FunctionRef) -> None:
