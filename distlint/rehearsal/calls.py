@@ -56,6 +56,8 @@ _HOLDING = frozenset({"get", "pop", "setdefault", "append", "add", "insert", "re
 """Methods of containers and queues that leave what they are given as it is."""
 _PLACES = frozenset({"device", "map_location"})
 """Arguments that say on which device something is put."""
+_MOVING = frozenset({"to", "cuda", "cpu", "pin_memory"})
+"""Methods that put what they give on a device, and change nothing else."""
 _CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "time.time_ns", "datetime.datetime.now")
 
 
@@ -482,13 +484,13 @@ class Calls(Definitions):
             if not self.models.harmless(receiver.name):
                 self.stage.strangers += 1
             dotted = self.stage.project.modules.canonical(f"{receiver.name}.{name}()")
-            return self.made(dotted, receiver, given, call, scope)
+            return self.made(dotted, receiver, given, call, scope, [receiver] if name in _MOVING else None)
         self._handed(given, call, scope, held=name in _HOLDING)
         self.stage.miss(call.func)
         self.models.missed(self, MethodOf(receiver, name))
         self.stage.strangers += isinstance(receiver, Thing)
         if isinstance(receiver, Opaque | MethodOf):
-            return derived(name, [receiver, *given.values()])
+            return derived(name, [receiver] if name in _MOVING else [receiver, *given.values()])
         return UNKNOWN
 
     def method_of_value(self, receiver: Any, name: str, given: Given, call: ir.Call, scope: Scope, span: Span) -> Any:
