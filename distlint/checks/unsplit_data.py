@@ -52,7 +52,8 @@ def unsplit_data(context: CheckContext) -> Iterator[Finding]:
     """A finding for each loader that hands every rank the whole of the data in a training loop."""
     project: Project = context.project
     wraps = list(project.calls_to(set(context.parameters["wrappers"])))
-    summing = project.calls_to(set(context.parameters.get("summing", ())))
+    makers = {(one.file, one.site.call.at) for one in wraps}
+    summing = [*project.calls_to(set(context.parameters.get("summing", ())))]
     wraps += [one for one in summing if models_of(project, one)]
     if not wraps:
         return
@@ -69,12 +70,29 @@ def unsplit_data(context: CheckContext) -> Iterator[Finding]:
         wrap = next((one for one in wraps if one.file in family(project, place.file)), None)
         if wrap is None or _shares_on_purpose(context, place.file):
             continue
+        if len(wraps) == len(makers) and _trains_alone(context, place, makers):
+            continue
         for loader in loaders:
             key = (loader.frame.file, loader.call.at)
             if key not in reported and _is_whole(context, loader) and not _is_handed_in_vain(context, loader, wraps):
                 reported.add(key)
                 yield _finding(context, loader, place, wrap)
     yield from _drawn_by_hand(context, files, wraps)
+
+
+def _trains_alone(context: CheckContext, place: Pass, makers: set[tuple[str, ir.Position]]) -> bool:
+    """Whether the loop trains a model that nothing makes train together, as one that some process fits for all of them."""
+    found = False
+    for part in (part for one in statements(place.body) for expr in expressions_of(one) for part in below(expr)):
+        if type(part) is not ir.Call or called_name(part) != "backward" or type(part.func) is not ir.Attribute:
+            continue
+        if part.args:
+            return False
+        made = derivation(context.project, part.func.base, place.file, place.function)
+        if not made.whole or any((one.file, one.expr.at) in makers for one in made.parts):
+            return False
+        found = True
+    return found
 
 
 def _drawn_by_hand(context: CheckContext, files: frozenset[str], wraps: list[CallSite]) -> Iterator[Finding]:
