@@ -231,6 +231,8 @@ class Iterating:
             return derived("item", [value.whole])
         if isinstance(value, Thing):
             return fresh(value.sample)
+        if isinstance(value, Table) and value.family and not value.items:
+            return Named(value.family)
         return derived("item", [value]) if isinstance(value, Opaque | MethodOf) else UNKNOWN
 
     def length(self, value: Any) -> Any:
@@ -292,6 +294,7 @@ class Iterating:
             UNKNOWN if expr.kind == "set" else self._count(expr, first, inner, whole) if tests else self.length(first)
         )
         made = self.some(whole, count, span=span)
+        made.distinct = expr.kind == "set"
         made.ordered = order_of(first)
         if found:
             if isinstance(found[0], Tensor) and found[0].pending is not None:

@@ -212,7 +212,9 @@ class Items:
 
         A set gives its strings in the order of their hashes, which every process salts anew.
         """
-        if self.distinct and self.items is not None and sum(isinstance(one, str) for one in self.items) > 1:
+        if self.distinct and self.items is not None and sum(isinstance(one, str | Named) for one in self.items) > 1:
+            return Source("the order of a set of strings", self.at)
+        if self.distinct and self.items is None and isinstance(self.sample, Named):
             return Source("the order of a set of strings", self.at)
         return self.ordered
 
