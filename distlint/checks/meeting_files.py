@@ -46,6 +46,9 @@ def too_early(project: Project) -> Iterator[Suspicion]:
 
 def _of_performance(performance: Performance) -> Iterator[Suspicion]:
     seen = set()
+    touches = set[str]().union(*(stage.touches for stage in performance.stages))
+    if READS not in touches or not {MAKES, REMOVES} & touches:
+        return
     ways = Comparison(performance, files=True).lines_of_two()
     for first, other, mine, yours in islice(ways, MAX_WAYS):
         for found in (*_between(mine, yours, first, other), *_between(yours, mine, other, first)):

@@ -189,4 +189,5 @@ def _note(stage: Stage, kind: str, value: Any, call: ir.Expr, scope: Scope) -> N
 
 def _mark(stage: Stage, kind: str, path: Path, call: ir.Expr, scope: Scope) -> None:
     if not stage.quiet:
+        stage.touches.add(kind)
         stage.mark(Touch(kind, path, ir.unpack(call.at, scope.file), stage.chain))

@@ -287,6 +287,8 @@ class Stage:
         """The loops around of which not all turns are followed, by a number for each time that one is gone through."""
         self.whiles = 0
         """``while`` loops around what is followed now."""
+        self.touches: set[str] = set()
+        """What is done with files at all."""
         self.chain: tuple[Span, ...] = ()
         self.modules: dict[str, Scope] = {}
         self.classes: dict[Any, Scope] = {}
