@@ -4,14 +4,15 @@ Parameters: ``fault``: ``model`` (the step calls the model past its wrapper), ``
 model) or ``loader`` (it gives a loader that nothing parts); ``bases`` (library classes with that loop), ``methods`` (by name, the
 position of the parameter that gets the wrapped model), ``own`` (the attribute of the object that holds the model itself), ``unwrap``
 (last names of calls that take the wrapper off), ``silent`` (contexts without gradients); for ``attribute`` those of
-``wrapped-attribute``; for ``loader`` ``loaders``, ``signature`` and ``plain-samplers``.
+``wrapped-attribute``; for ``loader`` ``loaders``, ``signature``, ``plain-samplers``, ``telling`` (other arguments of a loader that may
+part the data) and ``given`` (attributes that objects hold as they are given them, with their positions).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from distlint.checks.derivations import derivation
+from distlint.checks.derivations import Part, derivation, derivation_of_body
 from distlint.checks.execution import handles_errors_around
 from distlint.checks.loaders import argument_of, is_none
 from distlint.checks.preparing import last_name, texts_of
@@ -19,7 +20,7 @@ from distlint.checks.registry import CheckContext, check
 from distlint.checks.wrapped_attribute import asks_for_wrapper, names_of_model
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
-from distlint.link.modules import ClassRef
+from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.project import Project
 from distlint.link.walking import below, calls_in, expressions_of, guards_of, statements
 from distlint.model import python as ir
@@ -209,10 +210,7 @@ def _loader(context: CheckContext, owner: ClassRef, index: int, function: ir.Fun
                         for one in samplers
                     )
                 )
-            expr, _, _ = argument_of(project, loader, "dataset", signature)
-            if not plain_only or expr is None:
-                continue
-            if derivation(project, expr, loader.frame.file, loader.frame.function).mentions_rank():
+            if not plain_only or not _is_of_no_rank(context, owner, loader):
                 continue
             yield context.finding(
                 f"`{function.name}` gives a loader that nothing parts, so each process goes through all of the data",
@@ -223,6 +221,94 @@ def _loader(context: CheckContext, owner: ClassRef, index: int, function: ir.Fun
                 ],
             )
             return
+
+
+def _is_of_no_rank(context: CheckContext, owner: ClassRef, loader: Instance) -> bool:
+    """Whether what a loader goes through, and what makes batches of it, certainly has nothing to do with the rank."""
+    project: Project = context.project
+    expr, _, _ = argument_of(project, loader, "dataset", context.parameters["signature"])
+    if expr is None:
+        return False
+    waiting = [Part(expr, loader.frame.file, loader.frame.function)]
+    for name in context.parameters["telling"]:
+        given, _, _ = argument_of(project, loader, name, context.parameters["signature"])
+        if given is None:
+            continue
+        waiting.append(Part(given, loader.frame.file, loader.frame.function))
+        function = _function_named(project, owner, waiting[-1])
+        if function is not None and derivation_of_body(project, function).mentions_rank():
+            return False
+    asked: set[str] = set()
+    while waiting:
+        part = waiting.pop()
+        made = derivation(project, part.expr, part.file, part.function)
+        if not made.whole or made.mentions_rank():
+            return False
+        for one in made.parts:
+            name = one.expr.name if type(one.expr) is ir.Attribute else ""
+            if name in asked or name not in context.parameters["given"] or not _is_of_self(project, one):
+                continue
+            asked.add(name)
+            given_there = _given_to(context, owner, name)
+            if given_there is None:
+                return False
+            waiting += given_there
+    return True
+
+
+def _function_named(project: Project, owner: ClassRef, part: Part) -> FunctionRef | None:
+    """The function or method of the project that an expression names, without calling it."""
+    if type(part.expr) is ir.Attribute and _is_of_self(project, part):
+        return project.modules.method(owner, part.expr.name)
+    found = project.modules.resolve(part.expr, part.file)
+    return found if isinstance(found, FunctionRef) else None
+
+
+def _is_of_self(project: Project, part: Part) -> bool:
+    """Whether an attribute is one of the method's own object."""
+    base = part.expr.base if type(part.expr) is ir.Attribute else None
+    parameters = project.module(part.file).functions[part.function].parameters if part.function >= 0 else ()
+    return type(base) is ir.Name and bool(parameters) and parameters[0].name == base.id
+
+
+def _given_to(context: CheckContext, owner: ClassRef, name: str) -> list[Part] | None:
+    """What objects of a class, and of those below it, get for an attribute where they are made; ``None`` where that is not known."""
+    project: Project = context.project
+    found: list[Part] = []
+    for file in project.python_files:
+        for number, definition in enumerate(project.module(file).classes):
+            cls = ClassRef(file, number)
+            if owner not in project.modules.ancestry(cls):
+                continue
+            for site in project.sites(definition.name):
+                if project.modules.resolve(site.site.call.func, site.file) != cls:
+                    continue
+                given = _handed_on(context, cls, Part(site.site.call, site.file, site.site.function), name)
+                if given is None:
+                    return None
+                found.append(given)
+    return found or None
+
+
+def _handed_on(context: CheckContext, cls: ClassRef, made: Part, name: str) -> Part | None:
+    """What the call that makes an object gives for an attribute, or the class's own constructor hands on for it."""
+    project: Project = context.project
+    method = project.modules.method(cls, "__init__")
+    position = context.parameters["given"][name]
+    own = project.function(method) if method is not None else None
+    if own is not None:
+        names = [one.name for one in own.parameters[1:]]
+        position = names.index(name) if name in names else None
+    assert type(made.expr) is ir.Call  # noqa: S101 - what makes an object is a call
+    given, _ = find_argument(made.expr, name, position)
+    if given is not None:
+        return Part(given, made.file, made.function)
+    for call in calls_in(own.body) if own is not None and method is not None else ():
+        if last_name(call.func) == "__init__":
+            given, _ = find_argument(call, name, context.parameters["given"][name])
+            if given is not None:
+                return Part(given, method.file, method.index)  # type: ignore[union-attr]
+    return None
 
 
 _FAULTS: dict[str, Callable[[CheckContext, ClassRef, int, ir.Function], Iterator[Finding]]] = {

@@ -17,7 +17,7 @@ from distlint.checks.trace_orders import told
 from distlint.model import python as ir
 from distlint.rehearsal.failing import ENDING
 from distlint.rehearsal.performance import Performance
-from distlint.rehearsal.stage import Stage
+from distlint.rehearsal.stage import Event, Stage
 from distlint.rehearsal.trace import (
     MAYBE,
     TURNS,
@@ -75,9 +75,16 @@ def compared(project: Project, performance: Performance) -> Compared:
         comparison = Comparison(performance)
         seen: dict[tuple[str, int], Clash] = {}
         for found in (*comparison.between_ways(), *comparison.between_ranks()):
-            seen.setdefault((found.event.file, found.event.call.at), found)
+            place, beside = _call_of(found.event), _call_of(found.other)
+            if beside in seen and _call_of(seen[beside].other) == place and seen[beside].different:
+                continue  # the same two calls, seen from the other side
+            seen.setdefault(place, found)
         kept[key] = Compared((*seen.values(),), comparison.whole, comparison.told_calls())
     return kept[key]
+
+
+def _call_of(event: Event | None) -> tuple[str, int]:
+    return (event.file, event.call.at) if event is not None else ("", -1)
 
 
 def settled(branch: Branch) -> int | None:
@@ -162,8 +169,18 @@ class Comparison:
             for other in range(one + 1, len(lines)):
                 found = clash_of(lines[one], lines[other], stage.rank, stage.rank, stage, part)
                 if found is not None:
-                    return found
+                    return self._of_raised(stage, node, lines, found) or found
         return None
+
+    def _of_raised(self, stage: Stage, node: Branch, lines: list[Line], found: Clash) -> Clash | None:
+        """The same clash where one way of a test raises an exception that some handler takes, and that leads past an operation."""
+        raising = [_raises(arm) for arm in node.arms]
+        if len(lines) != 2 or raising[0] is raising[1] or found.part is None:
+            return None
+        usually, failed = lines if raising[1] else lines[::-1]
+        again = clash_of(usually, failed, stage.rank, stage.rank, stage, found.part._replace(fails=True))
+        is_left_out = again is not None and any(again.event is event for event in usually.events)
+        return again if is_left_out else None
 
     def _of_failure(
         self, stage: Stage, node: Branch, needed: dict[Hashable, int], usual: int, part: Part
@@ -299,6 +316,10 @@ def _takes_turns(node: Branch, row: list[Place]) -> bool:
         other is not node and isinstance(other, Branch) and _skips(other) and other.chain == node.chain
         for other, _ in row
     )
+
+
+def _raises(arm: list[Any]) -> bool:
+    return bool(arm) and isinstance(arm[-1], End) and arm[-1].kind == "raise"
 
 
 def _skips(node: Branch) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.absent import used_by
+from distlint.rehearsal.bounds import of_any, of_ends, of_one
 from distlint.rehearsal.calls import Calls
 from distlint.rehearsal.entities import ClassValue, FunctionValue, LambdaOf, MethodOf, ModuleValue, Partial, Special
 from distlint.rehearsal.failing import (
@@ -409,7 +410,8 @@ def _gathered(player: Calls, name: str, values: list[Any], given: Given, call: i
         return sum(values[0]) if name == "sum" and len(values[0]) < 1 << 20 else _extreme(name, values[0])
     items = player.items_of(values[0]) if len(values) == 1 or name == "sum" else values
     if items is None:
-        return derived(name, values)
+        found = derived(name, values)
+        return found if keyed or name == "sum" or values[1:] else _of_unknown(player, found, values[0], given)
     if name == "sum" and len(values) == 2:
         items = [values[1], *items]
     if len(items) == 1 and name != "sum":
@@ -435,7 +437,14 @@ def _gathered(player: Calls, name: str, values: list[Any], given: Given, call: i
         for item in items[1:]:
             found = player.operate("+", found, item, call.at, scope)
         return found
-    return derived(name, items)
+    return derived(name, items) if name == "sum" else of_ends(derived(name, items), name, items)
+
+
+def _of_unknown(player: Calls, found: Opaque, values: Any, given: Given) -> Any:
+    """The least or the greatest of values that are not known one by one: it has the bounds that all of them have."""
+    found = of_any(found, player.item_of(values))
+    default = given.keywords.get("default", found)
+    return found if default is found else of_one(Opaque(found.sign, found.source), [found, default])
 
 
 # Objects --------------------------------------------------------------------------------------------------------------

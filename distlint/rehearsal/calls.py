@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from distlint.link.modules import FunctionRef
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal.bounds import of_one
 from distlint.rehearsal.definitions import Definitions
 from distlint.rehearsal.entities import (
     ClassValue,
@@ -22,7 +23,7 @@ from distlint.rehearsal.entities import (
 from distlint.rehearsal.failing import COMPUTING, READING, handles, is_reading, kind_of, may_fail, own_file
 from distlint.rehearsal.file_names import FileNames, is_asking, is_waiting
 from distlint.rehearsal.files import asked, waited, written
-from distlint.rehearsal.merging import merged
+from distlint.rehearsal.merging import alike, merged
 from distlint.rehearsal.options import by_default, declared, set_defaults
 from distlint.rehearsal.paths import of_function, of_method, touched, touched_by_method
 from distlint.rehearsal.stage import MAX_AGAIN, MAX_CALLS, MAX_IDLE, Left, Scope
@@ -516,16 +517,27 @@ class Calls(Definitions):
         if self.stage.touched is not None:
             self.stage.touched.append(thing)
 
-    def _like(self, items: Items, more: list[Any] | None) -> Tensor | None:
-        """What the tensors of a list are like, with some more of them; ``None`` where something else is among them."""
+    def _like(self, items: Items, more: list[Any] | None) -> Any:
+        """What the tensors of a list are like, with some more of them, or the rows with tensors; ``None`` where others are among them."""
         listed = [
             *(items.items if items.items is not None else [items.sample]),
             *(more if more is not None else [None]),
         ]
-        found = listed[0] if listed else None
-        for one in (listed[-1],) if listed else ():
-            found = merged(found, one) if isinstance(found, Tensor) and isinstance(one, Tensor) else None
-        return found if all(isinstance(one, Tensor) for one in listed) else None
+        if not listed or any(map(holds_work, listed)):
+            return None
+        first = listed[0]
+        if type(first) is tuple and all(type(one) is tuple and len(one) == len(first) for one in listed):
+            columns = [*zip(*listed, strict=True)]
+            found = [_like_of(column) for column in columns]
+            return (
+                None
+                if all(one is None for one in found)
+                else tuple(
+                    derived("item", [column[0], column[-1]]) if one is None else one
+                    for one, column in zip(found, columns, strict=True)
+                )
+            )
+        return _like_of(listed)
 
     def extend(self, items: Items, other: Any) -> None:
         """``items += other``."""
@@ -573,11 +585,26 @@ class Calls(Definitions):
         self.models.left(self, manager, span)
 
 
+<<<<<<< HEAD
 def _read_by(name: str, given: Given) -> list[Any]:
     """What tells what a function that reads gives."""
     last = name.rpartition(".")[2]
     positional = given.positional[:1] if last in ("load", "load_file") else given.positional
     return [*positional, *(value for word, value in given.keywords.items() if word not in _PLACES)]
+=======
+def _like_of(values: Sequence[Any]) -> Tensor | Items | None:
+    """What tensors are like, or lists of which only the length is known; ``None`` where something else is among them."""
+    first, last = values[0], values[-1]
+    if all(isinstance(one, Items) and one.items is None and not one.distinct for one in values):
+        sizes = [first.length(), last.length()]
+        made = Items(None, sizes[0] if alike(*sizes) else of_one(derived("item", sizes), sizes), first.at)
+        made.whole, made.sample = derived("item", [first.whole, last.whole]), first.sample
+        return made
+    if not all(isinstance(one, Tensor) for one in values):
+        return None
+    found: Tensor = merged(first, last)
+    return found
+>>>>>>> m3
 
 
 def start(player: Calls, ref: FunctionRef) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from distlint.link.modules import FunctionRef, GlobalRef, Target
 from distlint.model import python as ir
 from distlint.rehearsal.absent import UNSET, used, without_value
+from distlint.rehearsal.bounds import asks_all, narrowed, of_part, widened
 from distlint.rehearsal.entities import (
     ClassValue,
     FunctionValue,
@@ -351,9 +352,10 @@ class Expressions(Objects):
             return derived("part", [base, index])
         if isinstance(base, Library) or (isinstance(base, Made) and base.name.startswith("typing.")):
             return base  # a type with its parameters
-        return (
-            _one_of_few(base, index) if isinstance(base, Opaque | Made | MethodOf) or type(base) is tuple else UNKNOWN
-        )
+        if not isinstance(base, Opaque | Made | MethodOf) and type(base) is not tuple:
+            return UNKNOWN
+        found = _one_of_few(base, index)
+        return of_part(found, index) if isinstance(index, slice) else found
 
     def _item_at(self, base: Items, index: int) -> Any:
         """An item of a list whose items are not known: where these are in another order on each process, it is another one."""
@@ -377,6 +379,7 @@ class Expressions(Objects):
         tells = derived("slice", [length, *_bounds(index)])
         if index.stop is not None:
             tells = Opaque(tells.sign, source_of(_bounds(index)))  # a limit makes it as many everywhere, as a rule
+        of_part(tells, index)
         size = len(part) if part is not None else tells
         made = self.some(derived("slice", [base, *_bounds(index)]), size, span=base.at)
         made.sample = self.item_of(base) if base.items or base.sample is not None else None
@@ -430,10 +433,11 @@ class Expressions(Objects):
             return self.value(expr.body if decided else expr.orelse, scope)
         branch = self.parting(test, expr.test, scope)
         grown = self.stage.grown
-        values = [
-            self._perhaps_value(part, nodes, test, scope)
-            for part, nodes in zip((expr.body, expr.orelse), branch.arms, strict=True)
-        ]
+        values = []
+        for part, nodes, holds in zip((expr.body, expr.orelse), branch.arms, (True, False), strict=True):
+            told = narrowed(scope.variables, test, holds=holds)
+            values.append(self._perhaps_value(part, nodes, test, scope))
+            widened([scope.variables], [told])
         if self.stage.grown > grown:
             self.stage.mark(branch)
         return merged(values[0], values[1], [self.asked(test)])
@@ -504,10 +508,12 @@ class Expressions(Objects):
         first, *rest = operands
         value = self.value(first, scope)
         decided = self.truth(value)
+        every = [*before, value]
         if decided is (symbol == "or"):
-            return derived(symbol, [*before, value]) if before and not is_known(value) else value
+            return asks_all(derived(symbol, every), symbol, every) if before and not is_known(value) else value
         if not rest:
-            return derived(symbol, [*before, value]) if before and decided is not (symbol == "or") else value
+            joins = before and decided is not (symbol == "or")
+            return asks_all(derived(symbol, every), symbol, every) if joins else value
         if decided is not None:
             return self._rest_of_logic(symbol, rest, before, scope)
         branch = self.parting(value, first, scope)
@@ -517,7 +523,7 @@ class Expressions(Objects):
         stage.unsure += 1
         stage.reasons.append(self.asked(value))
         try:
-            return self._rest_of_logic(symbol, rest, [*before, value], scope)
+            return self._rest_of_logic(symbol, rest, every, scope)
         finally:
             stage.reasons.pop()
             stage.unsure -= 1

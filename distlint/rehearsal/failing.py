@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from distlint.model import python as ir
+from distlint.rehearsal.bounds import same_bounds
 from distlint.rehearsal.even_files import writes_evenly
 from distlint.rehearsal.files import asked
 from distlint.rehearsal.trace import Branch, End
@@ -130,7 +131,9 @@ def length_of(value: Any) -> Opaque:
     Of anything else that differs between processes there may be as much on all of them.
     """
     source = source_of([value])
-    return Opaque(combined("len", [value]), source if source is not None and source.why == OWN_FILE else None)
+    found = Opaque(combined("len", [value]), source if source is not None and source.why == OWN_FILE else None)
+    same_bounds(found, value)
+    return found
 
 
 def is_reading(name: str) -> bool:

@@ -9,6 +9,7 @@ from distlint.link.modules import FunctionRef
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.absent import used
+from distlint.rehearsal.bounds import narrowed
 from distlint.rehearsal.entities import ClassValue, FunctionValue, Library, MethodOf
 from distlint.rehearsal.failing import length_of
 from distlint.rehearsal.merging import some_of
@@ -331,7 +332,7 @@ class Iterating:
         if items is None:
             self.bind(target, self.item_of(source), inner)
             for test in tests:
-                self.value(test, inner)
+                narrowed(inner.variables, self.value(test, inner), holds=True)
             self.stage.repeating += 1
             try:
                 self._turn_of(expr, level, inner, found)
@@ -343,8 +344,10 @@ class Iterating:
             self.bind(target, one, inner)
             decided: bool | None = True
             for test in tests:
-                decided = self.truth(self.value(test, inner))
+                value = self.value(test, inner)
+                decided = self.truth(value)
                 if not decided:
+                    narrowed(inner.variables, value, holds=True)
                     break
             if decided is None:
                 known = False

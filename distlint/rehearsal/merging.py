@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
+from copy import copy
 from typing import Any
 
+from distlint.rehearsal.bounds import agreeing, of_one
 from distlint.rehearsal.entities import ClassValue, Library, ModuleValue
 from distlint.rehearsal.unknowns import UNKNOWN, Number, Opaque, Perhaps
 from distlint.rehearsal.values import (
@@ -56,13 +59,13 @@ def merged(one: Any, other: Any, tests: Sequence[Any] = (), deciding: Sequence[A
         # what this process lacks anyway, others may have if all voted for it
         return Perhaps(None, combined("perhaps", every), missing.source, missing)
     if alike(one, other):
-        return one
+        return agreeing(one, other)
     found = _by_parts(one, other, tests)
     if found is not NotImplemented:
         return found
     if isinstance(one, Tensor) and isinstance(other, Tensor):
         if one.whole is other.whole:
-            return one
+            return _views(one, other, tests)
         if not (one.pending or other.pending):
             joined = Tensor(_shape(one, other, tests), one.dtype if one.dtype == other.dtype else "", one.at)
             if one.ragged is not None and other.ragged is not None:
@@ -92,6 +95,8 @@ def merged(one: Any, other: Any, tests: Sequence[Any] = (), deciding: Sequence[A
     if not tests:
         return UNKNOWN
     found = _told("perhaps", every)
+    if deciding is None:
+        of_one(found, [one, other])
     among = _either(_possible(one), _possible(other))
     if 1 < len(among) <= MAX_AMONG:
         found.among, found.told = among, _telling(one, other, tests if deciding is None else deciding)
@@ -192,6 +197,16 @@ def some_of(items: Sequence[Any]) -> Any:
     return derived("item", every) if found is UNKNOWN else found
 
 
+def _views(one: Tensor, other: Tensor, tests: Sequence[Any]) -> Tensor:
+    """One of two tensors that share their memory: a part of it perhaps, and perhaps all."""
+    shape = _shape(one, other, tests)
+    if one.shape is None or shape is None or all(map(operator.is_, shape, one.shape)):
+        return one
+    made = copy(one)
+    made.shape = shape
+    return made
+
+
 def _shape(one: Tensor, other: Tensor, tests: Sequence[Any]) -> tuple[Any, ...] | None:
     """The shape of one of two tensors, where both have as many dimensions."""
     if one.shape is None or other.shape is None or len(one.shape) != len(other.shape):
@@ -201,7 +216,7 @@ def _shape(one: Tensor, other: Tensor, tests: Sequence[Any]) -> tuple[Any, ...] 
 
 def _size(one: Any, other: Any, tests: Sequence[Any]) -> Any:
     every = [*tests, one, other]
-    return one if alike(one, other) else _told("size", every)
+    return agreeing(one, other) if alike(one, other) else of_one(_told("size", every), [one, other])
 
 
 def _told(name: str, every: Sequence[Any]) -> Opaque:

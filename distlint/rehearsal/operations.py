@@ -8,6 +8,7 @@ from typing import Any
 
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal.bounds import COMPARING, asks, asks_all, compared
 from distlint.rehearsal.entities import ClassValue, FunctionValue, Group, Library, Nothing
 from distlint.rehearsal.figures import numbered
 from distlint.rehearsal.iterating import Iterating
@@ -74,7 +75,9 @@ class Operations(Iterating):
         pairs = zip(expr.operators, values, values[1:], strict=False)
         found = [self.operate(symbol, one, two, expr.at, scope) for symbol, one, two in pairs]
         decided = [self.truth(one) for one in found]
-        return False if False in decided else derived("and", found) if None in decided else True
+        if False in decided or None not in decided:
+            return False not in decided
+        return asks_all(derived("and", found), "and", found)
 
     def operate(self, symbol: str, one: Any, two: Any, at: ir.Position, scope: Scope) -> Any:
         """The result of a binary operation or comparison."""
@@ -130,6 +133,9 @@ class Operations(Iterating):
             )
         if symbol in ("+", "-"):
             return numbered(symbol, one, two, added(one, two, minus=symbol == "-"))
+        if symbol in COMPARING:
+            told = compared(symbol, one, two)
+            return asks(derived(symbol, [one, two]), symbol, one, two) if told is None else told
         found = numbered(symbol, one, two, scaled(one, two) if symbol == "*" else derived(symbol, [one, two]))
         if symbol == "%" and found.sign is not None:
             self.stage.kept.setdefault(REMAINDERS, set()).add(found.sign)

@@ -22,15 +22,37 @@ class Source(NamedTuple):
     indirect: bool = False
 
 
+class Bound(NamedTuple):
+    """What a number is at most, or at least; ``strict``: it is not that number itself."""
+
+    value: Any
+    strict: bool
+
+
+class Bounds(NamedTuple):
+    """What a number is at most, and at least: numbers, and values that are not known either."""
+
+    most: tuple[Bound, ...]
+    least: tuple[Bound, ...]
+
+
+class Comparisons(NamedTuple):
+    """The comparisons that a test makes (symbol and both sides): ``joined`` by ``and`` or ``or``; ``""`` where it is one."""
+
+    joined: str
+    parts: tuple[tuple[str, Any, Any], ...]
+
+
 class Opaque:
     """A value that is not known. Two processes have the same one if ``sign`` is the same; ``None`` where that is open.
 
     ``source`` says why it is another on each process, where that is so, ``measured`` that numbers of a tensor decide what it is,
     ``chance`` that it is drawn anew each time. ``among`` are the plain values, and the numbers of a kind, that it is one of,
-    where these are known and few; ``told`` tells which one it is then.
+    where these are known and few; ``told`` tells which one it is then. ``bounds`` are those of a number, or of how long a row
+    is (``rehearsal.bounds``), ``compares`` is what a test asks.
     """
 
-    __slots__ = ("among", "chance", "measured", "sign", "source", "told")
+    __slots__ = ("among", "bounds", "chance", "compares", "measured", "sign", "source", "told")
 
     def __init__(self, sign: Hashable = None, source: Source | None = None, *, measured: bool = False) -> None:
         self.sign = sign
@@ -39,6 +61,8 @@ class Opaque:
         self.chance = False
         self.among: tuple[Any, ...] = ()
         self.told: Opaque | None = None
+        self.bounds: Bounds | None = None
+        self.compares: Comparisons | None = None
 
 
 class OneOf(Opaque):
@@ -74,6 +98,7 @@ class Number(Opaque):
         super().__init__(told.sign, told.source, measured=told.measured)
         self.kind = kind
         self.chance = told.chance
+        self.bounds = told.bounds
 
 
 class Named(Opaque):

@@ -11,6 +11,7 @@ from typing import Any
 from distlint.link.walking import statements
 from distlint.model import python as ir
 from distlint.rehearsal.absent import used
+from distlint.rehearsal.bounds import narrowed, widened
 from distlint.rehearsal.calls import Calls
 from distlint.rehearsal.epochs import closed
 from distlint.rehearsal.failing import caught_by
@@ -119,13 +120,17 @@ class Ways(Calls):
         branch = self.parting(test, at, scope, len(bodies))
         grown = stage.grown
         ends: list[tuple[str, dict[str, Any]]] = []
-        for body, nodes in zip(bodies, branch.arms, strict=True):
+        told: list[dict[str, tuple[Any, Any]]] = []
+        for number, (body, nodes) in enumerate(zip(bodies, branch.arms, strict=True)):
             scope.variables = dict(before)
+            told.append(narrowed(scope.variables, test, holds=number == 0) if len(bodies) == 2 else {})
             ended = self._perhaps(body, nodes, scope, test)
             ends.append((ended, scope.variables))
         if stage.grown > grown or any(ended for ended, _ in ends):
             stage.mark(branch)
         going = [variables for ended, variables in ends if not ended]
+        if len(going) > 1:
+            widened(going, told)
         left = [ended for ended, _ in ends if ended and ended not in ("raise", "exit")]
         if not going:
             scope.variables = ends[0][1]

@@ -10,6 +10,7 @@ from typing import Any
 from distlint.frameworks.torch.rehearsed_shapes import fresh, picked_by
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal.bounds import of_any, same_bounds
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
 from distlint.rehearsal.values import Given, Items, Table, Tensor, combined, is_known, source_of
 
@@ -56,7 +57,7 @@ def _like(row: Any, sign: Any, source: Source | None, depth: int = 0) -> Any:
 
 
 def _own(size: Any, sign: Any, source: Source | None) -> Any:
-    return size if isinstance(size, int) else Opaque(hash(sign), source)
+    return size if isinstance(size, int) else same_bounds(Opaque(hash(sign), source), size)
 
 
 def _of_batch(value: Any, sign: Any, source: Source | None, depth: int = 0) -> Any:
@@ -89,6 +90,7 @@ def padded_rows(player: Any, given: Given, span: Span) -> Tensor:
     every = items if items is not None else [rows, row]
     if items is not None or not isinstance(longest, int):
         longest = Opaque(combined("longest", every), source_of([*every, row.shape[0]]))
+        longest = of_any(longest, row.shape[0]) if items is None else longest
     sizes = (count, longest) if first else (longest, count)
     made = fresh("pad_sequence", (*sizes, *row.shape[1:]), row.dtype, every, span)
     return picked_by(made, longest) if isinstance(longest, Opaque) else made

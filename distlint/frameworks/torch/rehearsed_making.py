@@ -7,6 +7,7 @@ from typing import Any
 from distlint.frameworks.torch.rehearsed_shapes import dtype_of, sizes_of
 from distlint.frameworks.torch.values import TYPED
 from distlint.model.span import Span
+from distlint.rehearsal.bounds import same_bounds
 from distlint.rehearsal.entities import MethodOf
 from distlint.rehearsal.failing import SHARE
 from distlint.rehearsal.figures import kinds_of
@@ -135,7 +136,7 @@ def _arange(given: Given) -> Any:
         int(value) for value in values if isinstance(value, int) or (isinstance(value, float) and value.is_integer())
     ]
     if given.open or len(numbers) != len(values) or not values:
-        return derived("arange", values) if len(values) == 1 else UNKNOWN
+        return same_bounds(derived("arange", values), values[0]) if len(values) == 1 else UNKNOWN
     try:
         return len(range(*numbers))
     except (TypeError, ValueError):

@@ -31,6 +31,7 @@ from distlint.frameworks.torch.rehearsed_shapes import (
 )
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal.bounds import of_part
 from distlint.rehearsal.entities import Library, MethodOf
 from distlint.rehearsal.figures import whole
 from distlint.rehearsal.merging import alike
@@ -171,13 +172,13 @@ def _sliced(size: Any, part: slice) -> Any:
             return UNKNOWN
     if bounds == (None, None, None):
         return size
-    return derived("slice", [size, *bounds])
+    return of_part(derived("slice", [size, *bounds]), part)
 
 
 def tensor_attribute(player: Any, base: Tensor, name: str, expr: ir.Expr, scope: Any) -> Any:
     """``tensor.name``."""
     if name == "shape":
-        return base.shape if base.shape is not None else Opaque(combined("shape", [base]))
+        return base.shape if base.shape is not None else _measured(base, name, Given([], {}))
     if isinstance(base, Array):
         return product(base.shape) if name == "size" and base.shape is not None else MethodOf(base, name)
     if name == "dtype":
@@ -265,7 +266,8 @@ def _counted(base: Tensor) -> Source | None:
 def _measured(base: Tensor, name: str, given: Given) -> Any:
     shape = base.shape
     if shape is None:
-        return Opaque(combined(name, [base, *given.values()]))
+        # what is in it differs between processes perhaps, and its shape does not
+        return Opaque(combined(name, [base, *given.values()]) if base.source is None else None)
     if name == "size":
         where = given.get("dim", 0, None)
         if where is None:
