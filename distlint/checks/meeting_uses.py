@@ -19,6 +19,7 @@ from distlint.rehearsal.notes import (
     FROZEN_BEHIND,
     GRADIENTS_BY_HAND,
     GRAPH_CHANGED,
+    KEPT_BY_EACH,
     LEFT_EMPTY,
     LEFT_OUT,
     LOADS,
@@ -292,6 +293,20 @@ def redrawn(performance: Performance) -> Iterator[Suspicion]:
             related.append(Related(fault.words["seed"], "the ranks part here"))
         message = f"these weights are drawn anew after the wrapper made all ranks equal ({fault.words['why']})"
         yield Suspicion(fault.span, message, tuple(related), "")
+
+
+def kept_by_each(performance: Performance) -> Iterator[Suspicion]:
+    """A wrapped model computes with random numbers that each process drew for itself, and that its wrapper does not send."""
+    for fault in _seen(performance, KEPT_BY_EACH):
+        name, why = fault.words["name"], fault.words["why"]
+        related = [
+            Related(fault.words["wrapper"], "the wrapper sends parameters and buffers of the first rank"),
+            *_way(fault),
+        ]
+        if fault.words["seed"] not in (None, fault.span):
+            related.append(Related(fault.words["seed"], "the ranks part here"))
+        message = f"each rank keeps its own `{name}` ({why}): it is neither a parameter nor a buffer, so nobody makes it equal"
+        yield Suspicion(fault.span, message, tuple(related), name)
 
 
 def converted_behind(performance: Performance) -> Iterator[Suspicion]:

@@ -72,6 +72,7 @@ _FAULTS: dict[str, _Fault] = {
     "loaded-by-some": meeting_uses.loaded_by_some,
     "frozen-behind": meeting_uses.frozen_behind,
     "converted": meeting_uses.converted_behind,
+    "kept-by-each": meeting_uses.kept_by_each,
     "redrawn": meeting_uses.redrawn,
     "sharded-behind": meeting_uses.sharded_behind,
     "state-loaded-by-some": meeting_uses.state_loaded_by_some,

@@ -14,6 +14,7 @@ from distlint.frameworks.torch import rehearsed_empty as empty
 from distlint.frameworks.torch import rehearsed_frozen as freezing
 from distlint.frameworks.torch import rehearsed_loads as loads
 from distlint.frameworks.torch import rehearsed_passes as passes
+from distlint.frameworks.torch import rehearsed_plain as plain
 from distlint.frameworks.torch import rehearsed_redrawn as redrawn
 from distlint.frameworks.torch import rehearsed_sharding as sharding
 from distlint.frameworks.torch import rehearsed_thawed as thawed
@@ -487,6 +488,7 @@ def module_method(player: Any, module: Any, name: str, given: Given, call: ir.Ca
         if isinstance(key, str):
             player.put(module.attributes, key, value)
             if name == "register_buffer":
+                plain.registered(player, module, given)
                 empty.registered(player, module, given, ir.unpack(call.at, scope.file))
             if name == "register_buffer" and not isinstance(module.attributes.get("_buffers"), Table):
                 player.put(module.attributes, "_buffers", Table(is_open=True))
