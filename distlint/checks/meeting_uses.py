@@ -25,6 +25,7 @@ from distlint.rehearsal.notes import (
     LOADS,
     OWN_NORM,
     OWN_OVERFLOWS,
+    PARTS_TAKEN,
     PAST_WRAPPER,
     READY_TWICE,
     REDRAWN,
@@ -307,6 +308,12 @@ def kept_by_each(performance: Performance) -> Iterator[Suspicion]:
             related.append(Related(fault.words["seed"], "the ranks part here"))
         message = f"each rank keeps its own `{name}` ({why}): it is neither a parameter nor a buffer, so nobody makes it equal"
         yield Suspicion(fault.span, message, tuple(related), name)
+
+
+def parts_taken(performance: Performance) -> Iterator[Suspicion]:
+    """Whole weights are changed by weights of a sharded model, of which each process holds a part."""
+    message = "whole weights are changed by those of a sharded model here, of which each rank holds a part"
+    yield from _told(performance, PARTS_TAKEN, message, {"wrapper": "the model is sharded here"})
 
 
 def converted_behind(performance: Performance) -> Iterator[Suspicion]:

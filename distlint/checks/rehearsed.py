@@ -73,6 +73,7 @@ _FAULTS: dict[str, _Fault] = {
     "frozen-behind": meeting_uses.frozen_behind,
     "converted": meeting_uses.converted_behind,
     "kept-by-each": meeting_uses.kept_by_each,
+    "parts-taken": meeting_uses.parts_taken,
     "redrawn": meeting_uses.redrawn,
     "sharded-behind": meeting_uses.sharded_behind,
     "state-loaded-by-some": meeting_uses.state_loaded_by_some,

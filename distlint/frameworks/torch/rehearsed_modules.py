@@ -83,6 +83,12 @@ class Weight(Tensor):
         self.owners: list[Any] = []
 
 
+class Stated(Weight):
+    """A parameter in a state: of a model that is sharded behind a wrapper it may be whole."""
+
+    __slots__ = ()
+
+
 class Gradient(Tensor):
     """The gradient of a parameter, which may be one of ``owners``."""
 
@@ -125,6 +131,7 @@ class Layer(Made):
         found.place = (*self.place, self.copies)
         found.file, found.function, found.names, found.training = self.file, self.function, self.names, self.training
         found.sign, found.source, found.stored = self.sign, self.source, dict(self.stored)
+        found.sharded = self.sharded
         found.children = None if self.children is None else [duplicated(one) for one in self.children]
         return found
 
@@ -300,7 +307,8 @@ class Parameters(Made):
     def _one(self) -> Any:
         layers = list(parts_of_model(self.module))
         source = source_of(layers)
-        found = Weight(None, None, combined("parameter", [self]), source)
+        kind = Stated if self.what == _STATE else Weight
+        found = kind(None, None, combined("parameter", [self]), source)
         found.owners = layers
         found.synced = any(one.synced for one in layers)
         found.sharded = any(one.sharded for one in layers)
@@ -585,16 +593,3 @@ def gradient_of(player: Any, base: Tensor) -> Tensor:
         else:
             found.source = kept.get("gradient")
     return found
-
-
-def clipped(player: Any, given: Given, span: Span) -> Tensor:
-    """``clip_grad_norm_``: the norm of the gradients."""
-    parameters = given.get("parameters", 0, UNKNOWN)
-    if isinstance(parameters, Items):
-        parameters = parameters.items[0] if parameters.items else UNKNOWN
-    first = player.item_of(parameters) if isinstance(parameters, Parameters) else parameters
-    first = first[1] if type(first) is tuple else first
-    gradient = gradient_of(player, first) if isinstance(first, Tensor) else Tensor(None, "")
-    norm = Tensor((), "float32", span, combined("norm", [gradient]), gradient.source)
-    norm.gradient = False
-    return norm

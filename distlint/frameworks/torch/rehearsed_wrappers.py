@@ -24,6 +24,7 @@ from distlint.frameworks.torch import rehearsed_mesh as meshes
 from distlint.frameworks.torch import rehearsed_modules as modules
 from distlint.frameworks.torch import rehearsed_overflows as overflows
 from distlint.frameworks.torch import rehearsed_passes as passes
+from distlint.frameworks.torch import rehearsed_pieces as pieces
 from distlint.frameworks.torch import rehearsed_plain as plain
 from distlint.frameworks.torch import rehearsed_redrawn as redrawn
 from distlint.frameworks.torch import rehearsed_reentrant as reentrant
@@ -203,6 +204,7 @@ def wrapped(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> 
         if given.get("use_orig_params", None, False) is False and not given.open:
             stale.sharded(player, found.inner, found.span)
         spread.spread(player, found.inner, found.group)
+        pieces.sharded(player, found, modules.parts_of_model(found.inner))
         return found
     if name in IN_PLACE:
         return _in_place(player, name, given, call, scope)
