@@ -34,6 +34,7 @@ from distlint.rehearsal.notes import (
     SHARDED_BEHIND,
     STATE_LOADED,
     THAWED_BEHIND,
+    UNREDUCED,
     UNSUMMED,
 )
 from distlint.rehearsal.performance import Performance
@@ -159,6 +160,17 @@ def stepped_unsummed(performance: Performance) -> Iterator[Suspicion]:
             "the optimizer steps with gradients that `no_sync` has left on their rank: no pass after it sums them up"
         )
         yield Suspicion(fault.span, message, related, "no_sync")
+
+
+def stepped_unreduced(performance: Performance) -> Iterator[Suspicion]:
+    """An optimizer steps while a model sharded in place holds gradients that it was told not to reduce."""
+    message = "the optimizer steps without gradients that the model was told not to reduce: they go into a later step"
+    says = {
+        "told": "the model is told not to reduce here",
+        "backward": "the gradients of this backward pass are left aside",
+        "wrapper": "the model is sharded here",
+    }
+    yield from _told(performance, UNREDUCED, message, says)
 
 
 def past_wrapper(performance: Performance) -> Iterator[Suspicion]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_accumulated as accumulated
 from distlint.frameworks.torch import rehearsed_arrays as arrays
 from distlint.frameworks.torch import rehearsed_averages as averages
 from distlint.frameworks.torch import rehearsed_changes as changes
@@ -311,6 +312,8 @@ class Torch(Models):
             return lightning.logged(player, given, call, scope)
         if name == "forward" and sequences.sequence_of(player, receiver) is not None:
             return player.apply(sequences.sequence_of(player, receiver), given, call, scope)
+        if name == "set_requires_gradient_sync":
+            accumulated.told(player, receiver, given, span)
         if modules.is_module(player, receiver):
             return modules.module_method(player, receiver, name, given, call, scope)
         if isinstance(receiver, Made) and name == "manual_seed":

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from copy import copy
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_accumulated as accumulated
 from distlint.frameworks.torch import rehearsed_apart as apart
 from distlint.frameworks.torch import rehearsed_beside as beside
 from distlint.frameworks.torch import rehearsed_changes as changes
@@ -291,6 +292,7 @@ def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any, *, noted: boo
     copies.passed_back(player, loss)
     beside.passed_back(player)
     rounds.passed_back(player, loss.through)
+    accumulated.passed_back(player, loss.through, ir.unpack(call.at, scope.file))
     for one in loss.through:
         changes.passed_back(player, one, call, scope)
         if isinstance(one, Wrapped):
