@@ -19,11 +19,13 @@ from distlint.rehearsal.notes import (
     FROZEN_BEHIND,
     GRADIENTS_BY_HAND,
     GRAPH_CHANGED,
+    KEPT_BY_EACH,
     LEFT_EMPTY,
     LEFT_OUT,
     LOADS,
     OWN_NORM,
     OWN_OVERFLOWS,
+    PARTS_TAKEN,
     PAST_WRAPPER,
     READY_TWICE,
     REDRAWN,
@@ -32,6 +34,7 @@ from distlint.rehearsal.notes import (
     SHARDED_BEHIND,
     STATE_LOADED,
     THAWED_BEHIND,
+    UNREDUCED,
     UNSUMMED,
 )
 from distlint.rehearsal.performance import Performance
@@ -157,6 +160,17 @@ def stepped_unsummed(performance: Performance) -> Iterator[Suspicion]:
             "the optimizer steps with gradients that `no_sync` has left on their rank: no pass after it sums them up"
         )
         yield Suspicion(fault.span, message, related, "no_sync")
+
+
+def stepped_unreduced(performance: Performance) -> Iterator[Suspicion]:
+    """An optimizer steps while a model sharded in place holds gradients that it was told not to reduce."""
+    message = "the optimizer steps without gradients that the model was told not to reduce: they go into a later step"
+    says = {
+        "told": "the model is told not to reduce here",
+        "backward": "the gradients of this backward pass are left aside",
+        "wrapper": "the model is sharded here",
+    }
+    yield from _told(performance, UNREDUCED, message, says)
 
 
 def past_wrapper(performance: Performance) -> Iterator[Suspicion]:
@@ -292,6 +306,26 @@ def redrawn(performance: Performance) -> Iterator[Suspicion]:
             related.append(Related(fault.words["seed"], "the ranks part here"))
         message = f"these weights are drawn anew after the wrapper made all ranks equal ({fault.words['why']})"
         yield Suspicion(fault.span, message, tuple(related), "")
+
+
+def kept_by_each(performance: Performance) -> Iterator[Suspicion]:
+    """A wrapped model computes with random numbers that each process drew for itself, and that its wrapper does not send."""
+    for fault in _seen(performance, KEPT_BY_EACH):
+        name, why = fault.words["name"], fault.words["why"]
+        related = [
+            Related(fault.words["wrapper"], "the wrapper sends parameters and buffers of the first rank"),
+            *_way(fault),
+        ]
+        if fault.words["seed"] not in (None, fault.span):
+            related.append(Related(fault.words["seed"], "the ranks part here"))
+        message = f"each rank keeps its own `{name}` ({why}): it is neither a parameter nor a buffer, so nobody makes it equal"
+        yield Suspicion(fault.span, message, tuple(related), name)
+
+
+def parts_taken(performance: Performance) -> Iterator[Suspicion]:
+    """Whole weights are changed by weights of a sharded model, of which each process holds a part."""
+    message = "whole weights are changed by those of a sharded model here, of which each rank holds a part"
+    yield from _told(performance, PARTS_TAKEN, message, {"wrapper": "the model is sharded here"})
 
 
 def converted_behind(performance: Performance) -> Iterator[Suspicion]:

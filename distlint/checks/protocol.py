@@ -293,9 +293,9 @@ class _Programs:
         return self._things[key]
 
     def tests(self, things: Things, start: FunctionRef, declared: Protocol) -> Tests:
-        """The tests of a program that are asked more than once; the same for all rules that know no blocks."""
+        """The tests of a program that are asked more than once; the same for all rules of which no test chooses the events."""
         program = self.program(start)
-        if any(one.block for every in declared.events.values() for one in every):
+        if any(one.block or one.is_told for every in declared.events.values() for one in every):
             return Tests(self._project, program, tests_of_choices(things, program, declared))
         if start not in self._tests:
             self._tests[start] = Tests(self._project, program, iter(()))

@@ -9,6 +9,7 @@ from distlint.checks.execution import body_of
 from distlint.checks.protocol_keys import is_test
 from distlint.checks.protocol_things import Things
 from distlint.link.abstract import Frame, Instance, Reference, options_of
+from distlint.link.arguments import find_argument
 from distlint.link.calls import decorated, frame_of_call, returns_of
 from distlint.link.flow import Assume, Bind, Env, Join
 from distlint.link.modules import FunctionRef
@@ -16,7 +17,7 @@ from distlint.link.walking import below, calls_in, effects_in, expressions_of, g
 from distlint.model import python as ir
 
 if TYPE_CHECKING:
-    from distlint.checks.protocol_model import Protocol
+    from distlint.checks.protocol_model import Pattern, Protocol
     from distlint.link.program import Program
 
 Condition = tuple[ir.Expr, Frame, bool]
@@ -227,13 +228,16 @@ def _is_stack(things: Things, expr: ir.Expr, frame: Frame) -> bool:
 
 
 def tests_of_choices(things: Things, program: Program, protocol: Protocol) -> Iterator[tuple[ir.Expr, Frame]]:
-    """The tests that choose what a ``with`` of a program enters, or what is stored where an event asks for a truth value."""
+    """The tests that choose what a ``with`` enters, or what is stored or given to a method where an event asks for a truth value."""
     patterns = [one for every in protocol.events.values() for one in every]
     blocks = any(one.block for one in patterns)
     stores = {name for one in patterns if isinstance(one.value, bool) for name in one.stores}
+    told = [one for one in patterns if one.is_told]
     for step in program.steps:
         point = step.point
         context = point.expr if point.kind == "enter" else None
+        if told and point.kind == "call" and isinstance(point.expr, ir.Call):
+            yield from ((test, step.frame) for test in _told_to(told, point.expr))
         if point.kind == "call" and isinstance(point.expr, ir.Call):
             context = stacked(things, point.expr, step.frame)
         if blocks and context is not None:
@@ -246,3 +250,13 @@ def tests_of_choices(things: Things, program: Program, protocol: Protocol) -> It
         if stores and point.kind == "bind" and isinstance(statement, ir.Assign) and statement.value is not None:
             if any(isinstance(one, ir.Attribute) and one.name in stores for one in statement.targets):
                 yield statement.value, step.frame
+
+
+def _told_to(patterns: list[Pattern], call: ir.Call) -> Iterator[ir.Expr]:
+    """The argument of a method by whose truth value some events are told apart."""
+    for one in patterns:
+        if type(call.func) is ir.Attribute and call.func.name in one.methods:
+            given, _ = find_argument(call, *one.words[0][:2])
+            if given is not None and type(given) is not ir.Constant:
+                yield given
+                return

@@ -124,16 +124,27 @@ class Events:
     def _of_call(self, call: ir.Call, frame: Frame, state: Env | None, block: str) -> Iterator[Met]:
         for event, patterns in self._protocol.events.items():
             best, use, own = NO, None, False
+            guard: tuple[Condition, ...] = ()
             for pattern in patterns:
                 if pattern.block != block or pattern.stores:
                     continue
                 result, source = self._match(pattern, call, frame, state)
                 if result > best:
                     best, use, own = result, source, _is_own(pattern)
+                    guard = self._of_argument(pattern, call, frame, state) if result == MAYBE and not block else ()
             if best:
-                yield Met(event, best == YES, use, own=own)
+                yield Met(event, best == YES, use, guard, own)
                 if self._protocol.first_only and best == YES:
                     return
+
+    def _of_argument(self, pattern: Pattern, call: ir.Call, frame: Frame, state: Env | None) -> tuple[Condition, ...]:
+        """The test that an argument gives the result of, where nothing else decides whether a call is an event."""
+        if not pattern.is_told:
+            return ()
+        name, position, wanted = pattern.words[0]
+        expr, _ = find_argument(call, name, position)
+        sure = self._match(pattern._replace(words=()), call, frame, state)[0] == YES
+        return ((expr, frame, wanted),) if expr is not None and sure else ()
 
     def _match(self, pattern: Pattern, call: ir.Call, frame: Frame, state: Env | None) -> tuple[int, Use | None]:
         result = self._callee(pattern, call, frame, state)

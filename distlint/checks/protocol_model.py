@@ -54,6 +54,11 @@ class Pattern(NamedTuple):
     some_ranks: bool
     takes_made_by: tuple[str, ...]
 
+    @property
+    def is_told(self) -> bool:
+        """Whether it is a method that is told by one argument, true or false, to be this event."""
+        return bool(self.methods) and len(self.words) == 1 and isinstance(self.words[0][2], bool)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Move:

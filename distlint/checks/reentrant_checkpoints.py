@@ -49,13 +49,13 @@ def _of_arguments(context: CheckContext) -> Iterator[Finding]:
     parameters = context.parameters
     for subject in context.subjects(parameters["subject"]):
         search = subject.settings.get(parameters["search"])
-        switch = _first(subject, parameters["switches"])
-        if search is None or switch is None or not _is_on(search) or not _is_on(switch):
+        switch = first_given(subject, parameters["switches"])
+        if search is None or switch is None or not is_on(search) or not is_on(switch):
             continue
-        options = _first(subject, parameters["options"])
+        options = first_given(subject, parameters["options"])
         told = _told(context, options.value.only if options is not None else None, subject.versions)
         known = options is None or (options.certain and options.value.is_known)
-        if not told or not known or subject.open_blocks or _wraps_otherwise(context, subject):
+        if not told or not known or subject.open_blocks or wraps_otherwise(context, subject):
             continue
         if _leaves_out(context, subject.run.script_file if subject.run is not None else subject.span.file):
             continue
@@ -72,13 +72,14 @@ def _of_arguments(context: CheckContext) -> Iterator[Finding]:
         )
 
 
-def _first(subject: Subject, names: list[str]) -> Setting | None:
+def first_given(subject: Subject, names: list[str]) -> Setting | None:
     """The first of some arguments that is given and not ``None``."""
     given = (subject.settings.get(name) for name in names)
     return next((one for one in given if one is not None and not (one.value.is_known and one.value.only is None)), None)
 
 
-def _is_on(setting: Setting) -> bool:
+def is_on(setting: Setting) -> bool:
+    """Whether a setting is certainly true."""
     return setting.certain and setting.value.is_known and setting.value.only is True
 
 
@@ -91,7 +92,7 @@ def _told(context: CheckContext, options: Any, versions: Versions) -> bool:
     return isinstance(options, Mapping) and options.get(context.parameters["key"], True) is True
 
 
-def _wraps_otherwise(context: CheckContext, subject: Subject) -> bool:
+def wraps_otherwise(context: CheckContext, subject: Subject) -> bool:
     """Whether the model may be wrapped in another way, or not at all."""
     for name in context.parameters["others"]:
         setting = subject.settings.get(name)

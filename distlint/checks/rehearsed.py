@@ -65,6 +65,7 @@ _FAULTS: dict[str, _Fault] = {
     "sharded-bypassed": meeting_uses.sharded_bypassed,
     "scaled-use": meeting_uses.scaled_use,
     "stepped-unsummed": meeting_uses.stepped_unsummed,
+    "stepped-unreduced": meeting_uses.stepped_unreduced,
     "past-wrapper": meeting_uses.past_wrapper,
     "past-prepared": meeting_uses.past_prepared,
     "thawed-behind": meeting_uses.thawed_behind,
@@ -72,6 +73,8 @@ _FAULTS: dict[str, _Fault] = {
     "loaded-by-some": meeting_uses.loaded_by_some,
     "frozen-behind": meeting_uses.frozen_behind,
     "converted": meeting_uses.converted_behind,
+    "kept-by-each": meeting_uses.kept_by_each,
+    "parts-taken": meeting_uses.parts_taken,
     "redrawn": meeting_uses.redrawn,
     "sharded-behind": meeting_uses.sharded_behind,
     "state-loaded-by-some": meeting_uses.state_loaded_by_some,
@@ -95,7 +98,15 @@ _SIZED = frozenset({"list-length", "peer"})
 """Faults that do not count where they show with the defaults of options alone: these often have to agree with the number of processes."""
 _CLOSE_SIZES = (4, 3)
 _BY_COUNT = frozenset(
-    {"stepped-unsummed", "own-overflows", "frozen-behind", "left-out", "left-out-prepared", "graph-changed"}
+    {
+        "stepped-unsummed",
+        "stepped-unreduced",
+        "own-overflows",
+        "frozen-behind",
+        "left-out",
+        "left-out-prepared",
+        "graph-changed",
+    }
 )
 """Faults that show in some number of rounds, which the number of processes decides: wrong is what is so with two, and with some others."""
 _OF_MESSAGES = (meeting_messages.stuck_messages, meeting_messages.different_messages)

@@ -127,7 +127,8 @@ def drawn(player: Any, kept: list[Any], span: Span) -> tuple[Any, Source | None]
     """What tells a number drawn from a generator (its seed and a counter), and why it differs between processes."""
     kept[1] += 1
     if kept[0] is None:
-        return ("drawn", player.stage.rank, kept[1]), Source("random numbers without a seed", span)
+        return ("drawn", player.stage.rank, kept[1]), Source("random numbers without a seed", span, drawn=True)
     sign = signature(kept[0])
     source = kept[0].source if isinstance(kept[0], Opaque) else None
+    source = None if source is None else source._replace(drawn=True)
     return (None if sign is None else ("drawn", sign, kept[1])), source

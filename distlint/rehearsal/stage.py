@@ -496,9 +496,10 @@ class Stage:
         """The signature of something random that is drawn now, and why it differs between processes if it does."""
         self.random += 1
         if self.seed is None:
-            return ("drawn", self.rank, self.random), Source("random numbers without a seed", span)
+            return ("drawn", self.rank, self.random), Source("random numbers without a seed", span, drawn=True)
         seed = signature(self.seed)
         source = self.seed.source if isinstance(self.seed, Opaque) else None
+        source = None if source is None else source._replace(drawn=True)
         return (None if seed is None else ("drawn", seed, self.random, *values)), source
 
     def target_value(self, target: Target | None) -> Any:

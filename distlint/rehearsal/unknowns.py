@@ -13,13 +13,14 @@ class Source(NamedTuple):
 
     ``counted`` says that it was read out of a tensor: where such values are keys or members, there are others on each process.
     ``indirect`` says that it is not a part of the data alone that decides: what a model makes of them does, or whether something fails
-    with them, or they are dealt out in turn.
+    with them, or they are dealt out in turn. ``drawn`` says that it is a random number, or was made of one.
     """
 
     why: str
     span: Span | None
     counted: bool = False
     indirect: bool = False
+    drawn: bool = False
 
 
 class Bound(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_accumulated as accumulated
 from distlint.frameworks.torch import rehearsed_arrays as arrays
 from distlint.frameworks.torch import rehearsed_averages as averages
 from distlint.frameworks.torch import rehearsed_changes as changes
@@ -27,6 +28,7 @@ from distlint.frameworks.torch import rehearsed_optimizers as optimizers
 from distlint.frameworks.torch import rehearsed_overflows as overflows
 from distlint.frameworks.torch import rehearsed_parts as parts
 from distlint.frameworks.torch import rehearsed_passes as passes
+from distlint.frameworks.torch import rehearsed_pieces as pieces
 from distlint.frameworks.torch import rehearsed_redrawn as redrawn
 from distlint.frameworks.torch import rehearsed_reentrant as reentrant
 from distlint.frameworks.torch import rehearsed_scaling as scaling
@@ -163,7 +165,7 @@ class Torch(Models):
             player.stage.seed = seeded(player, given.get("seed", 0, UNKNOWN), call, scope)
             player.stage.random = 0
             return UNKNOWN
-        several = foreach.made(player, name, given, span)
+        several = foreach.made(player, name, given, call, scope)
         if several is not NotImplemented:
             return several
         if name.startswith(_NN):
@@ -219,7 +221,7 @@ class Torch(Models):
         if name.startswith("utils.") and "clip_grad_" in name:
             scaling.used(player, name.rpartition(".")[2], given.get("parameters", 0), call, scope)
         if name.startswith("utils.") and "clip_grad_norm" in name:
-            return modules.clipped(player, given, span)
+            return foreach.clipped(player, given, span)
         if name == "utils.rnn.pad_sequence":
             return collating.padded_rows(player, given, span)
         if name == "utils.parameters_to_vector":
@@ -293,6 +295,7 @@ class Torch(Models):
                 modules.trained(player, receiver, given.get("requires_grad", 0, True), span)
             if name.endswith("_"):
                 empty.filled(player, receiver)
+                pieces.joined(player, receiver, name, given.values(), call, scope)
             if name.endswith("_") and isinstance(receiver.whole, modules.Weight):
                 copies.changed(player, receiver, span, scope)
                 if name == "copy_" and source_of(given.values()) is None:
@@ -309,6 +312,8 @@ class Torch(Models):
             return lightning.logged(player, given, call, scope)
         if name == "forward" and sequences.sequence_of(player, receiver) is not None:
             return player.apply(sequences.sequence_of(player, receiver), given, call, scope)
+        if name == "set_requires_gradient_sync":
+            accumulated.told(player, receiver, given, span)
         if modules.is_module(player, receiver):
             return modules.module_method(player, receiver, name, given, call, scope)
         if isinstance(receiver, Made) and name == "manual_seed":

@@ -47,7 +47,7 @@ def emptied(player: Any, module: Any, call: ir.Call, scope: Any) -> None:
     empty = stage.kept.setdefault(_EMPTY, {})
     event = Event("to_empty", call, scope.file, scope.function, {})
     event.chain = stage.chain
-    for thing in _things(module, _DEEP):
+    for thing in things_in(module):
         for name, span in unsaved.get(id(thing), (None, {}))[1].items():
             value = thing.attributes.get(name)
             if isinstance(value, Tensor) and len(empty) < _MOST:
@@ -72,12 +72,12 @@ def called(player: Any, thing: Thing, method: Any) -> None:
         if owner != id(thing):
             continue
         untouched = thing.attributes.get(name) is tensor and stage.strangers == strangers
-        if untouched and _only_reads(stage.project, thing, method.ref, name):
+        if untouched and only_reads(stage.project, thing, method.ref, name):
             stage.faults.append(Fault(LEFT_EMPTY, event.span, event, {"name": name, "registered": span}))
         del empty[owner, name]
 
 
-def _things(value: Any, depth: int) -> Iterator[Thing]:
+def things_in(value: Any, depth: int = _DEEP) -> Iterator[Thing]:
     """The objects of the project in a model, itself among them."""
     if depth <= 0:
         return
@@ -90,10 +90,10 @@ def _things(value: Any, depth: int) -> Iterator[Thing]:
     elif isinstance(value, Made):
         inner = (*(getattr(value, "children", None) or ()), getattr(value, "inner", None))
     for one in list(inner)[:_MOST]:
-        yield from _things(one, depth - 1)
+        yield from things_in(one, depth - 1)
 
 
-def _only_reads(project: Any, thing: Thing, method: FunctionRef, name: str) -> bool:
+def only_reads(project: Any, thing: Thing, method: FunctionRef, name: str) -> bool:
     """Whether a method reads an attribute of its object, and neither it nor a method that it names may set that."""
     forward = project.function(method)
     read, named = False, set()

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_pieces as pieces
 from distlint.frameworks.torch.rehearsed_modules import Parameters, gradient_of
 from distlint.frameworks.torch.rehearsed_shapes import fresh
+from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.unknowns import UNKNOWN
-from distlint.rehearsal.values import Given, Items, Tensor
+from distlint.rehearsal.values import Given, Items, Tensor, combined
 
 _NORMS = ("torch.linalg.vector_norm", "torch.linalg.norm", "torch.linalg.matrix_norm")
 _TOTAL = ("torch.nn.utils.get_total_norm", "torch.nn.utils.clip_grad.get_total_norm")
@@ -20,8 +22,9 @@ _SCALE = ("torch.nn.utils.clip_grads_with_norm_", "torch.nn.utils.clip_grad.clip
 _EACH = "torch._foreach_"
 
 
-def made(player: Any, name: str, given: Given, span: Span) -> Any:
+def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
     """What such a function gives; ``NotImplemented`` for others, and where its tensors are not known."""
+    span = ir.unpack(call.at, scope.file)
     if name in _NORMS:
         first = given.get("A" if name != _NORMS[0] else "x", 0, UNKNOWN)
         return _norm([first], span) if isinstance(first, Tensor) else NotImplemented
@@ -42,6 +45,7 @@ def made(player: Any, name: str, given: Given, span: Span) -> Any:
     if how.endswith("_"):
         for one in tensors:
             player.stage.overwrite(one, span)
+            pieces.joined(player, one, how, given.positional[1:], call, scope)
             player.changed(one, how, given.positional[1:])
         return None
     shape = () if how == "norm" else None
@@ -64,3 +68,16 @@ def _tensors(player: Any, value: Any) -> list[Tensor]:
     if items is None and isinstance(value, Items | Parameters):
         items = [player.item_of(value)]
     return list(items) if items and all(isinstance(one, Tensor) for one in items) else []
+
+
+def clipped(player: Any, given: Given, span: Span) -> Tensor:
+    """``clip_grad_norm_``: the norm of the gradients."""
+    parameters = given.get("parameters", 0, UNKNOWN)
+    if isinstance(parameters, Items):
+        parameters = parameters.items[0] if parameters.items else UNKNOWN
+    first = player.item_of(parameters) if isinstance(parameters, Parameters) else parameters
+    first = first[1] if type(first) is tuple else first
+    gradient = gradient_of(player, first) if isinstance(first, Tensor) else Tensor(None, "")
+    norm = Tensor((), "float32", span, combined("norm", [gradient]), gradient.source)
+    norm.gradient = False
+    return norm

@@ -14,6 +14,7 @@ from distlint.frameworks.torch import rehearsed_empty as empty
 from distlint.frameworks.torch import rehearsed_frozen as freezing
 from distlint.frameworks.torch import rehearsed_loads as loads
 from distlint.frameworks.torch import rehearsed_passes as passes
+from distlint.frameworks.torch import rehearsed_plain as plain
 from distlint.frameworks.torch import rehearsed_redrawn as redrawn
 from distlint.frameworks.torch import rehearsed_sharding as sharding
 from distlint.frameworks.torch import rehearsed_thawed as thawed
@@ -82,6 +83,12 @@ class Weight(Tensor):
         self.owners: list[Any] = []
 
 
+class Stated(Weight):
+    """A parameter in a state: of a model that is sharded behind a wrapper it may be whole."""
+
+    __slots__ = ()
+
+
 class Gradient(Tensor):
     """The gradient of a parameter, which may be one of ``owners``."""
 
@@ -124,6 +131,7 @@ class Layer(Made):
         found.place = (*self.place, self.copies)
         found.file, found.function, found.names, found.training = self.file, self.function, self.names, self.training
         found.sign, found.source, found.stored = self.sign, self.source, dict(self.stored)
+        found.sharded = self.sharded
         found.children = None if self.children is None else [duplicated(one) for one in self.children]
         return found
 
@@ -299,7 +307,8 @@ class Parameters(Made):
     def _one(self) -> Any:
         layers = list(parts_of_model(self.module))
         source = source_of(layers)
-        found = Weight(None, None, combined("parameter", [self]), source)
+        kind = Stated if self.what == _STATE else Weight
+        found = kind(None, None, combined("parameter", [self]), source)
         found.owners = layers
         found.synced = any(one.synced for one in layers)
         found.sharded = any(one.sharded for one in layers)
@@ -487,6 +496,7 @@ def module_method(player: Any, module: Any, name: str, given: Given, call: ir.Ca
         if isinstance(key, str):
             player.put(module.attributes, key, value)
             if name == "register_buffer":
+                plain.registered(player, module, given)
                 empty.registered(player, module, given, ir.unpack(call.at, scope.file))
             if name == "register_buffer" and not isinstance(module.attributes.get("_buffers"), Table):
                 player.put(module.attributes, "_buffers", Table(is_open=True))
@@ -583,16 +593,3 @@ def gradient_of(player: Any, base: Tensor) -> Tensor:
         else:
             found.source = kept.get("gradient")
     return found
-
-
-def clipped(player: Any, given: Given, span: Span) -> Tensor:
-    """``clip_grad_norm_``: the norm of the gradients."""
-    parameters = given.get("parameters", 0, UNKNOWN)
-    if isinstance(parameters, Items):
-        parameters = parameters.items[0] if parameters.items else UNKNOWN
-    first = player.item_of(parameters) if isinstance(parameters, Parameters) else parameters
-    first = first[1] if type(first) is tuple else first
-    gradient = gradient_of(player, first) if isinstance(first, Tensor) else Tensor(None, "")
-    norm = Tensor((), "float32", span, combined("norm", [gradient]), gradient.source)
-    norm.gradient = False
-    return norm

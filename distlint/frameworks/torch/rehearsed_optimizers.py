@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_accumulated as accumulated
 from distlint.frameworks.torch import rehearsed_apart as apart
 from distlint.frameworks.torch import rehearsed_beside as beside
 from distlint.frameworks.torch import rehearsed_loads as loads
@@ -84,7 +85,7 @@ class Optimizer(Made):
 
 def _steps(player: Any, optimizer: Optimizer, call: ir.Call, scope: Any) -> None:
     """An optimizer takes the gradients, asked by the program or by a scaler."""
-    for about in (rounds, loads, stale):
+    for about in (rounds, accumulated, loads, stale):
         about.stepped(player, optimizer, call, scope)
 
 

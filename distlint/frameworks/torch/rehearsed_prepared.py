@@ -8,6 +8,7 @@ from distlint.frameworks.torch import rehearsed_changes as changes
 from distlint.frameworks.torch import rehearsed_copies as copies
 from distlint.frameworks.torch import rehearsed_frozen as freezing
 from distlint.frameworks.torch import rehearsed_passes as passes
+from distlint.frameworks.torch import rehearsed_plain as plain
 from distlint.frameworks.torch import rehearsed_thawed as thawed
 from distlint.frameworks.torch import rehearsed_waits as waits
 from distlint.frameworks.torch.rehearsed_data import Loader
@@ -40,6 +41,7 @@ def data_parallel(player: Any, model: Any, span: Span, given: Given | None = Non
         passes.wrapped(player, wrapper, parts)
         thawed.wrapped(player, wrapper, parts)
         copies.sent(player, parts, span)
+        plain.wrapped(player, wrapper)
     copies.evened(player, parts)
     freezing.thawed(player, parts)
     for position, part in enumerate(parts):

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from copy import copy
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_accumulated as accumulated
 from distlint.frameworks.torch import rehearsed_apart as apart
 from distlint.frameworks.torch import rehearsed_beside as beside
 from distlint.frameworks.torch import rehearsed_changes as changes
@@ -24,6 +25,8 @@ from distlint.frameworks.torch import rehearsed_mesh as meshes
 from distlint.frameworks.torch import rehearsed_modules as modules
 from distlint.frameworks.torch import rehearsed_overflows as overflows
 from distlint.frameworks.torch import rehearsed_passes as passes
+from distlint.frameworks.torch import rehearsed_pieces as pieces
+from distlint.frameworks.torch import rehearsed_plain as plain
 from distlint.frameworks.torch import rehearsed_redrawn as redrawn
 from distlint.frameworks.torch import rehearsed_reentrant as reentrant
 from distlint.frameworks.torch import rehearsed_rounds as rounds
@@ -189,6 +192,7 @@ def wrapped(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> 
         passes.wrapped(player, made, modules.parts_of_model(made.inner))
         thawed.wrapped(player, made, modules.parts_of_model(made.inner))
         beside.wrapped(player, made)
+        plain.wrapped(player, made)
         return _evened(player, made, call, scope)
     if name == SHARDED:
         group = player.stage.group_of(given.get("process_group", 1, None))
@@ -201,6 +205,7 @@ def wrapped(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> 
         if given.get("use_orig_params", None, False) is False and not given.open:
             stale.sharded(player, found.inner, found.span)
         spread.spread(player, found.inner, found.group)
+        pieces.sharded(player, found, modules.parts_of_model(found.inner))
         return found
     if name in IN_PLACE:
         return _in_place(player, name, given, call, scope)
@@ -260,6 +265,7 @@ def called_thing(
     """The call of an object of the project: one that is sharded in place is followed as a wrapped one."""
     through = passed(player, thing, given, call, scope)
     empty.called(player, thing, method)
+    plain.called(player, thing, method)
     own = [one for one in thing.attributes.values() if isinstance(one, modules.Weight)]
     span = ir.unpack(call.at, scope.file)
     passes.computed(player, own, span)
@@ -286,12 +292,14 @@ def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any, *, noted: boo
     copies.passed_back(player, loss)
     beside.passed_back(player)
     rounds.passed_back(player, loss.through)
+    accumulated.passed_back(player, loss.through, ir.unpack(call.at, scope.file))
     for one in loss.through:
         changes.passed_back(player, one, call, scope)
         if isinstance(one, Wrapped):
             loads.passed_back(player, one, modules.weights_of, call, scope)
             reentrant.passed_back(player, one, call, scope)
             freezing.passed_back(player, one, modules.parts_of_model(one.inner), call, scope)
+            plain.passed_back(player, one, call, scope)
             redrawn.passed_back(player, one, modules.parts_of_model(one.inner), call, scope)
             converting.passed_back(player, one, modules.parts_of_model(one.inner), call, scope)
         if one.group is not None and not muted and not noted:
