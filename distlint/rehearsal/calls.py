@@ -19,7 +19,16 @@ from distlint.rehearsal.entities import (
     Partial,
     Special,
 )
-from distlint.rehearsal.failing import COMPUTING, READING, handles, is_reading, kind_of, may_fail, own_file
+from distlint.rehearsal.failing import (
+    COMPUTING,
+    READING,
+    READING_PATHS,
+    handles,
+    is_reading,
+    kind_of,
+    may_fail,
+    own_file,
+)
 from distlint.rehearsal.file_names import FileNames, is_asking, is_waiting
 from distlint.rehearsal.files import asked, waited, written
 from distlint.rehearsal.merging import merged
@@ -423,6 +432,7 @@ class Calls(Definitions):
 
     def _of_method(self, callee: MethodOf, given: Given, call: ir.Call, scope: Scope, span: Span) -> Any:
         receiver, name = callee
+        own = None
         if isinstance(receiver, Made | Opaque):
             own = own_file(self.stage, [receiver], call, scope) if is_reading(name) else None
             may_fail(self.stage, kind_of(name), [receiver, Opaque(None, own)], call, scope)
@@ -472,11 +482,17 @@ class Calls(Definitions):
             if not self.models.harmless(receiver.name):
                 self.stage.strangers += 1
             dotted = self.stage.project.modules.canonical(f"{receiver.name}.{name}()")
-            return self.made(dotted, receiver, given, call, scope)
+            made = self.made(dotted, receiver, given, call, scope)
+            made.source = own if own is not None and name in READING_PATHS else made.source
+            return made
         self._handed(given, call, scope)
         self.stage.miss(call.func)
         self.models.missed(self, MethodOf(receiver, name))
         self.stage.strangers += isinstance(receiver, Thing)
+        if isinstance(receiver, Opaque) and own is not None and name in READING_PATHS:
+            made = self.made("pathlib.Path().open()", receiver, given, call, scope)
+            made.source = own
+            return made if name == "open" else Opaque(combined(name, [receiver]), own)
         if isinstance(receiver, Opaque | MethodOf):
             return derived(name, [receiver, *given.values()])
         return UNKNOWN
