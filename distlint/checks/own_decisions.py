@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from distlint.checks.loaders import trains
 from distlint.checks.spread_names import Region, called_name, calls_of, forward, is_joined, mentions, regions
+from distlint.checks.tally_joined import own_names
 from distlint.checks.tally_parts import Tally, related_of
 from distlint.link.arguments import find_argument
 from distlint.link.walking import below, statements
@@ -23,9 +24,10 @@ _ORDER = frozenset({"<", ">", "<=", ">="})
 def own_decisions(context: CheckContext, tally: Tally) -> Iterator[Finding]:
     """A finding for each test that compares what one rank has worked out, and under which something is saved."""
     project: Project = context.project
-    if trains(project, tally.place.file, tally.place.body):
+    names = own_names(project, tally.place, tally.names)
+    if not names or trains(project, tally.place.file, tally.place.body):
         return
-    found = list(regions(project, tally.place.file, tally.place.function, tally.names))
+    found = list(regions(project, tally.place.file, tally.place.function, names))
     if any(is_joined(project, region) for region in found):
         return
     makers = {(region.file, region.function) for region in found if region.names}

@@ -23,6 +23,7 @@ from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Frame, Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.calls import keywords_given
+from distlint.link.mentions import mentions
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.program import Program, Step, program_of
 from distlint.link.project import CallSite, Project
@@ -285,7 +286,9 @@ class _Programs:
 
     def things(self, start: FunctionRef, parameters: Mapping[str, Any]) -> Things:
         """The objects of a program; shared by the rules that look through the same calls."""
-        given = [tuple(parameters.get(name, ())) for name in ("same", "silent", "wrappers")]
+        given = [tuple(parameters.get(name, ())) for name in ("same", "silent", "wrappers", "handing")]
+        if mentions(self._project, start.file, parameters.get("handing-unless", ())):
+            given[-1] = ()
         key = (start, *given)
         if key not in self._things:
             self._things[key] = Things(self._project, *given)

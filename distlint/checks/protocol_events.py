@@ -485,8 +485,10 @@ class Events:
             return False
         if isinstance(func, ir.Attribute) and not name:
             for option in options_of(self._things.evaluator.ask_in(func.base, step.frame)):
-                if isinstance(option, Instance) and self._things.made_by(option).startswith(self._protocol.harmless):
-                    return False
+                if isinstance(option, Instance):
+                    made = self._things.made_by(option)
+                    if made.startswith(self._protocol.harmless) or f"{made}().{func.name}" in self._things.handing:
+                        return False
         return step.opaque or not stays_inside(self._things, call, step.frame, self._protocol.harmless, self._acting)
 
     def _is_thing(self, expr: ir.Expr, frame: Frame) -> bool:

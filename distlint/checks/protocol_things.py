@@ -56,13 +56,20 @@ class Things:
     """Answers questions about objects; one per program, since it knows which functions occur in it how often."""
 
     def __init__(
-        self, project: Project, same: Collection[str], silent: Collection[str], wrappers: Collection[str]
+        self,
+        project: Project,
+        same: Collection[str],
+        silent: Collection[str],
+        wrappers: Collection[str],
+        handing: Collection[str] = (),
     ) -> None:
         self.project = project
         self.evaluator = project.evaluator(None)
         self.same = frozenset(same)
         self.silent = frozenset(silent)
         self.wrappers = frozenset(wrappers)
+        self.handing = frozenset(handing)
+        """Methods that give back what they were given, each thing at its place, made ready (``accelerate.Accelerator().prepare``)."""
         self._mentions: dict[tuple[int, int], Mention] = {}
         self._alive: list[object] = []
         self.copies: dict[tuple[str, int], int] = {}
@@ -102,7 +109,9 @@ class Things:
         for _ in range(12):
             call = instance.call
             given: ir.Expr | None = None
-            if isinstance(instance.callee, External) and not instance.part:
+            if isinstance(instance.callee, External) and instance.callee.name in self.handing:
+                given = handed_back(call, instance.part)
+            elif isinstance(instance.callee, External) and not instance.part:
                 if type(call.func) is ir.Attribute and call.func.name in KEEPING:
                     given = call.func.base
                 elif call.args and self._is_same(call, instance):
@@ -111,7 +120,9 @@ class Things:
                 given = find_argument(call, "module", 0)[0]
             if given is None or type(given) is ir.Starred:
                 return instance
-            options = options_of(self.evaluator.ask_in(given, instance.frame, instance.state))
+            found = options_of(self.evaluator.ask_in(given, instance.frame, instance.state))
+            # what an attribute holds behind the call is not what the call gets
+            options = [one for one in found if not isinstance(one, Instance) or one.call is not call]
             if len(options) != 1 or not isinstance(options[0], Instance):
                 return instance
             instance = options[0]
@@ -269,6 +280,16 @@ class Things:
         search = Sources(self)
         search.expression(expr, frame, state if state is not None else self.evaluator.state(frame, expr.at), 0)
         return search.found
+
+
+def handed_back(call: ir.Call, part: tuple[int | str, ...]) -> ir.Expr | None:
+    """The argument that a call gives back, in a row of all of them where they are several, for a part of its result."""
+    if any(type(one) is ir.Starred for one in call.args):
+        return None
+    if not part and len(call.args) == 1:
+        return call.args[0]
+    at = part[0] if len(part) == 1 else None
+    return call.args[at] if isinstance(at, int) and 0 <= at < len(call.args) and len(call.args) > 1 else None
 
 
 def _groups(expr: ir.Expr) -> tuple[ir.Expr, ...] | None:

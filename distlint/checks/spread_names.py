@@ -113,9 +113,12 @@ def regions(project: Project, file: str, function: int, names: Iterable[str], de
     yield Region(file, function, own)
     if function < 0 or depth >= MAX_DEPTH:
         return
-    if not any(
-        type(one) is ir.Return and one.value is not None and mentions(one.value, own) for one in statements(body)
-    ):
+    returned = [
+        one.value
+        for one in statements(body)
+        if type(one) is ir.Return and one.value is not None and mentions(one.value, own)
+    ]
+    if not returned:
         return
     for caller in project.callers(FunctionRef(file, function))[:MAX_CALLERS]:
         inside = body_of(project, caller.file, caller.site.function)
@@ -127,9 +130,25 @@ def regions(project: Project, file: str, function: int, names: Iterable[str], de
             and ir.encloses(statement.value.at, caller.site.call.at)
             and not _joined_around(project, statement.value, caller)
             for target in statement.targets
-            for name in bound_names(target)
+            for part in _parts_of(target, returned, own, whole=statement.value.at == caller.site.call.at)
+            for name in bound_names(part)
         }
         yield from regions(project, caller.file, caller.site.function, bound, depth + 1)
+
+
+def _parts_of(target: ir.Expr, returned: list[ir.Expr], names: frozenset[str], *, whole: bool) -> Iterator[ir.Expr]:
+    """The parts of a target that get what a function returns of some names; ``whole``: the target gets just what it returns."""
+    rows = [one for one in returned if type(one) is ir.ListDisplay]
+    if not whole or type(target) is not ir.ListDisplay or len(rows) < len(returned):
+        yield target
+        return
+    every = [*target.items, *(item for row in rows for item in row.items)]
+    if any(len(row.items) != len(target.items) for row in rows) or any(type(one) is ir.Starred for one in every):
+        yield target
+        return
+    for place, part in enumerate(target.items):
+        if any(mentions(row.items[place], names) for row in rows):
+            yield part
 
 
 def _joined_around(project: Project, expr: ir.Expr, caller: Caller) -> bool:

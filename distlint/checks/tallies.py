@@ -46,6 +46,7 @@ from distlint.checks.spread_names import (
     regions,
 )
 from distlint.checks.tally_halves import half_reduced, repeated, whole_data
+from distlint.checks.tally_joined import own_names
 from distlint.checks.tally_meters import fed_meters, may_feed
 from distlint.checks.tally_objects import half_reduced_objects
 from distlint.checks.tally_padded import counted_twice
@@ -198,23 +199,6 @@ def _of_batches(context: CheckContext, place: Pass) -> frozenset[str]:
     return frozenset()
 
 
-def _is_joined_first(tally: Tally) -> bool:
-    """Whether what a loop adds up was brought together over the ranks before."""
-    body = tally.place.body
-    together = {
-        part.id
-        for call in calls_of(body)
-        if JOINING.search(called_name(call))
-        for one in call.args
-        for part in below(one)
-        if type(part) is ir.Name
-    }
-    return any(
-        type(one) is ir.AugAssign and set(bound_names(one.target)) & tally.names and mentions(one.value, together)
-        for one in statements(body)
-    )
-
-
 # Divided by the length of all the data --------------------------------------------------------------------------------
 
 
@@ -224,9 +208,9 @@ def _whole(context: CheckContext, tally: Tally) -> Iterator[Finding]:
     if any(is_joined(project, region) for region in found):
         yield from divided_twice(context, tally)
         return
-    if _is_joined_first(tally):
-        return
-    for region in found:
+    for region in regions(
+        project, tally.place.file, tally.place.function, own_names(project, tally.place, tally.names)
+    ):
         for part in quotients(region, project):
             if mentions(part.operands[0], region.names) and not names_world(part):
                 if length_of_all(context, part.operands[1], region, tally):
@@ -242,9 +226,10 @@ def _whole(context: CheckContext, tally: Tally) -> Iterator[Finding]:
 
 def _shown(context: CheckContext, tally: Tally) -> Iterator[Finding]:
     project: Project = context.project
-    if trains(project, tally.place.file, tally.place.body):
+    names = own_names(project, tally.place, tally.names)
+    if not names or trains(project, tally.place.file, tally.place.body):
         return
-    found = list(regions(project, tally.place.file, tally.place.function, tally.names))
+    found = list(regions(project, tally.place.file, tally.place.function, names))
     if any(is_joined(project, region) for region in found):
         return
     for region in found:
@@ -314,7 +299,9 @@ def _followed(context: CheckContext, tally: Tally) -> Iterator[Finding]:
     project: Project = context.project
     wanted = {f"{name}()" for name in context.parameters["schedulers"]}
     evaluator = project.evaluator(None)
-    for region in regions(project, tally.place.file, tally.place.function, tally.names):
+    for region in regions(
+        project, tally.place.file, tally.place.function, own_names(project, tally.place, tally.names)
+    ):
         if is_joined(project, region):
             return
         for call in calls_of(region.body(project)):

@@ -20,7 +20,16 @@ from distlint.rehearsal.entities import (
     Partial,
     Special,
 )
-from distlint.rehearsal.failing import COMPUTING, READING, handles, is_reading, kind_of, may_fail, own_file
+from distlint.rehearsal.failing import (
+    COMPUTING,
+    READING,
+    READING_PATHS,
+    handles,
+    is_reading,
+    kind_of,
+    may_fail,
+    own_file,
+)
 from distlint.rehearsal.file_names import FileNames, is_asking, is_waiting
 from distlint.rehearsal.files import asked, waited, written
 from distlint.rehearsal.merging import alike, merged
@@ -436,6 +445,7 @@ class Calls(Definitions):
 
     def _of_method(self, callee: MethodOf, given: Given, call: ir.Call, scope: Scope, span: Span) -> Any:
         receiver, name = callee
+        own = None
         if isinstance(receiver, Made | Opaque):
             own = own_file(self.stage, [receiver], call, scope) if is_reading(name) else None
             may_fail(self.stage, kind_of(name), [receiver, Opaque(None, own)], call, scope)
@@ -485,11 +495,17 @@ class Calls(Definitions):
             if not self.models.harmless(receiver.name):
                 self.stage.strangers += 1
             dotted = self.stage.project.modules.canonical(f"{receiver.name}.{name}()")
-            return self.made(dotted, receiver, given, call, scope, [receiver] if name in _MOVING else None)
+            made = self.made(dotted, receiver, given, call, scope, [receiver] if name in _MOVING else None)
+            made.source = own if own is not None and name in READING_PATHS else made.source
+            return made
         self._handed(given, call, scope, held=name in _HOLDING)
         self.stage.miss(call.func)
         self.models.missed(self, MethodOf(receiver, name))
         self.stage.strangers += isinstance(receiver, Thing)
+        if isinstance(receiver, Opaque) and own is not None and name in READING_PATHS:
+            made = self.made("pathlib.Path().open()", receiver, given, call, scope)
+            made.source = own
+            return made if name == "open" else Opaque(combined(name, [receiver]), own)
         if isinstance(receiver, Opaque | MethodOf):
             return derived(name, [receiver] if name in _MOVING else [receiver, *given.values()])
         return UNKNOWN
@@ -585,13 +601,13 @@ class Calls(Definitions):
         self.models.left(self, manager, span)
 
 
-<<<<<<< HEAD
 def _read_by(name: str, given: Given) -> list[Any]:
     """What tells what a function that reads gives."""
     last = name.rpartition(".")[2]
     positional = given.positional[:1] if last in ("load", "load_file") else given.positional
     return [*positional, *(value for word, value in given.keywords.items() if word not in _PLACES)]
-=======
+
+
 def _like_of(values: Sequence[Any]) -> Tensor | Items | None:
     """What tensors are like, or lists of which only the length is known; ``None`` where something else is among them."""
     first, last = values[0], values[-1]
@@ -604,7 +620,6 @@ def _like_of(values: Sequence[Any]) -> Tensor | Items | None:
         return None
     found: Tensor = merged(first, last)
     return found
->>>>>>> m3
 
 
 def start(player: Calls, ref: FunctionRef) -> None:

@@ -65,6 +65,9 @@ _TEXTS = frozenset({"loads", "literal_eval", "strptime", "fromisoformat", "b64de
 FILES = frozenset({"OSError"})
 """What tells the exceptions of a place that reads a file."""
 
+READING_PATHS = frozenset({"open", "read_text", "read_bytes"})
+"""Methods of a path by which the file there is read."""
+
 OWN_TEXT = "what each rank has to read"
 NO_OTHER = "only some ranks come here"
 OWN_FILE = "each rank's own file"

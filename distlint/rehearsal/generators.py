@@ -11,7 +11,7 @@ from distlint.rehearsal.expressions import Expressions
 from distlint.rehearsal.stage import MAX_CALLS, Scope
 from distlint.rehearsal.trace import Branch, End
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
-from distlint.rehearsal.values import Generated
+from distlint.rehearsal.yields import Around, Followed, lone_statement, turn_of
 
 MAX_ROUNDS = 64
 """Turns of an endless loop in a generator."""
@@ -37,15 +37,14 @@ class Generators(Expressions):
         """A context manager is left."""
         raise NotImplementedError
 
-    def generator(self, body: tuple[ir.Stmt, ...], scope: Scope, chain: tuple[Any, ...]) -> Generated:
+    def generator(self, body: tuple[ir.Stmt, ...], scope: Scope, chain: tuple[Any, ...]) -> Followed:
         """What calling a generator function gives: nothing of it is executed yet."""
-        made = Generated(None, None, watched=True)
-        made.partly = False
+        made = Followed(lone_statement(body, self.has_yield))
         made.born = self.stage.whiles
         made.run = self._resumed_of_generator(self._steps_of_generator(body, scope, made), made, chain)
         return made
 
-    def _resumed_of_generator(self, run: _Run, made: Generated, chain: tuple[Any, ...]) -> Iterator[Any]:
+    def _resumed_of_generator(self, run: _Run, made: Followed, chain: tuple[Any, ...]) -> Iterator[Any]:
         """Goes on from one ``yield`` to the next, as the call that made the generator."""
         stage = self.stage
         doubt, whiles = 0, stage.whiles
@@ -78,7 +77,7 @@ class Generators(Expressions):
             self.stage.yielding[id(statement)] = found
         return found
 
-    def _steps_of_generator(self, body: tuple[ir.Stmt, ...], scope: Scope, made: Generated) -> _Run:
+    def _steps_of_generator(self, body: tuple[ir.Stmt, ...], scope: Scope, made: Followed) -> _Run:
         for statement in body:
             self.stage.step()
             if self.has_yield(statement):
@@ -89,7 +88,7 @@ class Generators(Expressions):
                 return ended
         return ""
 
-    def _between_of_generator(self, statement: ir.Stmt, scope: Scope, made: Generated) -> str:
+    def _between_of_generator(self, statement: ir.Stmt, scope: Scope, made: Followed) -> str:
         """Follows a statement that yields nothing: where a way of it ends the generator, that is no end of who asks for its items."""
         stage = self.stage
         outer, stage.trace = stage.trace, []
@@ -106,7 +105,7 @@ class Generators(Expressions):
         outer.extend(nodes)
         return ended
 
-    def _around_of_generator(self, statement: ir.Stmt, scope: Scope, made: Generated) -> _Run:
+    def _around_of_generator(self, statement: ir.Stmt, scope: Scope, made: Followed) -> _Run:
         if isinstance(statement, ir.Evaluate | ir.Assign | ir.Return) and statement.value is not None:
             if _is_yield(statement.value):
                 return (yield from self._yielded_of_generator(statement, scope, made))
@@ -129,7 +128,7 @@ class Generators(Expressions):
         return self.follow(statement, scope)
 
     def _yielded_of_generator(
-        self, statement: ir.Evaluate | ir.Assign | ir.Return, scope: Scope, made: Generated
+        self, statement: ir.Evaluate | ir.Assign | ir.Return, scope: Scope, made: Followed
     ) -> _Run:
         wrapped = statement.value
         assert isinstance(wrapped, ir.Wrapped)  # noqa: S101 - tested by the caller
@@ -139,7 +138,9 @@ class Generators(Expressions):
             if items is not None:
                 self.begins(value, self.span(wrapped, scope))
             if items is None:
-                made.depends(self.length(value))
+                length = self.length(value)
+                if not made.gives(statement, length):
+                    made.depends_on(self.stage, value, length)
                 yield self.item_of(value)
             else:
                 yield from items
@@ -150,7 +151,7 @@ class Generators(Expressions):
                 self.bind(target, UNKNOWN, scope)
         return "return" if isinstance(statement, ir.Return) else ""
 
-    def _branch_of_generator(self, statement: ir.If, scope: Scope, made: Generated) -> _Run:
+    def _branch_of_generator(self, statement: ir.If, scope: Scope, made: Followed) -> _Run:
         test = self.value(statement.test, scope)
         decided = self.truth(test)
         if decided is None:
@@ -162,30 +163,42 @@ class Generators(Expressions):
             return "" if ended in ("return", "raise") else ended
         return (yield from self._steps_of_generator(statement.body if decided else statement.orelse, scope, made))
 
-    def _loop_of_generator(self, statement: ir.For, scope: Scope, made: Generated) -> _Run:
+    def _loop_of_generator(self, statement: ir.For, scope: Scope, made: Followed) -> _Run:
         iterable = self.value(statement.iterable, scope)
         items = self.steps_of(iterable)
+        length = self.length(iterable)
         if items is not None:
             self.begins(iterable, self.span(statement.iterable, scope))
         else:
-            made.depends(self.length(iterable))
+            if not made.gives(statement, self._number_of_generator(statement, iterable, length, scope)):
+                made.depends_on(self.stage, iterable, length)
             items = iter([self.item_of(iterable)])
+        made.around.append(Around(statement, length, scope.file))
         for item in items:
             self.bind(statement.target, item, scope)
             ended = yield from self._steps_of_generator(statement.body, scope, made)
             if ended in ("return", "raise"):
                 return ended
             if ended == "break":
+                made.around.pop()
                 return ""
+        made.around.pop()
         return (yield from self._steps_of_generator(statement.orelse, scope, made))
 
-    def _rounds_of_generator(self, statement: ir.While, scope: Scope, made: Generated) -> _Run:
+    def _number_of_generator(self, loop: ir.For, iterable: Any, length: Any, scope: Scope) -> Any:
+        """How many items a loop gives whose turns are not followed; ``None`` where that is not known."""
+        turn = turn_of(loop, self.has_yield) if isinstance(length, int) else None
+        if turn is None or turn.test is None:
+            return length if turn is not None else None
+        return self.dealt(turn.test, loop.target, iterable, scope, "==" if turn.kept else "!=")
+
+    def _rounds_of_generator(self, statement: ir.While, scope: Scope, made: Followed) -> _Run:
         self.stage.whiles += 1
         ended = yield from self._every_round_of_generator(statement, scope, made)
         self.stage.whiles -= 1
         return ended
 
-    def _every_round_of_generator(self, statement: ir.While, scope: Scope, made: Generated) -> _Run:
+    def _every_round_of_generator(self, statement: ir.While, scope: Scope, made: Followed) -> _Run:
         for _ in range(MAX_ROUNDS):
             test = self.value(statement.test, scope)
             decided = self.truth(test)
@@ -201,7 +214,7 @@ class Generators(Expressions):
         made.partly = True
         return ""
 
-    def _managed_of_generator(self, statement: ir.With, scope: Scope, made: Generated) -> _Run:
+    def _managed_of_generator(self, statement: ir.With, scope: Scope, made: Followed) -> _Run:
         managers = []
         for context, target in statement.items:
             manager = self.value(context, scope)

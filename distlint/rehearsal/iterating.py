@@ -309,21 +309,28 @@ class Iterating:
         tests = expr.generators[0][2]
         if len(expr.generators) > 1 or not isinstance(length, int) or len(tests) != 1:
             return self.stage.left_over(whole, length)
-        test, names = tests[0], expr.generators[0][0]
-        index = names if isinstance(source, range) else _first_name(names) if _is_numbered(source) else None
-        if type(test) is not ir.Operation or test.operators != ("==",) or type(index) is not ir.Name:
-            return self.stage.left_over(whole, length)
+        dealt = self.dealt(tests[0], expr.generators[0][0], source, inner, "==")
+        return self.stage.left_over(whole, length) if dealt is NotImplemented else UNKNOWN if dealt is None else dealt
+
+    def dealt(self, test: ir.Expr, target: ir.Expr, source: Any, scope: Scope, operator: str) -> Any:
+        """How many items a test leaves that deals them out by the remainder of their number (``number % world == rank``).
+
+        ``NotImplemented`` where it is no such test, ``None`` where the numbers in it are not known.
+        """
+        index = target if isinstance(source, range) else _first_name(target) if _is_numbered(source) else None
+        if type(test) is not ir.Operation or test.operators != (operator,) or type(index) is not ir.Name:
+            return NotImplemented
         divided, rest = test.operands if type(test.operands[0]) is ir.Operation else test.operands[::-1]
         if (
             type(divided) is not ir.Operation
             or divided.operators != ("%",)
             or not _is_named(divided.operands[0], index.id)
         ):
-            return self.stage.left_over(whole, length)
-        by, remainder = self.value(divided.operands[1], inner), self.value(rest, inner)
-        if isinstance(by, int) and isinstance(remainder, int) and 0 <= remainder < by:
+            return NotImplemented
+        length, by, remainder = self.length(source), self.value(divided.operands[1], scope), self.value(rest, scope)
+        if isinstance(length, int) and isinstance(by, int) and isinstance(remainder, int) and 0 <= remainder < by:
             return len(range(remainder, length, by))
-        return UNKNOWN
+        return None
 
     def _turns_of(self, expr: ir.Comprehension, level: int, source: Any, inner: Scope, found: list[Any]) -> bool:
         """Follows the turns of one ``for`` of a comprehension; whether all are known."""

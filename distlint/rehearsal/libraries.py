@@ -137,6 +137,7 @@ class Libraries:
         self.elementwise = first.elementwise
         self.indexed = first.indexed
         self.tensor_attribute = first.tensor_attribute
+        self.row_attribute = first.row_attribute
         self._canonical = project.modules.canonical
         specs = project.specs
         self._collectives = {one.name: one for spec in specs for one in spec.collectives if one.role in _ROLES}

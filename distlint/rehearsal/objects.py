@@ -154,6 +154,8 @@ class Objects(Operations):
             return self._of_thing(base, name)
         if isinstance(base, ClassValue):
             return self._of_class(base, name)
+        if type(base) is tuple:
+            return self.models.row_attribute(base, name)
         if isinstance(base, FunctionValue) and name in ("__name__", "__qualname__"):
             return self.stage.project.function(base.ref).name
         if isinstance(base, FunctionValue) and name == "__wrapped__":

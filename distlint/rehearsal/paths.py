@@ -23,6 +23,7 @@ from distlint.rehearsal.file_names import (
     is_looking,
     is_waiting,
 )
+from distlint.rehearsal.listings import filled, is_listing, listed, removed
 from distlint.rehearsal.trace import Touch
 from distlint.rehearsal.unknowns import Opaque
 from distlint.rehearsal.values import Given, Made, Thing
@@ -86,6 +87,9 @@ def of_function(stage: Stage, name: str, given: Given, result: Any) -> Any:
         return joined(stage, result, given.positional)
     if name == "os.path.dirname" and given.positional:
         return _above(stage, result, given.positional[0])
+    if is_listing(name):
+        values = [*given.values()]
+        return listed(stage, name, path_of(stage, values[0]) if values else None, None, result)
     return result
 
 
@@ -96,6 +100,9 @@ def of_method(stage: Stage, receiver: Any, name: str, given: Given, result: Any)
             return joined(stage, result, [receiver, *given.positional])
         if name in _SAME_METHODS:
             return joined(stage, result, [receiver])
+        if is_listing(name, method=True):
+            pattern = given.get("pattern", 0)
+            return listed(stage, name, path_of(stage, receiver), pattern, result)
     return result
 
 
@@ -134,6 +141,8 @@ def touched(stage: Stage, name: str, given: Given, call: ir.Expr, scope: Scope, 
         for value in values[:3]:
             _made(stage, value, last, call, scope, handled=handled)
     elif last in REMOVING and values:
+        if last in ("remove", "unlink"):
+            removed(stage, path_of(stage, values[0]))
         _note(stage, ASKS if handled else REMOVES, values[0], call, scope)
     elif last in names.reading and values:
         _note(stage, ASKS if handled else READS, values[0], call, scope)
@@ -152,6 +161,7 @@ def touched_by_method(
         elif name in MAKING_ITSELF:
             _made(stage, receiver, name, call, scope, handled=handled)
         elif name in REMOVING_ITSELF:
+            removed(stage, path_of(stage, receiver))
             _note(stage, ASKS if handled else REMOVES, receiver, call, scope)
         elif name in READING_ITSELF:
             _note(stage, ASKS if handled else READS, receiver, call, scope)
@@ -176,6 +186,7 @@ def _written(stage: Stage, value: Any, call: ir.Expr, scope: Scope, *, handled: 
     path = path_of(stage, value)
     if path is None:
         return
+    filled(stage, path)
     if len(path) > 1:
         _mark(stage, ASKS if handled else READS, path[:-1], call, scope)
     _mark(stage, MAKES, path, call, scope)

@@ -10,6 +10,7 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import ClassValue, FunctionValue, Group, Library, MethodOf, ModuleValue, Outside, Work
 from distlint.rehearsal.files import met
+from distlint.rehearsal.listings import Folders
 from distlint.rehearsal.notes import OWN_ORDER
 from distlint.rehearsal.trace import Hole, Took, Waited
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
@@ -188,6 +189,7 @@ class Shared:
         """Those of them at which some process has one."""
         self._sent: dict[Hashable, list[Hashable]] = {}
         self._received: dict[tuple[int, Hashable], int] = {}
+        self.folders = Folders()
 
     def note(self, rank: int, place: Hashable, sign: Hashable) -> bool:
         """Notes what a process has at a place, and says whether others are known to have something else there."""

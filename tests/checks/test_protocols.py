@@ -278,3 +278,64 @@ class Loop:
 Loop(nn.Linear(2, 2)).save()
 """
     assert judged(make_project, rules["PT280"], script.replace("{0}", "self.load()").replace("{1}", "pass")) == []
+
+
+PREPARED = """
+from accelerate import Accelerator
+from transformers import get_scheduler
+class Training:
+    def __init__(self, net):
+        self.accelerator = Accelerator()
+        self.net = net
+        self.optimizer = torch.optim.AdamW(net.parameters())
+        self.schedule = get_scheduler("linear", optimizer=self.optimizer, num_training_steps=9)
+        self.net, self.optimizer, self.schedule = self.accelerator.prepare(self.net, self.optimizer, self.schedule)
+    def step(self, x):
+        loss = self.net(x).sum()
+        self.accelerator.backward(loss)
+        {0}
+        self.optimizer.step()
+        self.schedule.step()
+        {1}
+def main():
+    training = Training(nn.Linear(2, 2))
+    for x in torch.randn(4, 2, 2):
+        training.step(x)
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "before", "behind", "found"),
+    [
+        ("PT204", "pass", "pass", ["self.accelerator.backward(loss)"]),
+        ("PT204", "pass", "self.optimizer.zero_grad()", []),
+        ("PT204", "pass", "self.net.zero_grad()", []),
+        ("PT205", "self.optimizer.zero_grad()", "pass", ["self.optimizer.zero_grad()"]),
+        ("PT205", "self.net.zero_grad()", "pass", ["self.net.zero_grad()"]),
+        ("PT205", "pass", "self.optimizer.zero_grad()", []),
+    ],
+)
+def test_what_a_library_prepares_is_the_object_itself(
+    make_project: MakeProject, rules: dict[str, Rule], code: str, before: str, behind: str, found: list[str]
+) -> None:
+    script = PREPARED.replace("{0}", before).replace("{1}", behind)
+    assert judged(make_project, rules[code], script) == found
+
+
+def test_an_engine_that_a_program_may_run_with_makes_what_is_prepared_unknown(
+    make_project: MakeProject, rules: dict[str, Rule]
+) -> None:
+    script = (
+        PREPARED.replace("{0}", "pass")
+        .replace("{1}", "pass")
+        .replace("Accelerator()", "Accelerator(deepspeed_plugin=PLUGIN)")
+    )
+    assert judged(make_project, rules["PT204"], script) == []
+
+
+def test_arguments_that_a_list_brings_to_a_preparation_are_not_told_apart(
+    make_project: MakeProject, rules: dict[str, Rule]
+) -> None:
+    script = PREPARED.replace("{0}", "pass").replace("{1}", "pass").replace("prepare(self.net,", "prepare(*[self.net],")
+    assert judged(make_project, rules["PT204"], script) == []

@@ -39,6 +39,7 @@ from distlint.frameworks.torch import rehearsed_starts as starts
 from distlint.frameworks.torch import rehearsed_tensors as tensors
 from distlint.frameworks.torch import rehearsed_waits as waits
 from distlint.frameworks.torch import rehearsed_wrappers as wrappers
+from distlint.frameworks.torch.rehearsed_computing import row_attribute
 from distlint.frameworks.torch.rehearsed_shapes import fresh
 from distlint.frameworks.torch.values import TYPED
 from distlint.model import python as ir
@@ -64,6 +65,7 @@ class Torch(Models):
     elementwise = staticmethod(shapes.elementwise)
     indexed = staticmethod(tensors.indexed)
     tensor_attribute = staticmethod(tensors.tensor_attribute)
+    row_attribute = staticmethod(row_attribute)
 
     def owns(self, name: str) -> bool:
         """Whether a function is followed here with all that it does, though descriptions name it as well."""

@@ -15,7 +15,9 @@ from distlint.frameworks.torch.rehearsed_optimizers import UNSCALED
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import Group, Library, MethodOf, Nothing, Outside, Work
+from distlint.rehearsal.listings import told
 from distlint.rehearsal.notes import GRADIENTS_BY_HAND
+from distlint.rehearsal.paths import path_of
 from distlint.rehearsal.stage import GRADIENTS_UNDER_WAY, LENT, Event, Fault
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Perhaps, Source
 from distlint.rehearsal.values import Given, Items, Made, Sent, Tensor, escape, signature
@@ -364,7 +366,10 @@ def _fill_objects(player: Any, event: Event, key: Any, own: Source | None) -> No
         if event.name == "broadcast_object_list" and not player.stage.parted:
             shared = player.stage.shared
             if event.values["src"] == player.stage.rank:
+                paths = [path_of(player.stage, item) for item in items.items]
                 sent = [_known_to_all(item, sign) for sign, item in zip(signs, items.items, strict=True)]
+                for path, sign in zip(paths, sent, strict=True):
+                    told(player.stage, path, sign)
                 for place, sign in zip(signs, sent, strict=True):
                     shared.send(place, sign)
                 signs = sent

@@ -87,6 +87,13 @@ def _reduced(player: Any, name: str, base: Tensor, values: list[Any], given: Giv
     return told_by_place(made, base) if name in PLACES else made
 
 
+def row_attribute(row: tuple[Any, ...], name: str) -> Any:
+    """A tensor of those that a function gives with names (``x.max(1).indices``, ``x.topk(5).values``)."""
+    place = {"values": 0, "indices": 1}.get(name)
+    named = place is not None and len(row) == 2 and all(isinstance(one, Tensor) for one in row)
+    return row[place] if named and place is not None else NotImplemented
+
+
 def _behind(values: list[Any], position: int) -> Any:
     """Whether a dimension is kept: no argument in this place means no, and what is no truth value is something else."""
     found = values[position] if len(values) > position else False

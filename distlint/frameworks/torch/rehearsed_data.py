@@ -6,6 +6,8 @@ Lengths are those of torch 2.13: ``utils/data/dataset.py``, ``sampler.py``, ``da
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from distlint.frameworks.torch import rehearsed_epochs as epochs
@@ -36,6 +38,7 @@ from distlint.rehearsal.values import (
 PREFIX = "torch.utils.data."
 _DISTRIBUTED = ("DistributedSampler", "distributed.DistributedSampler")
 _SAMPLERS = ("RandomSampler", "SequentialSampler", "SubsetRandomSampler", "WeightedRandomSampler", "BatchSampler")
+_WORKERS = "workers of the loader that asks"
 _SAMPLED = {"SubsetRandomSampler": "indices"}
 
 
@@ -174,7 +177,8 @@ class Loader(Made):
         if isinstance(self.sampler, Sampler):
             return self.sampler.size
         if self._rows is NotImplemented:
-            self._rows = size_of(player, self.dataset) if self.sampler is None else player.length(self.sampler)
+            with self._workers(player):
+                self._rows = size_of(player, self.dataset) if self.sampler is None else player.length(self.sampler)
         return self._rows
 
     def length(self, player: Any) -> Any:
@@ -203,7 +207,8 @@ class Loader(Made):
         self.turn += 1
         size = self._size(player) if size is NotImplemented else size
         if self._row is NotImplemented:
-            self._row = row_of(player, self.dataset, UNKNOWN)
+            with self._workers(player):
+                self._row = row_of(player, self.dataset, UNKNOWN)
         row = self._row
         reason = self._reason(player)
         source = source_of([row]) if reason is None else reason._replace(indirect=True)
@@ -213,6 +218,17 @@ class Loader(Made):
         if collate is not None and self.call is not None:
             return collated(player, collate, row, size, sign, source, self.call)
         return together_as_batch(row, size, sign, source, self.span)
+
+    @contextmanager
+    def _workers(self, player: Any) -> Iterator[None]:
+        """The data set is asked by the processes that work for the loader, as many as it says."""
+        kept = player.stage.kept
+        outer = kept.get(_WORKERS, 0)
+        kept[_WORKERS] = self.arguments.get("num_workers", 5, 0) if self.arguments is not None else UNKNOWN
+        try:
+            yield
+        finally:
+            kept[_WORKERS] = outer
 
     def _reason(self, player: Any) -> Source | None:
         """Why the batches of each process are others."""
@@ -261,6 +277,9 @@ def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any
         return _sampler(player, name, given, call, span)
     if name == "DataLoader":
         return Loader(call, given, span)
+    if name == "get_worker_info":
+        # torch 2.13, _utils/worker.py: a process that works for no loader has none
+        return None if player.stage.kept.get(_WORKERS, 0) == 0 else UNKNOWN
     return NotImplemented
 
 

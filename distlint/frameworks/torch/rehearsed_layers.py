@@ -7,13 +7,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from distlint.frameworks.torch.rehearsed_shapes import dimension, product
+from distlint.frameworks.torch.rehearsed_shapes import dimension, fresh, product
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
-from distlint.rehearsal.values import Given, Items, derived
+from distlint.rehearsal.values import Given, Items, Tensor, derived
 
 _SAME_SHAPE = ("Dropout", "ReLU", "GELU", "SiLU", "Tanh", "Sigmoid", "Softmax", "BatchNorm", "LayerNorm", "GroupNorm")
 SAME_SHAPES = (*_SAME_SHAPE, "Identity", "LeakyReLU", "ELU", "LogSoftmax", "RMSNorm", "SyncBatchNorm", "InstanceNorm")
-_ALSO_SAME = ("ReLU6", "Mish", "Hardtanh", "Hardswish", "Softplus", "AlphaDropout", "TransformerEncoder")
+_ALSO_SAME = (
+    "ReLU6",
+    "Mish",
+    "Hardtanh",
+    "Hardswish",
+    "Softplus",
+    "AlphaDropout",
+    "TransformerEncoder",
+    "TransformerDecoder",
+)
 _PLAIN = ("Dropout", "ReLU", "GELU", "SiLU", "Tanh", "Sigmoid", "Softmax", "Identity", "LeakyReLU", "ELU", "LogSoftmax")
 WITHOUT_PARAMETERS = (
     *_PLAIN,
@@ -91,6 +100,47 @@ def _recurrent(kind: str, given: Given) -> dict[str, Any] | None:
     return found
 
 
+def _width(kind: str, given: Given) -> Any:
+    """How many numbers a recurrent layer gives for each step (torch 2.13, ``nn/modules/rnn.py``)."""
+    size, both = given.get("hidden_size", 1, UNKNOWN), given.get("bidirectional", 6, False)
+    plain = _is_plain(kind, given) and isinstance(both, bool)
+    return size * (2 if both else 1) if plain and isinstance(size, int) else UNKNOWN
+
+
+def _is_plain(kind: str, given: Given) -> bool:
+    """Whether a layer is a recurrent one without projections, and its arguments are known (``RNN`` has one more in the middle)."""
+    return (
+        kind in _GATES
+        and not given.open
+        and given.get("proj_size", 7, 0) == 0
+        and (kind != "RNN" or len(given.positional) < 4)
+    )
+
+
+def with_more(kind: str, given: Given | None, found: Tensor) -> Any:
+    """All that a layer gives, with what goes on: the last states of a recurrent one, the weights of attention."""
+    if given is None or found.shape is None or (kind not in _GATES and kind != "MultiheadAttention"):
+        return found
+    shape = _state(given, found.shape) if _is_plain(kind, given) else None
+    more = [
+        fresh(f"{kind} {part}", shape, found.dtype, [found], found.at) for part in range(2 if kind == "LSTM" else 1)
+    ]
+    for one in more:
+        one.pointed = True
+    return (found, tuple(more) if kind == "LSTM" else more[0])
+
+
+def _state(given: Given, shape: tuple[Any, ...]) -> Any:
+    """The shape of the last states of a recurrent layer: one row for each of its layers and ways."""
+    first, layers, both = (
+        given.get(*one) for one in (("batch_first", 4, False), ("num_layers", 2, 1), ("bidirectional", 6, False))
+    )
+    plain = isinstance(layers, int) and isinstance(both, bool) and isinstance(first, bool) and len(shape) == 3
+    if not plain:
+        return None
+    return (layers * (2 if both else 1), shape[0 if first else 1], given.get("hidden_size", 1, UNKNOWN))
+
+
 def _attention(given: Given) -> dict[str, Any] | None:
     """The parameters of ``MultiheadAttention`` (torch 2.13, ``nn/modules/activation.py``)."""
     size = given.get("embed_dim", 0, UNKNOWN)
@@ -138,6 +188,10 @@ def out_shape(kind: str, given: Given, shape: tuple[Any, ...]) -> Any:
         return (*shape[:first], product(shape[first : last + 1]), *shape[last + 1 :])
     if kind in _CONVOLUTIONS or kind in _POOLS:
         return _slid(kind, given, shape)
+    if kind in _GATES and len(shape) in (2, 3):
+        return (*shape[:-1], _width(kind, given))
+    if kind == "MultiheadAttention":
+        return shape
     if kind in _ADAPTIVE and len(shape) > _ADAPTIVE[kind]:
         return (*shape[: -_ADAPTIVE[kind]], *_each(given.get("output_size", 0, UNKNOWN), _ADAPTIVE[kind]))
     return None

@@ -18,7 +18,7 @@ from distlint.frameworks.torch import rehearsed_plain as plain
 from distlint.frameworks.torch import rehearsed_redrawn as redrawn
 from distlint.frameworks.torch import rehearsed_sharding as sharding
 from distlint.frameworks.torch import rehearsed_thawed as thawed
-from distlint.frameworks.torch.rehearsed_layers import SAME_SHAPES, out_shape, parameter_shapes
+from distlint.frameworks.torch.rehearsed_layers import SAME_SHAPES, out_shape, parameter_shapes, with_more
 from distlint.frameworks.torch.rehearsed_members import Members, all_modules, members, submodule
 from distlint.frameworks.torch.rehearsed_outputs import IN_PLACE, came_out, note, passed
 from distlint.frameworks.torch.rehearsed_shapes import figured, fresh
@@ -234,7 +234,7 @@ class Layer(Made):
             note(player, "SyncBatchNorm", call, scope)
         found = self._out(given, span)
         copies.computed(player, self, found, span)
-        return came_out(player, found, (*through, *past), given, span)
+        return came_out(player, with_more(self.kind, self.arguments, found), (*through, *past), given, span)
 
     def _in_turn(self, player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
         value = given.positional[0] if given.positional else UNKNOWN

@@ -233,16 +233,19 @@ def reshaped(name: str, base: Tensor, values: list[Any], given: Given, first: in
         if isinstance(where, int) and -len(shape) - 1 <= where <= len(shape):
             where = where if where >= 0 else where + len(shape) + 1
             found = (*shape[:where], 1, *shape[where:])
-    elif name == "squeeze" and shape is not None and all(isinstance(size, int) for size in shape):
-        where = given.get("dim", first)
-        if where is None:
-            found = tuple(size for size in shape if size != 1)
-        elif isinstance(where, int) and -len(shape) <= where < len(shape):
-            where %= len(shape)
-            found = tuple(size for position, size in enumerate(shape) if position != where or size != 1)
+    elif name == "squeeze" and shape is not None:
+        found = _squeezed(shape, given.get("dim", first))
     elif name in ("view_as", "reshape_as", "expand_as") and values and isinstance(values[0], Tensor):
         found = values[0].shape
     return view(base, found, packed=None if name.startswith(("expand", "broadcast")) else True)
+
+
+def _squeezed(shape: tuple[Any, ...], where: Any) -> Any:
+    """A shape without a dimension of one element, or without all of them; ``None`` where it is not known which these are."""
+    places = [dimension(where, len(shape))] if where is not None else list(range(len(shape)))
+    if None in places or not all(isinstance(size, int) for place, size in enumerate(shape) if place in places):
+        return None
+    return tuple(size for place, size in enumerate(shape) if place not in places or size != 1)
 
 
 def _flat(shape: tuple[Any, ...], ends: list[Any]) -> Any:

@@ -1,0 +1,132 @@
+"""How many items a generator of the project gives, where not all of them are followed one by one.
+
+That is known of a loop with a known number of turns that gives one item in each of them, or in those whose number leaves a remainder
+(``if number % world == rank``). Of a loop over files it is known what differs: how many files each process has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from distlint.link.walking import statements
+from distlint.model import python as ir
+from distlint.rehearsal.failing import EVEN_FILE
+from distlint.rehearsal.stage import Stage
+from distlint.rehearsal.unknowns import Opaque, Source
+from distlint.rehearsal.values import Generated, combined, source_of
+
+OWN_FILES = "how many files each rank has"
+
+_Yields = Callable[[ir.Stmt], bool]
+
+
+class Around(NamedTuple):
+    """A loop of a generator whose turns are followed one by one, and their number, where that is known."""
+
+    loop: ir.For
+    number: Any
+    file: str
+
+
+class Followed(Generated):
+    """What a generator function of the project gives.
+
+    ``lone`` is the statement in which alone it hands items out, ``around`` are the loops that it is in, ``settled`` says that the
+    number of its items is known, whatever they are.
+    """
+
+    __slots__ = ("around", "lone", "settled")
+
+    def __init__(self, lone: ir.Stmt | None) -> None:
+        super().__init__(None, None, watched=True)
+        self.partly = False
+        self.lone = lone
+        self.around: list[Around] = []
+        self.settled = False
+
+    def depends(self, *why: Any) -> None:
+        """From here on its items are not known one by one, though their number may be."""
+        if self.settled:
+            self.partly = True
+        else:
+            super().depends(*why)
+
+    def gives(self, statement: ir.Stmt, number: Any) -> bool:
+        """Says that a statement gives a number of items, where that is known and nothing else has any; whether it is."""
+        if statement is not self.lone or self.partly or self.around or not isinstance(number, int):
+            return False
+        self.partly = self.settled = True
+        self.count = number
+        return True
+
+    def depends_on(self, stage: Stage, iterable: Any, length: Any) -> None:
+        """It goes on with something whose items are not known, inside the loops around.
+
+        Files that are all as long as each other give more items where they are more.
+        """
+        self.depends(length, *(one.number for one in self.around))
+        more = [
+            one
+            for one in self.around
+            if isinstance(one.number, int) and stage.differs(one.loop.iterable, one.file, one.number)
+        ]
+        source = source_of([iterable])
+        if more and source is not None and source.why == EVEN_FILE and not _may_stop(self.around[0].loop):
+            span = ir.unpack(more[0].loop.iterable.at, more[0].file)
+            self.count = Opaque(combined(OWN_FILES, [self.count]), Source(OWN_FILES, span))
+
+
+def lone_statement(body: tuple[ir.Stmt, ...], yields: _Yields) -> ir.Stmt | None:
+    """The statement in which alone the body of a generator hands items out; contexts around it do not count."""
+    inside = [one for one in body if yields(one)]
+    while len(inside) == 1 and isinstance(inside[0], ir.With):
+        inside = [one for one in inside[0].body if yields(one)]
+    return inside[0] if len(inside) == 1 else None
+
+
+class Turn(NamedTuple):
+    """What a turn of a loop gives: one item; with a ``test`` only where that is true (``kept``) or false."""
+
+    test: ir.Expr | None
+    kept: bool
+
+
+def turn_of(loop: ir.For, yields: _Yields) -> Turn | None:
+    """What each turn of a loop gives; ``None`` where that may be something else than one item or none."""
+    body, found = loop.body, Turn(None, kept=True)
+    if any(yields(one) for one in loop.orelse):
+        return None
+    first = body[0]
+    if isinstance(first, ir.If) and not first.orelse and _skips(first.body):
+        body, found = body[1:], Turn(first.test, kept=False)
+    if any(isinstance(one, ir.Jump | ir.Return | ir.Try) and not _is_idle(one) for one in statements(body)):
+        return None
+    inside = [one for one in body if yields(one)]
+    if len(inside) == 1 and isinstance(inside[0], ir.If) and found.test is None:
+        if any(yields(one) for one in inside[0].orelse):
+            return None
+        found, inside = Turn(inside[0].test, kept=True), [one for one in inside[0].body if yields(one)]
+    return found if len(inside) == 1 and _gives_one(inside[0]) else None
+
+
+def _is_idle(statement: ir.Stmt) -> bool:
+    return isinstance(statement, ir.Jump) and statement.kind in ("pass", "global", "nonlocal", "del")
+
+
+def _skips(body: tuple[ir.Stmt, ...]) -> bool:
+    return len(body) == 1 and isinstance(body[0], ir.Jump) and body[0].kind == "continue"
+
+
+def _gives_one(statement: ir.Stmt) -> bool:
+    """Whether a statement is a plain ``yield``."""
+    value = statement.value if isinstance(statement, ir.Evaluate | ir.Assign) else None
+    return isinstance(value, ir.Wrapped) and value.kind == "yield"
+
+
+def _may_stop(loop: ir.For) -> bool:
+    """Whether something in a loop may end it, or the generator, before its time."""
+    return any(
+        isinstance(one, ir.Return) or (isinstance(one, ir.Jump) and one.kind in ("break", "raise"))
+        for one in statements(loop.body)
+    )
