@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from distlint.link.modules import FunctionRef
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal.bounds import of_one
 from distlint.rehearsal.definitions import Definitions
 from distlint.rehearsal.entities import (
     ClassValue,
@@ -32,7 +31,8 @@ from distlint.rehearsal.failing import (
 )
 from distlint.rehearsal.file_names import FileNames, is_asking, is_waiting
 from distlint.rehearsal.files import asked, waited, written
-from distlint.rehearsal.merging import alike, merged
+from distlint.rehearsal.merging import merged
+from distlint.rehearsal.moving import HOLDING, MOVING, like_of, read_by
 from distlint.rehearsal.options import by_default, declared, set_defaults
 from distlint.rehearsal.paths import of_function, of_method, touched, touched_by_method
 from distlint.rehearsal.stage import MAX_AGAIN, MAX_CALLS, MAX_IDLE, Left, Scope
@@ -62,12 +62,6 @@ _RUNNING = (FunctionValue, LambdaOf, Partial, Generated, Thing, ClassValue, Spec
 """What code that nobody sees may run, once it gets it."""
 _TOLD_BY_NAME = ("startswith", "endswith", "split", "lower", "count", "find")
 """Methods of texts that ask a name what it is like; others make new names."""
-_HOLDING = frozenset({"get", "pop", "setdefault", "append", "add", "insert", "remove", "discard", "put"})
-"""Methods of containers and queues that leave what they are given as it is."""
-_PLACES = frozenset({"device", "map_location"})
-"""Arguments that say on which device something is put."""
-_MOVING = frozenset({"to", "cuda", "cpu", "pin_memory"})
-"""Methods that put what they give on a device, and change nothing else."""
 _CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "time.time_ns", "datetime.datetime.now")
 
 
@@ -398,7 +392,7 @@ class Calls(Definitions):
         if not self.models.harmless(name):
             stage.strangers += 1
         # what is read tells what it gives, not the device that it is put on
-        told = _read_by(name, given) if is_reading(name) else None
+        told = read_by(name, given) if is_reading(name) else None
         made = self.made(stage.project.modules.canonical(f"{name}()"), None, given, call, scope, told)
         made.source = own or made.source
         return made
@@ -491,14 +485,14 @@ class Calls(Definitions):
             kind = self.stage.sources.get(self.stage.project.modules.canonical(f"{receiver.name}.{name}"))
             if kind is not None and not given.positional and not given.keywords:
                 return self.stage.source(kind)
-            self._handed(given, call, scope, held=name in _HOLDING)
+            self._handed(given, call, scope, held=name in HOLDING)
             if not self.models.harmless(receiver.name):
                 self.stage.strangers += 1
             dotted = self.stage.project.modules.canonical(f"{receiver.name}.{name}()")
-            made = self.made(dotted, receiver, given, call, scope, [receiver] if name in _MOVING else None)
+            made = self.made(dotted, receiver, given, call, scope, [receiver] if name in MOVING else None)
             made.source = own if own is not None and name in READING_PATHS else made.source
             return made
-        self._handed(given, call, scope, held=name in _HOLDING)
+        self._handed(given, call, scope, held=name in HOLDING)
         self.stage.miss(call.func)
         self.models.missed(self, MethodOf(receiver, name))
         self.stage.strangers += isinstance(receiver, Thing)
@@ -507,7 +501,7 @@ class Calls(Definitions):
             made.source = own
             return made if name == "open" else Opaque(combined(name, [receiver]), own)
         if isinstance(receiver, Opaque | MethodOf):
-            return derived(name, [receiver] if name in _MOVING else [receiver, *given.values()])
+            return derived(name, [receiver] if name in MOVING else [receiver, *given.values()])
         return UNKNOWN
 
     def method_of_value(self, receiver: Any, name: str, given: Given, call: ir.Call, scope: Scope, span: Span) -> Any:
@@ -544,7 +538,7 @@ class Calls(Definitions):
         first = listed[0]
         if type(first) is tuple and all(type(one) is tuple and len(one) == len(first) for one in listed):
             columns = [*zip(*listed, strict=True)]
-            found = [_like_of(column) for column in columns]
+            found = [like_of(column) for column in columns]
             return (
                 None
                 if all(one is None for one in found)
@@ -553,7 +547,7 @@ class Calls(Definitions):
                     for one, column in zip(found, columns, strict=True)
                 )
             )
-        return _like_of(listed)
+        return like_of(listed)
 
     def extend(self, items: Items, other: Any) -> None:
         """``items += other``."""
@@ -599,27 +593,6 @@ class Calls(Definitions):
         if isinstance(manager, Made):
             manager.left(self, span)
         self.models.left(self, manager, span)
-
-
-def _read_by(name: str, given: Given) -> list[Any]:
-    """What tells what a function that reads gives."""
-    last = name.rpartition(".")[2]
-    positional = given.positional[:1] if last in ("load", "load_file") else given.positional
-    return [*positional, *(value for word, value in given.keywords.items() if word not in _PLACES)]
-
-
-def _like_of(values: Sequence[Any]) -> Tensor | Items | None:
-    """What tensors are like, or lists of which only the length is known; ``None`` where something else is among them."""
-    first, last = values[0], values[-1]
-    if all(isinstance(one, Items) and one.items is None and not one.distinct for one in values):
-        sizes = [first.length(), last.length()]
-        made = Items(None, sizes[0] if alike(*sizes) else of_one(derived("item", sizes), sizes), first.at)
-        made.whole, made.sample = derived("item", [first.whole, last.whole]), first.sample
-        return made
-    if not all(isinstance(one, Tensor) for one in values):
-        return None
-    found: Tensor = merged(first, last)
-    return found
 
 
 def start(player: Calls, ref: FunctionRef) -> None:
