@@ -10,7 +10,7 @@ from typing import Any
 from distlint.checks.meetings import Met, Suspicion, listed, meetings, others
 from distlint.model.finding import Related
 from distlint.rehearsal.merging import alike
-from distlint.rehearsal.notes import WEIGHTS
+from distlint.rehearsal.notes import ROWS, WEIGHTS
 from distlint.rehearsal.performance import Performance
 from distlint.rehearsal.stage import Event
 from distlint.rehearsal.sums import added
@@ -43,7 +43,7 @@ _WIDTH = {
 def _looks(met: Any) -> list[tuple[int, dict[str, Any]]]:
     found = []
     for rank, event in met:
-        look = event.seen.get(_BROUGHT.get(event.name, ""))
+        look = event.seen.get(_BROUGHT.get(event.name, ROWS))
         if not isinstance(look, dict) or "shape" not in look:
             return []
         found.append((rank, look))
@@ -172,7 +172,7 @@ def local_sizes(performance: Performance) -> Iterator[Suspicion]:
             related = (Related(source.span, "the ranks part here"),) if source.span is not None else ()
             yield Suspicion(
                 event.span,
-                f"how large the tensor of `{event.name}` is depends on each rank's own data ({source.why})",
+                f"how large the tensor of `{event.seen.get('what', event.name)}` is depends on each rank's own data ({source.why})",
                 (*_made(looks), *related),
                 event.name,
             )

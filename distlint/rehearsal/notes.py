@@ -70,3 +70,6 @@ OWN_ORDER = "own order"
 WEIGHTS_CHANGED = "layers whose weights were changed by hand"
 LAYERS_USED = "layers and where they were used"
 WEIGHTS_EVENED = "layers whose weights came from elsewhere once training was under way"
+
+ROWS = "rows"
+"""Under this name an operation of a library remembers the tensor whose rows it brings together (``Event.seen``)."""

@@ -17,6 +17,7 @@ from distlint.frameworks.torch.rehearsed_prepared import (
     met,
     passed_back,
     prepared,
+    rows_seen,
 )
 from distlint.frameworks.torch.rehearsed_wrappers import Wrapped
 from distlint.model import python as ir
@@ -63,6 +64,8 @@ class Accelerator(Made):
             return passed_back(player, first, call, scope)
         if name in GATHERING or name in ("reduce", "pad_across_processes"):
             gathers_gradients(player, first)
+            if name in GATHERING:
+                rows_seen(player, first, call)
             return met(player, name, first, together(player, call, scope), span)
         if name == "no_sync":
             return Unsynced("no_sync()", first)
@@ -157,6 +160,8 @@ class HuggingFace(Models):
         ):
             value = given.positional[0] if given.positional else UNKNOWN
             gathers_gradients(player, value)
+            if last in GATHERING:
+                rows_seen(player, value, call)
             return met(player, last, value, together(player, call, scope), span)
         if name not in TRAINERS:
             return NotImplemented

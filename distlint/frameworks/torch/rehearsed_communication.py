@@ -201,22 +201,21 @@ def remember(event: Event) -> None:
     """Keeps what arguments look like when the operation is called: shapes, types, lengths of lists."""
     for name, value in event.values.items():
         if isinstance(value, Tensor):
-            event.seen[name] = _look(value)
+            event.seen[name] = look(value)
         elif isinstance(value, Items):
             items = value.items
             tensors = [item for item in items or () if isinstance(item, Tensor)]
             event.seen[name] = {
                 "length": value.length(),
-                "items": [_look(item) for item in tensors]
-                if items is not None and len(tensors) == len(items)
-                else None,
+                "items": [look(item) for item in tensors] if items is not None and len(tensors) == len(items) else None,
                 "shared": len({id(item.whole) for item in tensors}) < len(tensors)
                 and len({id(item) for item in tensors}) < len(tensors),
                 "at": value.at,
             }
 
 
-def _look(tensor: Tensor) -> dict[str, Any]:
+def look(tensor: Tensor) -> dict[str, Any]:
+    """What is remembered of a tensor that a process brings to an operation (``Event.seen``)."""
     return {
         "shape": tensor.shape,
         "ragged": tensor.ragged,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from distlint.frameworks.torch import rehearsed_changes as changes
@@ -11,6 +12,7 @@ from distlint.frameworks.torch import rehearsed_passes as passes
 from distlint.frameworks.torch import rehearsed_plain as plain
 from distlint.frameworks.torch import rehearsed_thawed as thawed
 from distlint.frameworks.torch import rehearsed_waits as waits
+from distlint.frameworks.torch.rehearsed_communication import look
 from distlint.frameworks.torch.rehearsed_data import Loader
 from distlint.frameworks.torch.rehearsed_modules import Gradient, is_module, parts_of_model
 from distlint.frameworks.torch.rehearsed_optimizers import Optimizer, Scheduler
@@ -18,7 +20,7 @@ from distlint.frameworks.torch.rehearsed_wrappers import DATA_PARALLEL, NoSync, 
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.libraries import Excusing
-from distlint.rehearsal.notes import GRADIENTS_BY_HAND
+from distlint.rehearsal.notes import GRADIENTS_BY_HAND, ROWS
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
 from distlint.rehearsal.values import Given, Items, Made, Table, Tensor, Thing, combined, derived
 
@@ -126,6 +128,29 @@ def prepared(
             waits.watch(player, wrapper)
         return wrapper
     return Opaque(None) if isinstance(value, Opaque) else value
+
+
+def rows_seen(player: Any, value: Any, call: ir.Call) -> None:
+    """Remembers how wide the rows are that processes bring together by a library, where that is each batch's own.
+
+    How many rows there are is left out: libraries see to it that it is the same number for all.
+    """
+    events = player.stage.events
+    if not events or events[-1].call is not call:
+        return
+    for tensor in _tensors_in(value):
+        if tensor.shape and any(isinstance(size, Opaque) and size.source is not None for size in tensor.shape[1:]):
+            events[-1].seen[ROWS] = {**look(tensor), "shape": tensor.shape[1:], "ragged": None}
+            return
+
+
+def _tensors_in(value: Any, depth: int = 0) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    elif depth < 2:
+        inner = value if type(value) is tuple else value.items or () if isinstance(value, Items | Table) else ()
+        for one in inner.values() if isinstance(inner, dict) else inner:
+            yield from _tensors_in(one, depth + 1)
 
 
 def met(player: Any, name: str, value: Any, sign: Any, span: Span, depth: int = 0) -> Any:
