@@ -9,6 +9,7 @@ from typing import Any
 
 from distlint.checks.meetings import Met, Suspicion, listed, meetings, others
 from distlint.model.finding import Related
+from distlint.rehearsal.bounds import is_limited
 from distlint.rehearsal.merging import alike
 from distlint.rehearsal.notes import ROWS, WEIGHTS
 from distlint.rehearsal.performance import Performance
@@ -109,7 +110,8 @@ def _are_unlike(shapes: tuple[Any, ...]) -> bool:
 
 def _own_size(shape: Any) -> Source | None:
     """Why one of the sizes of a parameter is each rank's own."""
-    return next((size.source for size in shape or () if isinstance(size, Opaque) and size.source is not None), None)
+    sizes = (size for size in shape or () if isinstance(size, Opaque) and not is_limited(size))
+    return next((size.source for size in sizes if size.source is not None), None)
 
 
 def _one_differs(shapes: list[Any]) -> bool:

@@ -11,7 +11,7 @@ from copy import copy
 from typing import Any, NamedTuple
 
 from distlint.rehearsal.unknowns import UNKNOWN, Bound, Bounds, Comparisons, Opaque
-from distlint.rehearsal.values import Items, Tensor, signature
+from distlint.rehearsal.values import MEMBERS, Items, Tensor, signature, source_of
 
 MAX_BOUNDS = 6
 """Bounds of a number that are remembered on each side."""
@@ -128,6 +128,20 @@ def asks_all(found: Any, joined: str, tests: Iterable[Any]) -> Any:
     if parts and isinstance(found, Opaque) and found is not UNKNOWN:
         found.compares = Comparisons(joined, parts)
     return found
+
+
+def is_of_members(value: Any) -> bool:
+    """Whether a value differs between processes because other members came up on each."""
+    source = source_of([value])
+    return source is not None and source.why == MEMBERS
+
+
+def is_limited(value: Opaque) -> bool:
+    """Whether a limit may make a number the same everywhere: what it is at most, or at least where that is more than one."""
+    bounds = value.bounds
+    return bounds is not None and (
+        bool(bounds.most) or any(not _is_number(one.value) or one.value > 1 for one in bounds.least)
+    )
 
 
 def narrowed(variables: dict[str, Any], test: Any, *, holds: bool) -> dict[str, tuple[Any, Any]]:

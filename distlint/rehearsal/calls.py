@@ -32,13 +32,14 @@ from distlint.rehearsal.failing import (
 from distlint.rehearsal.file_names import FileNames, is_asking, is_waiting
 from distlint.rehearsal.files import asked, waited, written
 from distlint.rehearsal.merging import merged
-from distlint.rehearsal.moving import HOLDING, MOVING, like_of, read_by
+from distlint.rehearsal.moving import HOLDING, MOVING, read_by
 from distlint.rehearsal.options import by_default, declared, set_defaults
 from distlint.rehearsal.paths import of_function, of_method, touched, touched_by_method
+from distlint.rehearsal.samples import like
 from distlint.rehearsal.stage import MAX_AGAIN, MAX_CALLS, MAX_IDLE, Left, Scope
 from distlint.rehearsal.standard import is_shared, standard_call
 from distlint.rehearsal.trace import Frame
-from distlint.rehearsal.unknowns import UNKNOWN, Named, OneOf, Opaque, Perhaps, Source
+from distlint.rehearsal.unknowns import UNKNOWN, Named, OneOf, Opaque, Perhaps, Source, Words
 from distlint.rehearsal.values import (
     MAX_ITEMS,
     Generated,
@@ -465,6 +466,8 @@ class Calls(Definitions):
         if name in ("__enter__", "__exit__") and isinstance(receiver, Made | Generated) and not self.stage.unsure:
             return self.entered(receiver, span) if name == "__enter__" else self.left(receiver, span)
         found = NotImplemented
+        if isinstance(receiver, Made | Opaque) and name == "split" and _by_blanks(given):
+            return Words(derived(name, [receiver]))
         if isinstance(receiver, Made):
             if name == "add_argument":
                 declared(self.stage, given, call)
@@ -527,28 +530,6 @@ class Calls(Definitions):
         if self.stage.touched is not None:
             self.stage.touched.append(thing)
 
-    def _like(self, items: Items, more: list[Any] | None) -> Any:
-        """What the tensors of a list are like, with some more of them, or the rows with tensors; ``None`` where others are among them."""
-        listed = [
-            *(items.items if items.items is not None else [items.sample]),
-            *(more if more is not None else [None]),
-        ]
-        if not listed or any(map(holds_work, listed)):
-            return None
-        first = listed[0]
-        if type(first) is tuple and all(type(one) is tuple and len(one) == len(first) for one in listed):
-            columns = [*zip(*listed, strict=True)]
-            found = [like_of(column) for column in columns]
-            return (
-                None
-                if all(one is None for one in found)
-                else tuple(
-                    derived("item", [column[0], column[-1]]) if one is None else one
-                    for one, column in zip(found, columns, strict=True)
-                )
-            )
-        return like_of(listed)
-
     def extend(self, items: Items, other: Any) -> None:
         """``items += other``."""
         if len(self.stage.reasons) == self.stage.reasons_around:
@@ -561,7 +542,7 @@ class Calls(Definitions):
             before, added = items.length(), self.length(other)
             if isinstance(before, int) and isinstance(added, int) and not self.stage.unsure:
                 length = before + added
-            sample = self._like(items, more)
+            sample = like(items, more)
             if sample is None and items.items is None and holds_work(items.sample):
                 sample = items.sample  # the first one stands for all
             items.open(sample)
@@ -593,6 +574,12 @@ class Calls(Definitions):
         if isinstance(manager, Made):
             manager.left(self, span)
         self.models.left(self, manager, span)
+
+
+def _by_blanks(given: Given) -> bool:
+    """Whether a text is parted where blanks stand: what else parts it may stand between fields, of which there are few different ones."""
+    values = [*given.values()]
+    return not given.open and len(values) <= 1 and all(one is None or one == " " for one in values)
 
 
 def start(player: Calls, ref: FunctionRef) -> None:

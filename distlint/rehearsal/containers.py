@@ -92,6 +92,7 @@ def _counted(player: Calls, values: list[Any]) -> Table:
     if items is None or not all(map(is_known, items)):
         table = Table(is_open=True)
         table.whole, table.keyed = derived("counter", values), counted_in(*(values if items is None else items))
+        table.keyed = table.keyed or (counted_in(player.item_of(values[0])) if items is None else None)
         return table
     return Table({item: items.count(item) for item in dict.fromkeys(items)})
 

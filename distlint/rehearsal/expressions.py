@@ -29,7 +29,7 @@ from distlint.rehearsal.options import is_parsed, option_of
 from distlint.rehearsal.paths import text_path
 from distlint.rehearsal.stage import Scope
 from distlint.rehearsal.trace import Branch
-from distlint.rehearsal.unknowns import UNKNOWN, Number, OneOf, Opaque, Perhaps, Source
+from distlint.rehearsal.unknowns import UNKNOWN, Number, OneOf, Opaque, Perhaps, Source, Words
 from distlint.rehearsal.values import (
     MAX_ITEMS,
     OWN_PLACE,
@@ -267,11 +267,12 @@ class Expressions(Objects):
                 return tuple(own(one) for one in item)
             if isinstance(item, Table):
                 return Table({key: own(one) for key, one in item.items.items()}, is_open=item.open)
-            if isinstance(item, Number):
-                return Number(item.kind, own(Opaque(item.sign, item.source)))
+            if isinstance(item, Number | Words):
+                inner = own(Opaque(item.sign, item.source))
+                return Number(item.kind, inner) if isinstance(item, Number) else Words(inner)
             if isinstance(item, Items) and item.items is None:
                 listed = Items(None, own(item.size), item.at)
-                listed.whole, listed.sample, listed.distinct = own(item.whole), item.sample, item.distinct
+                listed.whole, listed.sample, listed.distinct = own(item.whole), own(item.sample), item.distinct
                 return listed
             if isinstance(item, Tensor) and item.source is None:
                 return item.seen_as(source)

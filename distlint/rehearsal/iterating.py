@@ -9,12 +9,12 @@ from distlint.link.modules import FunctionRef
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.absent import used
-from distlint.rehearsal.bounds import narrowed
+from distlint.rehearsal.bounds import is_of_members, narrowed
 from distlint.rehearsal.entities import ClassValue, FunctionValue, Library, MethodOf
 from distlint.rehearsal.failing import length_of
 from distlint.rehearsal.merging import some_of
 from distlint.rehearsal.stage import Left, Scope, Stage
-from distlint.rehearsal.unknowns import UNKNOWN, Named, Number, Opaque, Perhaps
+from distlint.rehearsal.unknowns import UNKNOWN, Named, Number, Opaque, Perhaps, Words
 from distlint.rehearsal.values import (
     MAX_ITEMS,
     Generated,
@@ -29,6 +29,7 @@ from distlint.rehearsal.values import (
     holds_work,
     is_known,
     order_of,
+    source_of,
 )
 
 MAX_FOLLOWED = 128
@@ -221,6 +222,10 @@ class Iterating:
             return self.models.indexed(self, value, UNKNOWN)
         if isinstance(value, range):
             return derived("item", [value])
+        if isinstance(value, Words):
+            return value.word
+        if isinstance(value, Table) and value.open:
+            return value.key()
         if isinstance(value, Made):
             found = value.item(self)
             return found if found is not NotImplemented else derived("item", [value])
@@ -243,7 +248,9 @@ class Iterating:
             return value.count
         if isinstance(value, Items):
             size = value.length()
-            members = counted_in(value.whole) if value.distinct and value.items is None else None
+            members = (
+                counted_in(value.whole) or counted_in(value.sample) if value.distinct and value.items is None else None
+            )
             return Opaque(None, members) if members else length_of(value.whole) if size is UNKNOWN else size
         if isinstance(value, Tensor):
             return value.shape[0] if value.shape else UNKNOWN
@@ -297,6 +304,7 @@ class Iterating:
         made = self.some(whole, count, span=span)
         made.distinct = expr.kind == "set"
         made.ordered = order_of(first)
+        made.distinct = expr.kind == "set"
         if found:
             if isinstance(found[0], Tensor) and found[0].pending is not None:
                 return UNKNOWN
@@ -306,6 +314,8 @@ class Iterating:
     def _count(self, expr: ir.Comprehension, source: Any, inner: Scope, whole: Opaque) -> Any:
         """How many items a comprehension with tests gives: known where a number is dealt out by its remainder (``i % n == k``)."""
         length = self.length(source)
+        if is_of_members(length) and len(expr.generators) == 1:
+            return Opaque(None, source_of([length]))  # some of what is another number of members on each process
         tests = expr.generators[0][2]
         if len(expr.generators) > 1 or not isinstance(length, int) or len(tests) != 1:
             return self.stage.left_over(whole, length)

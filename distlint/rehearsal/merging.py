@@ -103,6 +103,17 @@ def merged(one: Any, other: Any, tests: Sequence[Any] = (), deciding: Sequence[A
     return found
 
 
+def joined(going: list[dict[str, Any]], test: Any) -> dict[str, Any]:
+    """The variables behind ways of which a test takes one."""
+    joined = going[0]
+    for other in going[1:]:
+        for name in {*joined, *other}:
+            one, two = joined.get(name, UNKNOWN), other.get(name, UNKNOWN)
+            if one is not two:
+                joined[name] = merged(one, two, [test])
+    return joined
+
+
 def _either(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
     """The values that two rows have together, each once; none where one of them has none."""
     if not one or not other:

@@ -19,6 +19,7 @@ from distlint.rehearsal.values import (
     Items,
     Table,
     Tensor,
+    counted_in,
     derived,
     escape,
     holds_work,
@@ -92,7 +93,8 @@ def _of_list(
         return _add(player, receiver, name, values[0])
     if name in ("extend", "update", "extendleft") and values:
         player.extend(receiver, values[0])
-        receiver.received(values[0])
+        members = counted_in(player.item_of(values[0])) if receiver.distinct else None
+        receiver.received(values[0] if members is None else Opaque(None, members))
         _keep_distinct(receiver)
         return None
     if name == "copy":
@@ -245,7 +247,8 @@ def _of_table(
     for value in values:
         escape(value)
     if name in _KEYS and not (name == "setdefault" and values and is_key(values[0]) and values[0] in receiver.items):
-        receiver.keyed = receiver.keyed or player.own_way(values[0] if values else None)
+        own = counted_in(player.item_of(values[0])) if name == "update" and values else None
+        receiver.keyed = receiver.keyed or own or player.own_way(values[0] if values else None)
     receiver.opens(name, *values)
     receiver.items.clear()
     return Opaque()
@@ -264,7 +267,9 @@ def _view(receiver: Table, name: str) -> Items:
     made.whole = derived(name, [receiver.whole])
     made.sample = found[name][0] if found[name] else None
     if not found[name] and receiver.sample is not None and name != "keys":
-        made.sample = receiver.sample if name == "values" else (Opaque(), receiver.sample)
+        made.sample = receiver.sample if name == "values" else (receiver.key(), receiver.sample)
+    elif not found[name] and receiver.keyed is not None and name != "values":
+        made.sample = receiver.key() if name == "keys" else (receiver.key(), derived("value", [receiver.whole]))
     return made
 
 

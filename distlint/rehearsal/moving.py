@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from distlint.rehearsal.bounds import of_one
-from distlint.rehearsal.merging import alike, merged
-from distlint.rehearsal.values import Given, Items, Tensor, derived
+from distlint.rehearsal.values import Given
 
 HOLDING = frozenset({"get", "pop", "setdefault", "append", "add", "insert", "remove", "discard", "put"})
 """Methods of containers and queues that leave what they are given as it is."""
@@ -22,17 +19,3 @@ def read_by(name: str, given: Given) -> list[Any]:
     last = name.rpartition(".")[2]
     positional = given.positional[:1] if last in ("load", "load_file") else given.positional
     return [*positional, *(value for word, value in given.keywords.items() if word not in _PLACES)]
-
-
-def like_of(values: Sequence[Any]) -> Tensor | Items | None:
-    """What tensors are like, or lists of which only the length is known; ``None`` where something else is among them."""
-    first, last = values[0], values[-1]
-    if all(isinstance(one, Items) and one.items is None and not one.distinct for one in values):
-        sizes = [first.length(), last.length()]
-        made = Items(None, sizes[0] if alike(*sizes) else of_one(derived("item", sizes), sizes), first.at)
-        made.whole, made.sample = derived("item", [first.whole, last.whole]), first.sample
-        return made
-    if not all(isinstance(one, Tensor) for one in values):
-        return None
-    found: Tensor = merged(first, last)
-    return found

@@ -8,7 +8,7 @@ from typing import Any
 
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal.bounds import COMPARING, asks, asks_all, compared
+from distlint.rehearsal.bounds import COMPARING, asks, asks_all, compared, is_of_members
 from distlint.rehearsal.entities import ClassValue, FunctionValue, Group, Library, Nothing
 from distlint.rehearsal.figures import numbered
 from distlint.rehearsal.iterating import Iterating
@@ -18,7 +18,18 @@ from distlint.rehearsal.paths import joined
 from distlint.rehearsal.stage import Fault, Scope
 from distlint.rehearsal.sums import added, scaled
 from distlint.rehearsal.unknowns import UNKNOWN, Named, Number, Opaque, Opposite, Perhaps
-from distlint.rehearsal.values import MAX_ITEMS, Given, Items, Made, Table, Tensor, Thing, combined, derived, is_known
+from distlint.rehearsal.values import (
+    MAX_ITEMS,
+    Given,
+    Items,
+    Made,
+    Table,
+    Tensor,
+    Thing,
+    combined,
+    derived,
+    is_known,
+)
 
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
@@ -115,6 +126,8 @@ class Operations(Iterating):
             return one * two
         if symbol == "%" and isinstance(one, str):
             return _formatted(one, two)
+        if symbol in ("/", "//", "%") and isinstance(two, int) and two > 1 and is_of_members(one):
+            return UNKNOWN  # numbers of members that differ are rounded to the same one perhaps
         if symbol == "/" and isinstance(one, Opaque | Made) and isinstance(two, str | Opaque | Made):
             return numbered(symbol, one, two, joined(self.stage, derived(symbol, [one, two]), [one, two]))
         if symbol == "/" and isinstance(one, Opaque) and is_known(two):

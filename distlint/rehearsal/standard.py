@@ -15,7 +15,7 @@ from distlint.rehearsal.copies import copied, record_helper
 from distlint.rehearsal.entities import Partial
 from distlint.rehearsal.iterating import MAX_FOLLOWED
 from distlint.rehearsal.stage import Left, Scope
-from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source, Words
 from distlint.rehearsal.values import (
     MAX_ITEMS,
     Generated,
@@ -139,6 +139,11 @@ def _paths(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) 
     if name in _PATHS and values and all(isinstance(one, str) for one in values):
         return getattr(os.path, name)(*values)
     return NotImplemented
+
+
+def _patterns(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
+    text = given.get("string", 1, None)
+    return Words(derived(name, [*given.values()])) if name == "findall" and type(text) is Opaque else NotImplemented
 
 
 def _operator(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
@@ -407,6 +412,7 @@ _MODULES: dict[str, _Handler] = {
     "os.path": _paths,
     "posixpath": _paths,
     "operator": _operator,
+    "re": _patterns,
     "itertools": _itertools,
     "itertools.chain": _chain,
     "collections": collection,

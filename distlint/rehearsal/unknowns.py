@@ -11,7 +11,8 @@ from distlint.model.span import Span
 class Source(NamedTuple):
     """Why a value differs between processes, for a message, and where that comes in.
 
-    ``counted`` says that it was read out of a tensor: where such values are keys or members, there are others on each process.
+    ``counted`` says that it was read out of a tensor, or is a word of a text: where such values are keys or members, there are others on
+    each process.
     ``indirect`` says that it is not a part of the data alone that decides: what a model makes of them does, or whether something fails
     with them, or they are dealt out in turn. ``drawn`` says that it is a random number, or was made of one.
     """
@@ -111,6 +112,21 @@ class Named(Opaque):
         super().__init__(("name of a parameter", family, place))
         self.family = family
         self.text = text
+
+
+class Words(Opaque):
+    """The words of a text that is not known: as a whole they differ where the text does; which ones there are does so too."""
+
+    __slots__ = ()
+
+    def __init__(self, told: Opaque) -> None:
+        super().__init__(told.sign, told.source, measured=told.measured)
+
+    @property
+    def word(self) -> Opaque:
+        """Any of them."""
+        sign = None if self.sign is None else hash(("word", self.sign))
+        return Opaque(sign, None if self.source is None else self.source._replace(counted=True))
 
 
 class Ranged(Opaque):

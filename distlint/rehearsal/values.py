@@ -271,6 +271,10 @@ class Table:
         self.opens(key, value)
         self.family = family or ""
 
+    def key(self) -> Opaque:
+        """Any of its keys, where they are not known."""
+        return Opaque(combined("key", [self.whole]), self.keyed)
+
     def length(self) -> Any:
         """How many keys it has."""
         return Opaque(combined("keys", [self.whole]), self.keyed) if self.open else len(self.items)

@@ -17,7 +17,7 @@ from distlint.rehearsal.epochs import closed
 from distlint.rehearsal.failing import caught_by
 from distlint.rehearsal.figures import keep_kinds
 from distlint.rehearsal.iterating import any_turn
-from distlint.rehearsal.merging import merged
+from distlint.rehearsal.merging import joined, merged
 from distlint.rehearsal.notes import OWN_ORDER
 from distlint.rehearsal.stage import Enough, Left, Scope
 from distlint.rehearsal.trace import Attempt, Branch, End, Laps, Round, is_idle
@@ -145,7 +145,7 @@ class Ways(Calls):
             stage.reasons.append(test)
             scope.tests.append(test)
             scope.skipped += [(variables, test) for ended, variables in ends if ended == "continue"]
-        scope.variables = _joined(going, test)
+        scope.variables = joined(going, test)
         return ""
 
     def _turn(self, body: tuple[ir.Stmt, ...], scope: Scope) -> str:
@@ -244,7 +244,7 @@ class Ways(Calls):
             if how == "exit":
                 raise Left(how)
             return how
-        scope.variables = _joined(going, test)
+        scope.variables = joined(going, test)
         return ""
 
     def _on_With(self, statement: ir.With, scope: Scope) -> str:  # noqa: N802
@@ -547,17 +547,6 @@ def _unset(earlier: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
         for name, value in earlier.items()
         if is_known(value) and name in now and now[name] is not value
     }
-
-
-def _joined(going: list[dict[str, Any]], test: Any) -> dict[str, Any]:
-    """The variables behind ways of which a test takes one."""
-    joined = going[0]
-    for other in going[1:]:
-        for name in {*joined, *other}:
-            one, two = joined.get(name, UNKNOWN), other.get(name, UNKNOWN)
-            if one is not two:
-                joined[name] = merged(one, two, [test])
-    return joined
 
 
 def _raises(nodes: list[Any], caught: frozenset[str]) -> Branch | None:

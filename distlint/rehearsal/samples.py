@@ -1,0 +1,42 @@
+"""What the items of a list are like that are not all known: tensors, lists, and rows with these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from distlint.rehearsal.bounds import of_one
+from distlint.rehearsal.merging import alike, merged
+from distlint.rehearsal.values import Items, Tensor, derived, holds_work
+
+
+def like(items: Items, more: list[Any] | None) -> Any:
+    """What the tensors of a list are like, or the rows with tensors, with some ``more`` of them; ``None`` where others are among them."""
+    listed = [*(items.items if items.items is not None else [items.sample]), *(more if more is not None else [None])]
+    if not listed or any(map(holds_work, listed)):
+        return None
+    first = listed[0]
+    if type(first) is not tuple or any(type(one) is not tuple or len(one) != len(first) for one in listed):
+        return _like_of(listed)
+    columns = [*zip(*listed, strict=True)]
+    found = [_like_of(column) for column in columns]
+    if all(one is None for one in found):
+        return None
+    return tuple(
+        derived("item", [column[0], column[-1]]) if one is None else one
+        for one, column in zip(found, columns, strict=True)
+    )
+
+
+def _like_of(values: Sequence[Any]) -> Tensor | Items | None:
+    """What tensors are like, or lists of which only the length is known; ``None`` where something else is among them."""
+    first, last = values[0], values[-1]
+    if all(isinstance(one, Items) and one.items is None and not one.distinct for one in values):
+        sizes = [first.length(), last.length()]
+        made = Items(None, sizes[0] if alike(*sizes) else of_one(derived("item", sizes), sizes), first.at)
+        made.whole, made.sample = derived("item", [first.whole, last.whole]), first.sample
+        return made
+    if not all(isinstance(one, Tensor) for one in values):
+        return None
+    found: Tensor = merged(first, last)
+    return found
