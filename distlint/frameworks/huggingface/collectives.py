@@ -6,6 +6,8 @@ Sources: accelerate 1.15.0, ``accelerator.py``, ``state.py``, ``utils/operations
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from distlint.model.framework import CollectiveSpec
 
 _STATES = ("accelerate.Accelerator()", "accelerate.PartialState()", "accelerate.state.AcceleratorState()")
@@ -53,7 +55,15 @@ _TRAINER = tuple(
     for name in ("train", "evaluate", "predict")
 )
 
-COLLECTIVES = (*_BARRIERS, *_ACCELERATOR, *_TRAINER)
+_OWN_ACCELERATOR = tuple(
+    replace(one, name=one.name.replace("accelerate.Accelerator()", f"{trainer}.accelerator"))
+    for trainer in _TRAINERS
+    for one in _ACCELERATOR
+    if one.name.startswith("accelerate.Accelerator().") and not one.configured and not one.name.endswith(".prepare")
+)
+"""The accelerator that a trainer holds, which its subclasses use."""
+
+COLLECTIVES = (*_BARRIERS, *_ACCELERATOR, *_TRAINER, *_OWN_ACCELERATOR)
 
 UNEVEN = ("accelerate.Accelerator().join_uneven_inputs",)
 

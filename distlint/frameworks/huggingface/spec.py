@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from distlint.frameworks.huggingface.collectives import COLLECTIVES, MAIN_ONLY, UNEVEN
 from distlint.frameworks.huggingface.launchers import LAUNCHERS
-from distlint.frameworks.huggingface.values import DEALT, EVENED, HANDED, RANK_SEEDS, RANK_SOURCES
+from distlint.frameworks.huggingface.values import DEALT, EVENED, HANDED, RANK_SEEDS, RANK_SOURCES, VARYING
 from distlint.model.framework import FrameworkSpec, ParserSpec, StarterSpec
 
 _DASHED = ("transformers", ">=4.46")
@@ -108,4 +108,5 @@ SPEC = FrameworkSpec(
     rank_seeds=RANK_SEEDS,
     dealt=DEALT,
     handed=HANDED,
+    varying=VARYING,
 )

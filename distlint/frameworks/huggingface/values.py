@@ -77,3 +77,10 @@ HANDED = tuple(
     for method, position in (("compute_loss", 2), ("training_step", 2), ("prediction_step", 2))
 )
 """As ``FrameworkSpec.handed`` has them."""
+
+VARYING = tuple(
+    (f"{trainer}.{name}", "the batch that each rank gets")
+    for trainer in ("transformers.Trainer()", "transformers.Seq2SeqTrainer()", "trl.SFTTrainer()", "trl.DPOTrainer()")
+    for name in ("compute_loss", "prediction_step")
+)
+"""As ``FrameworkSpec.varying`` has them: what a trainer's own methods give for a batch (transformers 5.23.0, ``trainer.py``)."""

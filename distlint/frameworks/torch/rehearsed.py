@@ -39,7 +39,7 @@ from distlint.frameworks.torch import rehearsed_starts as starts
 from distlint.frameworks.torch import rehearsed_tensors as tensors
 from distlint.frameworks.torch import rehearsed_waits as waits
 from distlint.frameworks.torch import rehearsed_wrappers as wrappers
-from distlint.frameworks.torch.rehearsed_computing import row_attribute
+from distlint.frameworks.torch.rehearsed_computing import COUNTS, row_attribute
 from distlint.frameworks.torch.rehearsed_shapes import fresh
 from distlint.frameworks.torch.values import TYPED
 from distlint.model import python as ir
@@ -49,7 +49,7 @@ from distlint.rehearsal.entities import Group, Library, Nothing, Work
 from distlint.rehearsal.models import Models
 from distlint.rehearsal.notes import GRADIENTS_BY_HAND
 from distlint.rehearsal.randomness import Generator, seeded
-from distlint.rehearsal.unknowns import UNKNOWN
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque
 from distlint.rehearsal.values import Array, Given, Items, Made, Tensor, derived, source_of
 
 _SPAWN = ("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn", "torch.multiprocessing.start_processes")
@@ -247,6 +247,10 @@ class Torch(Models):
             for value in given.values():
                 player.stage.use(value, span)
             return tensors.computed(player, last, first, given, 1, span)
+        if last in COUNTS and isinstance(first, Opaque | Made) and first.source is not None:
+            # what nothing is known of but whose it is: a tensor, or the call would fail
+            own = Tensor(None, "", None, first.sign, first.source)
+            return tensors.computed(player, last, own, given, 1, span)
         if last == "Size" and given.positional:
             items = player.items_of(given.positional[0])
             return tuple(items) if items is not None else UNKNOWN
