@@ -186,7 +186,8 @@ def _written(stage: Stage, value: Any, call: ir.Expr, scope: Scope, *, handled: 
     path = path_of(stage, value)
     if path is None:
         return
-    filled(stage, path)
+    if path:
+        filled(stage, path)
     if len(path) > 1:
         _mark(stage, ASKS if handled else READS, path[:-1], call, scope)
     _mark(stage, MAKES, path, call, scope)

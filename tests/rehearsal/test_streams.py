@@ -160,3 +160,10 @@ def test_a_folder_that_one_process_has_made_is_known_to_all_that_it_tells(make_p
     )
     code = code.replace("if rank == 0:", "root = [None]\nif rank == 0:\n    root = [tempfile.mkdtemp()]")
     assert said(make_project, code.replace('write("data", 5)', "write(root[0], 5)")) == ["all_reduce"]
+
+
+def test_a_path_may_be_none_at_all(make_project: MakeProject) -> None:
+    code = (
+        HEAD + "torch.save({}, '.')\ndist.barrier()\nfor one in glob.glob('') + os.listdir('.'):\n    dist.barrier()\n"
+    )
+    assert TraceFaults.of_project(make_project({"train.py": code})) == ()
