@@ -224,8 +224,6 @@ class Iterating:
             return derived("item", [value])
         if isinstance(value, Words):
             return value.word
-        if isinstance(value, Table) and value.open:
-            return value.key()
         if isinstance(value, Made):
             found = value.item(self)
             return found if found is not NotImplemented else derived("item", [value])
@@ -239,6 +237,8 @@ class Iterating:
             return fresh(value.sample)
         if isinstance(value, Table) and value.family and not value.items:
             return Named(value.family)
+        if isinstance(value, Table) and value.open:
+            return value.key()
         return derived("item", [value]) if isinstance(value, Opaque | MethodOf) else UNKNOWN
 
     def length(self, value: Any) -> Any:
@@ -304,7 +304,6 @@ class Iterating:
         made = self.some(whole, count, span=span)
         made.distinct = expr.kind == "set"
         made.ordered = order_of(first)
-        made.distinct = expr.kind == "set"
         if found:
             if isinstance(found[0], Tensor) and found[0].pending is not None:
                 return UNKNOWN
