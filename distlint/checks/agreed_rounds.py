@@ -19,7 +19,7 @@ _COUNTING = frozenset({"enumerate", "zip"})
 _COMPARING = frozenset({"<", "<=", ">", ">=", "==", "!="})
 
 
-def has_agreed_rounds(project: Project, loop: Loop, file: str, function: int, of: Knowing) -> bool:
+def has_agreed_rounds(loop: Loop, file: str, function: int, of: Knowing) -> bool:
     """Whether a loop compares its counter with a number that a collective gave to all ranks.
 
     Whoever has the ranks agree on a number of rounds, and counts up to it, has seen that they have shares of different length: what the
@@ -38,7 +38,7 @@ def has_agreed_rounds(project: Project, loop: Loop, file: str, function: int, of
 def is_over(project: Project, iterable: ir.Expr, file: str, function: int, of: Knowing) -> bool:
     """Whether ``iterable`` is what such a loop goes over."""
     loops = (one for one in statements(body_of(project, file, function)) if type(one) is ir.For)
-    return any(one.iterable is iterable and has_agreed_rounds(project, one, file, function, of) for one in loops)
+    return any(one.iterable is iterable and has_agreed_rounds(one, file, function, of) for one in loops)
 
 
 def compares_rounds(project: Project, test: ir.Expr, file: str, function: int, of: Knowing) -> bool:

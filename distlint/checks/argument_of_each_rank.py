@@ -1,8 +1,8 @@
-"""An argument of a call that all ranks make together, that has to be the same for all, and that each rank works out for itself.
+"""An argument of a method that all ranks call together, that has to be the same for all, and that each rank works out for itself.
 
-Parameters: ``calls`` (tables with ``call``, the full name of what is called, ``argument`` with its ``position``, ``what`` it is, for the
-message, and ``unless``, the arguments of the call by which each rank may be on its own) and ``message``, which says of ``{what}`` what
-comes of it.
+Parameters: ``calls`` (tables with ``call``, the full name of the method, ``argument`` with its ``position``, and ``what`` it is, for the
+message), ``subject`` and ``when`` (the condition over the configurations of the object for which it matters), and ``message``, which
+says of ``{what}`` what comes of it.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from distlint.checks.divergence import DivergenceView
+from distlint.checks.engines import configurations, receivers
 from distlint.checks.own_paths import is_a_day
 from distlint.checks.registry import CheckContext, check
+from distlint.judge.conditions import compile_condition
 from distlint.link.arguments import find_argument
 from distlint.link.project import CallSite, Project
 from distlint.model import python as ir
@@ -27,8 +29,7 @@ def argument_of_each_rank(context: CheckContext) -> Iterator[Finding]:
     for one in context.parameters["calls"]:
         for site in project.calls_to({one["call"]}):
             given, _ = find_argument(site.site.call, one["argument"], one["position"])
-            words = {word.name for word in site.site.call.keywords}
-            if given is None or None in words or words & set(one.get("unless", ())) or _is_alone(project, site):
+            if given is None or not _matters(context, site):
                 continue
             figure = view.of(given, site.file, site.site.function)
             if not figure.differs or any(is_a_day(project, place) for place in figure.places):
@@ -42,7 +43,11 @@ def argument_of_each_rank(context: CheckContext) -> Iterator[Finding]:
             )
 
 
-def _is_alone(project: Project, site: CallSite) -> bool:
-    """Whether every known run that comes to a call has one process."""
-    runs = project.runs_reaching(site.file)
-    return bool(runs) and all(run.world_size.only == 1 for run in runs)
+def _matters(context: CheckContext, site: CallSite) -> bool:
+    """Whether the object was made with configurations for all of which the condition holds, and is used by several processes."""
+    runs = context.project.runs_reaching(site.file)
+    if runs and all(run.world_size.only == 1 for run in runs):
+        return False
+    condition = compile_condition(context.parameters["when"])
+    subjects = [subject for made in receivers(context.project, site) for subject in configurations(context, made)]
+    return bool(subjects) and all(condition.judge(subject).holds for subject in subjects)

@@ -14,23 +14,20 @@ from distlint.checks import (
 from distlint.checks.divergence_callers import callers, dealt_parameter, given_by
 from distlint.checks.divergence_state import DIFFERS, NONE, THE_SAME, UNKNOWN, Divergence, one_of, together
 from distlint.checks.rank_values import names_group
+from distlint.checks.spread_names import called_name
 from distlint.link.abstract import Instance, LambdaValue, PartialValue, Reference, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.flow import Env
 from distlint.link.modules import ClassRef, External, FunctionRef
 from distlint.link.walking import below, calls_in, expressions_of, guards_of, statements
 from distlint.model import python as ir
+from distlint.rehearsal.moving import LOADING, MOVING, PLACES
 
 if TYPE_CHECKING:
     from distlint.checks.divergence_names import Path
     from distlint.checks.divergence_trace import Ground, Tracer
 
 _SIZES = frozenset({"size", "dim", "numel", "nelement", "element_size", "get_device", "ndimension", "__len__"})
-_PLACES = frozenset({"device", "map_location"})
-"""Arguments that say on which device something is made."""
-_LOADING = frozenset({"load", "load_file"})
-"""Functions that read a file onto a device, which is their second argument."""
-_MOVING = frozenset({"to", "cuda", "cpu", "pin_memory"})
 
 
 def call(tracer: Tracer, expr: ir.Call, ground: Ground, state: Env) -> Divergence:
@@ -53,13 +50,9 @@ def call(tracer: Tracer, expr: ir.Call, ground: Ground, state: Env) -> Divergenc
 
 def arguments(tracer: Tracer, expr: ir.Call, ground: Ground, state: Env) -> list[Divergence]:
     """What is known of the arguments of a call that have a part in what it gives: on which device that lies changes no value."""
-    args = expr.args[:1] if _last(expr.func) in _LOADING else expr.args
-    given = (*args, *(keyword.value for keyword in expr.keywords if keyword.name not in _PLACES))
+    args = expr.args[:1] if called_name(expr) in LOADING else expr.args
+    given = (*args, *(keyword.value for keyword in expr.keywords if keyword.name not in PLACES))
     return [tracer.of(one, ground, state) for one in given]
-
-
-def _last(func: ir.Expr) -> str:
-    return func.name if type(func) is ir.Attribute else func.id if type(func) is ir.Name else ""
 
 
 # Libraries ------------------------------------------------------------------------------------------------------------
@@ -369,7 +362,7 @@ def _method(tracer: Tracer, expr: ir.Call, func: ir.Attribute, ground: Ground, s
     if func.name in _SIZES:
         return tracer.of(func.base, ground, state, size=True)
     base = tracer.of(func.base, ground, state)
-    if base.differs or func.name in _MOVING:
+    if base.differs or func.name in MOVING:
         return base.through(span)
     given = together(arguments(tracer, expr, ground, state))
     return base if given.is_same else given if base.is_same or given.differs is base.differs else UNKNOWN

@@ -119,7 +119,7 @@ def _is_agreed(project: Project, clash: Clash) -> bool:
         return False
     of = DivergenceView.of_project(project).of
     return any(
-        has_agreed_rounds(project, around.loop, around.file, around.function, of)
+        has_agreed_rounds(around.loop, around.file, around.function, of)
         for event in (clash.event, clash.other)
         if event is not None
         for around in loops_around(project, event.file, event.function, event.call.at)

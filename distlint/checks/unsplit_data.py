@@ -53,8 +53,8 @@ def unsplit_data(context: CheckContext) -> Iterator[Finding]:
     project: Project = context.project
     wraps = list(project.calls_to(set(context.parameters["wrappers"])))
     makers = {(one.file, one.site.call.at) for one in wraps}
-    summing = [*project.calls_to(set(context.parameters.get("summing", ())))]
-    wraps += [one for one in summing if models_of(project, one)]
+    sums = [one for one in project.calls_to(set(context.parameters.get("summing", ()))) if models_of(project, one)]
+    wraps += sums
     if not wraps:
         return
     names = loader_classes(project, context.parameters["loaders"])
@@ -70,7 +70,7 @@ def unsplit_data(context: CheckContext) -> Iterator[Finding]:
         wrap = next((one for one in wraps if one.file in family(project, place.file)), None)
         if wrap is None or _shares_on_purpose(context, place.file):
             continue
-        if len(wraps) == len(makers) and _trains_alone(context, place, makers):
+        if not sums and _trains_alone(context, place, makers):
             continue
         for loader in loaders:
             key = (loader.frame.file, loader.call.at)
