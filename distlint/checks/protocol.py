@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from distlint.checks.called_places import joining_calls
 from distlint.checks.protocol_blocks import tests_of_choices
 from distlint.checks.protocol_entering import names_entered
 from distlint.checks.protocol_events import Events, fits_any
@@ -387,6 +388,7 @@ def _finding(
         notes.append(Related(event, fault.says))
     elif "source" in places and at != places["source"] and fault.source_says:
         notes.append(Related(places["source"], fault.source_says))
+    notes += joining_calls(context.project, at, notes)
     return context.finding(
         fault.message.format(name=_text(program.steps[hit.step]), source=_source_text(source)), at, related=notes
     )

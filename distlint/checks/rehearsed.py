@@ -21,6 +21,7 @@ from distlint.checks import (
     meeting_uses,
     meeting_works,
 )
+from distlint.checks.called_places import joining_calls
 from distlint.checks.meetings import Suspicion
 from distlint.checks.registry import CheckContext, check
 from distlint.model.finding import Finding
@@ -145,7 +146,7 @@ def _finding(context: CheckContext, suspicion: Suspicion, supposed: str) -> Find
     return context.finding(
         suspicion.message + supposed,
         suspicion.span,
-        related=suspicion.related,
+        related=(*suspicion.related, *joining_calls(context.project, suspicion.span, suspicion.related)),
         confidence=Confidence.LIKELY,
         symbol=suspicion.symbol,
     )

@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
+from distlint.checks.called_places import joining_calls
 from distlint.checks.derivations import Part, derivation
 from distlint.checks.divergence import DivergenceView
 from distlint.checks.execution import body_of
@@ -31,7 +32,7 @@ from distlint.checks.preparing import last_name
 from distlint.checks.programs import family
 from distlint.checks.ranks import FIRST
 from distlint.checks.registry import CheckContext, check
-from distlint.checks.rehearsed_epochs import orders
+from distlint.checks.rehearsed_epochs import Order, orders
 from distlint.link.abstract import Abstract, Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.modules import ClassRef, External
@@ -83,8 +84,19 @@ def sampler_epochs(context: CheckContext) -> Iterator[Finding]:
     made = {span for span, _ in found}
     for order in seen.same:
         if order.made not in made:
-            yield context.finding(order.message, order.span, related=order.related)
+            related = (*order.related, *_missed(context, order))
+            related = (*related, *joining_calls(project, order.span, related))
+            yield context.finding(order.message, order.span, related=related)
     yield from (finding for span, finding in found if span not in seen.changing)
+
+
+def _missed(context: CheckContext, order: Order) -> list[Related]:
+    """The calls in the program that were to set an epoch, where none was seen to come to a sampler of its own."""
+    if order.span != order.made or len(order.related) > 1:
+        return []
+    files = family(context.project, order.made.file)
+    sites = [one for one in context.project.sites(context.parameters["setter"]) if one.file in files]
+    return [Related(one.span, "this does not come to it") for one in sites[:2]]
 
 
 def _shuffles(project: Project, site: CallSite) -> bool:
@@ -270,10 +282,11 @@ def _judged(context: CheckContext, sampler: Sampler) -> Iterator[Finding]:
             for one in settings
             if one.relation == "other" and one.site.file == sampler.outer.file
         ]
+        places = [drawn, counted, *wrong[:2]]
         yield context.finding(
             "`set_epoch` is never called for this sampler, so every epoch has the order of the first",
             made,
-            related=[drawn, counted, *wrong[:2]],
+            related=[*places, *joining_calls(project, made, places)],
         )
         return
     reasons = [_fault_of(project, site, sampler) for site in own]
