@@ -34,6 +34,7 @@ from distlint.rehearsal.notes import (
     SHARDED_BEHIND,
     STATE_LOADED,
     THAWED_BEHIND,
+    UNFILLED,
     UNREDUCED,
     UNSUMMED,
 )
@@ -405,6 +406,17 @@ def sharded_behind(performance: Performance) -> Iterator[Suspicion]:
     message = "the optimizer is made before the model is sharded, so it holds parameters that are not trained"
     says = {"sharded": "the model is sharded here", "step": "the step changes parameters without gradients"}
     yield from _told(performance, SHARDED_BEHIND, message, says)
+
+
+def left_in_checkpoint(performance: Performance) -> Iterator[Suspicion]:
+    """The moments of an optimizer stay in the checkpoint, and training goes on without them."""
+    message = "the optimizer has no state yet that could be filled: its moments stay in the checkpoint, and training goes on without them"
+    says = {
+        "taken": "this state has no entries of any parameter",
+        "made": "the optimizer is new here",
+        "step": "it begins anew with this step",
+    }
+    yield from _told(performance, UNFILLED, message, says)
 
 
 def _tells_little(event: Event) -> bool:

@@ -78,6 +78,7 @@ _FAULTS: dict[str, _Fault] = {
     "parts-taken": meeting_uses.parts_taken,
     "redrawn": meeting_uses.redrawn,
     "sharded-behind": meeting_uses.sharded_behind,
+    "left-in-checkpoint": meeting_uses.left_in_checkpoint,
     "state-loaded-by-some": meeting_uses.state_loaded_by_some,
     "trained-beside": meeting_uses.trained_beside,
     "ignored-trained": meeting_uses.ignored_trained,

@@ -186,5 +186,7 @@ class Player(Ways):
             self.store_global(base, index, value)
         elif isinstance(base, Thing):
             self.special_method(base, "__setitem__", [index, value], None)
+        elif isinstance(base, Made):
+            base.put(self, index, value)
         else:
             escape(value)

@@ -359,6 +359,10 @@ class Made:
         """``made[index]``."""
         return NotImplemented
 
+    def put(self, player: Any, index: Any, value: Any) -> None:
+        """``made[index] = value``."""
+        escape(value)
+
     def has(self, name: str) -> bool | None:
         """``hasattr(made, name)``; ``None`` where that is not known."""
         return None

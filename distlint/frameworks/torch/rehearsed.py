@@ -37,6 +37,7 @@ from distlint.frameworks.torch import rehearsed_shapes as shapes
 from distlint.frameworks.torch import rehearsed_shares as shares
 from distlint.frameworks.torch import rehearsed_starts as starts
 from distlint.frameworks.torch import rehearsed_tensors as tensors
+from distlint.frameworks.torch import rehearsed_unfilled as unfilled
 from distlint.frameworks.torch import rehearsed_waits as waits
 from distlint.frameworks.torch import rehearsed_wrappers as wrappers
 from distlint.frameworks.torch.rehearsed_computing import COUNTS, row_attribute
@@ -95,7 +96,9 @@ class Torch(Models):
 
     def handed(self, player: Any, values: Iterable[Any]) -> None:
         """Values go where nobody sees what is done with them."""
+        values = tuple(values)
         waits.handed(player, values)
+        unfilled.touched(values)
 
     def missed(self, player: Any, callee: Any) -> None:
         """Something is called that nobody sees."""

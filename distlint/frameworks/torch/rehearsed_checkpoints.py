@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_unfilled as unfilled
 from distlint.model import python as ir
 from distlint.rehearsal.libraries import together
 from distlint.rehearsal.stage import Event, Fault
@@ -39,6 +40,7 @@ def met(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> bool
     state = given.get("state_dict", 0, UNKNOWN)
     if last.startswith("load") and isinstance(state, Table) and given.get("planner", None, None) is None:
         _loaded(player, state, event, call, scope)
+        unfilled.filled(player, state, call, scope, objects=last == "load")
         return True
     return False
 

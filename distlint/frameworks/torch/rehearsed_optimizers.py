@@ -14,6 +14,7 @@ from distlint.frameworks.torch import rehearsed_rounds as rounds
 from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch import rehearsed_stale as stale
 from distlint.frameworks.torch import rehearsed_thawed as thawed
+from distlint.frameworks.torch import rehearsed_unfilled as unfilled
 from distlint.frameworks.torch.rehearsed_modules import with_parts
 from distlint.frameworks.torch.rehearsed_shapes import fresh
 from distlint.model import python as ir
@@ -30,7 +31,7 @@ UNSCALED = "gradients unscaled"
 """Under this name a process remembers where gradients were divided by the loss scale, and so looked at for overflows."""
 
 
-class Optimizer(Made):
+class Optimizer(unfilled.Entries):
     """An optimizer. Its settings are the same everywhere unless a scheduler follows what differs (``source``)."""
 
     __slots__ = ("held", "hooks")
@@ -44,6 +45,8 @@ class Optimizer(Made):
 
     def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
         """Its groups of parameters, of which there may be several."""
+        if name == "state":
+            return unfilled.View(self)
         if name != "param_groups":
             return NotImplemented
         sign = None if self.source is not None else ("settings of an optimizer", self.call.at if self.call else 0)
@@ -72,6 +75,9 @@ class Optimizer(Made):
             stale.refilled(player, self)
         if name == "load_state_dict":
             loads.loaded_state(player, self, call, scope)
+            unfilled.loaded(player, self, given.get("state_dict", 0, UNKNOWN))
+        if name == "state_dict" and not given.values():
+            return unfilled.taken(player, self, call, scope)
         if name == "zero_grad":
             scaling.plain(player)
         return None if name in ("zero_grad", "add_param_group", "load_state_dict") else NotImplemented
@@ -85,7 +91,7 @@ class Optimizer(Made):
 
 def _steps(player: Any, optimizer: Optimizer, call: ir.Call, scope: Any) -> None:
     """An optimizer takes the gradients, asked by the program or by a scaler."""
-    for about in (rounds, accumulated, loads, stale):
+    for about in (rounds, accumulated, loads, stale, unfilled):
         about.stepped(player, optimizer, call, scope)
 
 

@@ -35,6 +35,7 @@ from distlint.frameworks.torch import rehearsed_sharding as sharding
 from distlint.frameworks.torch import rehearsed_spread as spread
 from distlint.frameworks.torch import rehearsed_stale as stale
 from distlint.frameworks.torch import rehearsed_thawed as thawed
+from distlint.frameworks.torch import rehearsed_unfilled as unfilled
 from distlint.frameworks.torch import rehearsed_waits as waits
 from distlint.frameworks.torch.rehearsed_outputs import IN_PLACE as KEPT
 from distlint.frameworks.torch.rehearsed_outputs import came_out, note, passed
@@ -327,6 +328,7 @@ def _state(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> A
     """Full states of sharded models are gathered by all processes together."""
     if name not in (*_GETTING, *_SETTING):
         return NotImplemented
+    unfilled.touched(given.values())
     if name in _SETTING:
         checkpoints.set_state(player, name, given, call, scope)
     model = given.get("model", 0, UNKNOWN)

@@ -1,0 +1,193 @@
+"""States of optimizers that have nothing for a checkpoint to be loaded into, in the rehearsal of a program.
+
+Sources: torch 2.13, ``distributed/checkpoint/state_dict_loader.py`` (``load`` fills what the given state holds, and leaves the
+rest in the checkpoint; of objects with a ``state_dict`` it takes that, and loads it into them afterwards), ``optim/optimizer.py``
+(``state_dict`` has no entry of a parameter that was never stepped), ``distributed/checkpoint/state_dict.py`` (``_init_optim_state``: the
+functions there make the entries first).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from distlint.model import python as ir
+from distlint.model.span import Span
+from distlint.rehearsal.entities import FunctionValue
+from distlint.rehearsal.notes import UNFILLED
+from distlint.rehearsal.stage import Event, Fault
+from distlint.rehearsal.unknowns import UNKNOWN
+from distlint.rehearsal.values import Given, Items, Made, Table, Thing
+
+_LATE = frozenset(
+    f"torch.optim.{name}()"
+    for name in [
+        "Adam",
+        "AdamW",
+        "Adamax",
+        "NAdam",
+        "RAdam",
+        "RMSprop",
+        "Adadelta",
+        "Rprop",
+        "ASGD",
+        "Adafactor",
+        "SparseAdam",
+        "Muon",
+    ]
+)
+"""Optimizers whose first step makes the entries of their state; those of ``Adagrad`` are there from the start."""
+_LOOKING = frozenset({"get", "items", "keys", "values"})
+_MOMENTUM = "torch.optim.SGD()"
+_DEEP = 3
+
+
+class Entries(Made):
+    """What has a state with entries of parameters, as an optimizer has."""
+
+    __slots__ = ("lacking", "touched")
+
+    def __init__(self, name: str, call: ir.Call, given: Given) -> None:
+        super().__init__(name, call, given)
+        self.touched = False
+        """Whether there may be entries: it has stepped, or somebody may have put them in."""
+        self.lacking: State | None = None
+        """What it has loaded without the entries that a checkpoint has."""
+
+
+class View(Made):
+    """``optimizer.state``: its entries, which the program may look at and may put in by itself."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, owner: Entries) -> None:
+        super().__init__("entries of an optimizer")
+        self.owner = owner
+
+    def part(self, player: Any, index: Any, span: Span) -> Any:
+        """The entry of a parameter: asked for, it is there."""
+        self.owner.touched = True
+        return UNKNOWN
+
+    def put(self, player: Any, index: Any, value: Any) -> None:
+        """An entry is put in."""
+        self.owner.touched = True
+
+    def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+        """Entries may be put in, other than by those that give what is there."""
+        self.owner.touched = self.owner.touched or name not in _LOOKING
+        return NotImplemented
+
+
+class State(Made):
+    """What ``optimizer.state_dict()`` gave: ``empty`` if no parameter has an entry."""
+
+    __slots__ = ("empty", "filled", "span")
+
+    def __init__(self, call: ir.Call, span: Span, *, empty: bool) -> None:
+        super().__init__("state of an optimizer", call)
+        self.span = span
+        self.empty = empty
+        self.filled: tuple[Span, tuple[Span, ...]] | None = None
+        """Where a checkpoint was loaded into it, and the calls that lead there."""
+
+
+def taken(player: Any, optimizer: Entries, call: ir.Call, scope: Any) -> Any:
+    """``optimizer.state_dict()``."""
+    return State(call, ir.unpack(call.at, scope.file), empty=_is_empty(player, optimizer))
+
+
+def _is_empty(player: Any, optimizer: Entries) -> bool:
+    """Whether an optimizer certainly has no entries yet, and will have some."""
+    if (
+        optimizer.touched
+        or "state" in optimizer.stored
+        or player.stage.unsure
+        or optimizer.arguments is None
+        or optimizer.arguments.open
+    ):
+        return False
+    if optimizer.name == _MOMENTUM:
+        momentum = optimizer.arguments.get("momentum", 2, 0)
+        return isinstance(momentum, float) and momentum > 0
+    return optimizer.name in _LATE
+
+
+def touched(values: Iterable[Any]) -> None:
+    """Optimizers, alone or in what holds them, go where entries may be made, or another state be loaded."""
+    _touch(values, 0)
+
+
+def _touch(values: Iterable[Any], depth: int) -> None:
+    for value in values if depth < _DEEP else ():
+        if isinstance(value, Items):
+            _touch(value.items or (), depth + 1)
+        elif isinstance(value, Table):
+            _touch(value.items.values(), depth + 1)
+        elif isinstance(value, Thing):
+            _touch(value.attributes.values(), depth + 1)
+        elif isinstance(value, View):
+            value.owner.touched = True
+        elif isinstance(value, Entries):
+            value.touched = True
+
+
+def filled(player: Any, state: Table, call: ir.Call, scope: Any, *, objects: bool) -> None:
+    """A checkpoint is loaded into a dictionary; with ``objects`` also into those that give a state and take one."""
+    _fill(player, state, call, scope, objects=objects, depth=0)
+
+
+def _fill(player: Any, state: Table, call: ir.Call, scope: Any, *, objects: bool, depth: int) -> None:
+    span = ir.unpack(call.at, scope.file)
+    for value in list(state.items.values()) if depth < _DEEP else ():
+        if isinstance(value, Table):
+            _fill(player, value, call, scope, objects=objects, depth=depth + 1)
+        elif isinstance(value, State):
+            value.filled = (span, player.stage.chain)
+        elif objects and isinstance(value, Thing):
+            _through(player, value, call, scope, depth)
+        elif objects and isinstance(value, Entries):
+            inner = taken(player, value, call, scope)
+            inner.filled = (span, player.stage.chain)
+            loaded(player, value, inner)
+
+
+def _through(player: Any, thing: Thing, call: ir.Call, scope: Any, depth: int) -> None:
+    """An object of the project gives its state, and takes it when the checkpoint was loaded into that."""
+    methods = [player.stage.project.modules.method(thing.cls, name) for name in ("state_dict", "load_state_dict")]
+    if None in methods:
+        return
+    given, taking = (FunctionValue(method, None, thing) for method in methods)
+    state = player.call_function(given, Given([], {}), call, scope)
+    if isinstance(state, Table):
+        _fill(player, state, call, scope, objects=False, depth=depth + 1)
+        player.call_function(taking, Given([state], {}), call, scope)
+
+
+def loaded(player: Any, optimizer: Entries, state: Any) -> None:
+    """``optimizer.load_state_dict(state)``."""
+    lacking = isinstance(state, State) and state.empty and state.filled is not None
+    if lacking and not player.stage.unsure and _is_empty(player, optimizer):
+        optimizer.lacking = state
+    else:
+        optimizer.touched = True
+
+
+def stepped(player: Any, optimizer: Entries, call: ir.Call, scope: Any) -> None:
+    """An optimizer takes a step: with no entries it begins anew."""
+    state, optimizer.lacking = optimizer.lacking, None
+    if (
+        state is not None
+        and state.filled is not None
+        and not optimizer.touched
+        and not player.stage.unsure
+        and optimizer.call is not None
+    ):
+        place, chain = state.filled
+        event = Event("load", call, scope.file, scope.function, {})
+        event.chain = chain
+        made = ir.unpack(optimizer.call.at, optimizer.file)
+        player.stage.faults.append(
+            Fault(UNFILLED, place, event, {"made": made, "taken": state.span, "step": event.span})
+        )
+    optimizer.touched = True
