@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from distlint.checks.meetings import Suspicion, meetings
 from distlint.model.finding import Related
+from distlint.rehearsal.notes import SAVE_UNDER_WAY
 from distlint.rehearsal.performance import Performance
 
 
@@ -38,6 +39,29 @@ def not_sent(performance: Performance) -> Iterator[Suspicion]:
             related = tuple(Related(span, "on the way there") for span in fault.event.chain[-1:])
             yield Suspicion(
                 fault.span, f"`{name}` gets the state on rank 0 only: rank {stage.rank} has an empty one", related, name
+            )
+
+
+def save_under_way(performance: Performance) -> Iterator[Suspicion]:
+    """Nobody waits for a checkpoint that is written in the background before the next is saved, or this one is loaded."""
+    seen = set()
+    for stage in performance.stages:
+        for fault in stage.faults:
+            if fault.kind != SAVE_UNDER_WAY or fault.span in seen:
+                continue
+            seen.add(fault.span)
+            word = "saved" if "saved" in fault.words else "loaded"
+            what = "before the next one is saved" if word == "saved" else "before it is loaded"
+            yield Suspicion(
+                fault.span,
+                f"nothing waits for this checkpoint {what}: it may still be under way",
+                (
+                    Related(
+                        fault.words[word], f"it is {word} here" if word == "loaded" else "the next one begins here"
+                    ),
+                    *(Related(span, "on the way there") for span in fault.event.chain[-1:]),
+                ),
+                "async_save",
             )
 
 

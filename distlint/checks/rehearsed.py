@@ -58,6 +58,7 @@ _FAULTS: dict[str, _Fault] = {
     "changed-by-some": meeting_copies.changed_by_some,
     "own-folder": meeting_states.own_folders,
     "not-sent": meeting_states.not_sent,
+    "save-under-way": meeting_states.save_under_way,
     "never-taken": meeting_states.never_taken,
     "copied-early": meeting_uses.copied_early,
     "averaged-behind": meeting_uses.averaged_behind,

@@ -31,6 +31,7 @@ from distlint.frameworks.torch import rehearsed_passes as passes
 from distlint.frameworks.torch import rehearsed_pieces as pieces
 from distlint.frameworks.torch import rehearsed_redrawn as redrawn
 from distlint.frameworks.torch import rehearsed_reentrant as reentrant
+from distlint.frameworks.torch import rehearsed_saves as saves
 from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch import rehearsed_sequences as sequences
 from distlint.frameworks.torch import rehearsed_shapes as shapes
@@ -99,6 +100,7 @@ class Torch(Models):
         values = tuple(values)
         waits.handed(player, values)
         unfilled.touched(values)
+        saves.handed(values)
 
     def missed(self, player: Any, callee: Any) -> None:
         """Something is called that nobody sees."""
@@ -115,8 +117,9 @@ class Torch(Models):
     def call(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         """What a library function gives; ``NotImplemented`` where that is not known."""
         operation = communication.operation_of(name)
-        if checkpoints.met(player, name, given, call, scope):
-            return None
+        saved = checkpoints.met(player, name, given, call, scope)
+        if saved is not NotImplemented:
+            return saved
         if operation:
             return communication.perform(player, operation, given, call, scope)
         spread = meshes.distributed(player, name, given, ir.unpack(call.at, scope.file))

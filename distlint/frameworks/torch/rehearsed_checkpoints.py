@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_saves as saves
 from distlint.frameworks.torch import rehearsed_unfilled as unfilled
 from distlint.model import python as ir
 from distlint.rehearsal.libraries import together
@@ -23,14 +24,14 @@ NOT_SENT = "state of one process"
 """Fault: one process alone holds a state that is to be loaded, and it is not sent to the others."""
 
 
-def met(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> bool:
+def met(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
     """Processes save or load together: notes in which folder, and what is loaded. ``name`` is the function's dotted name.
 
-    Whether that is all that the function does with what it is given.
+    What the function gives, if that is all that it does with what it is given; otherwise ``NotImplemented``.
     """
     last = name.removeprefix(_PREFIX).rpartition(".")[2]
     if not name.startswith(_PREFIX) or last not in _FUNCTIONS:
-        return False
+        return NotImplemented
     stage = player.stage
     event = next((one for one in reversed(stage.events[-2:]) if one.call is call), None)
     if event is not None:
@@ -41,8 +42,13 @@ def met(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> bool
     if last.startswith("load") and isinstance(state, Table) and given.get("planner", None, None) is None:
         _loaded(player, state, event, call, scope)
         unfilled.filled(player, state, call, scope, objects=last == "load")
-        return True
-    return False
+        saves.loaded(player, event, call, scope)
+        return None
+    if last == "async_save":
+        return saves.begun(player, event, call, scope)
+    if last.startswith("save"):
+        saves.saved(player, call, scope)
+    return NotImplemented
 
 
 def _folder(last: str, given: Given) -> Any:
