@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from distlint.model import python as ir
 from distlint.rehearsal.entities import Library
 from distlint.rehearsal.stage import Event, Fault, Scope, Stage
+from distlint.rehearsal.trace import TOLD, End
 from distlint.rehearsal.unknowns import Opaque, Perhaps
 
 if TYPE_CHECKING:
@@ -61,6 +62,9 @@ def used_by(stage: Stage, name: str, given: Given, call: ir.Call, scope: Scope) 
 
 def _lacks(stage: Stage, expr: ir.Expr, scope: Scope, how: str) -> None:
     text = _text(expr)
+    if stage.unsure and how == _NONE and not stage.quiet:
+        # the process would end here with an exception: it may be that it never goes this way
+        stage.trace.append(End(TOLD))
     if stage.unsure or stage.alone or not text or _HANDLED in stage.kept:
         return
     if any(names & _CATCHING for names in stage.attempts):

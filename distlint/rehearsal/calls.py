@@ -8,6 +8,7 @@ from typing import Any
 from distlint.link.modules import FunctionRef
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal.absent import used
 from distlint.rehearsal.definitions import Definitions
 from distlint.rehearsal.entities import (
     ClassValue,
@@ -117,6 +118,7 @@ class Calls(Definitions):
         for argument in call.args:
             value = self.value(argument, scope)
             if type(argument) is ir.Starred:
+                used(self.stage, value, argument.value, scope)
                 items = self.items_of(value)
                 if items is None:
                     is_open = True
