@@ -28,23 +28,40 @@ from distlint.rehearsal.values import Given, Items, Made, Tensor, Thing
 PACKAGES = ("lightning.", "pytorch_lightning.", "lightning_fabric.")
 _HOOK = "hook of a trainer"
 _BATCH = "the batch that each rank gets"
+
+
+def _evaluation(word: str) -> tuple[str, ...]:
+    """The hooks of one pass over the data that is no training."""
+    before, behind = ("start", "epoch_start", "batch_start"), ("batch_end", "epoch_end", "end")
+    return (
+        *(f"on_{word}_{one}" for one in before),
+        f"{word}_step",
+        *(f"on_{word}_{one}" for one in behind),
+    )
+
+
 _STEPS = {
     "fit": (
-        *("setup", "configure_optimizers", "on_fit_start", "on_train_start", "on_train_epoch_start"),
-        *("on_train_batch_start", "training_step", "on_before_optimizer_step", "on_train_batch_end"),
-        *("on_validation_epoch_start", "validation_step", "on_validation_batch_end", "on_validation_epoch_end"),
-        *("on_train_epoch_end", "on_train_end", "on_fit_end"),
+        *("configure_model", "setup", "configure_optimizers", "on_fit_start", "on_train_start", "on_train_epoch_start"),
+        *("on_train_batch_start", "training_step", "on_before_backward", "on_after_backward"),
+        *("on_before_optimizer_step", "on_before_zero_grad", "on_train_batch_end"),
+        *_evaluation("validation"),
+        *("on_train_epoch_end", "on_train_end", "on_fit_end", "teardown"),
     ),
-    "validate": (
-        "setup",
-        "on_validation_start",
-        "validation_step",
-        "on_validation_batch_end",
-        "on_validation_epoch_end",
-    ),
-    "test": ("setup", "on_test_start", "test_step", "on_test_batch_end", "on_test_epoch_end"),
-    "predict": ("setup", "on_predict_start", "predict_step", "on_predict_batch_end", "on_predict_epoch_end"),
+    "validate": ("setup", *_evaluation("validation"), "teardown"),
+    "test": ("setup", *_evaluation("test"), "teardown"),
+    "predict": ("setup", *_evaluation("predict"), "teardown"),
 }
+
+
+def _handed_to(hook: str, batch: Any) -> list[Any]:
+    """What a hook gets, besides the trainer and the module that those of a callback get first."""
+    turn = Opaque(("turn", hook))
+    if hook.endswith(("_step", "batch_start")):
+        return [batch, turn]
+    if hook.endswith("batch_end"):
+        return [UNKNOWN, batch, turn]
+    return [UNKNOWN] if hook.startswith("on_before_") else []
 
 
 class Trainer(Made):
@@ -65,14 +82,10 @@ class Trainer(Made):
             module.attributes.setdefault("trainer", trainer)
             batch = _batch(player, loader, ir.unpack(call.at, scope.file))
             for hook in _STEPS[name]:
-                values = (
-                    [batch, Opaque(("turn", hook))]
-                    if hook.endswith("_step")
-                    else [UNKNOWN, batch, Opaque(("turn", hook))]
-                )
-                _hooked(player, module, hook, values if "batch" in hook or hook.endswith("_step") else [], call, scope)
+                given_on = _handed_to(hook, batch)
+                _hooked(player, module, hook, given_on, call, scope)
                 for one in listed or ():
-                    _hooked(player, one, hook, [trainer, module, UNKNOWN, batch, Opaque(("turn", hook))], call, scope)
+                    _hooked(player, one, hook, [trainer, module, *given_on], call, scope)
         return Opaque(together(player, call, scope))
 
 

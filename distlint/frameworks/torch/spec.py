@@ -69,6 +69,8 @@ SPEC = FrameworkSpec(
             for name in ("torch.multiprocessing.Process", "multiprocessing.Process")
         ),
     ),
+    # a trainer's; it makes the folder, and the processes wait for each other
+    file_calls=(("save_checkpoint", "fills", None),),
     callbacks=(CallbackSpec("torch.utils.checkpoint.checkpoint", "function", 0, shift=1),),
     holders=(
         ("torch.nn.parallel.DistributedDataParallel", "module"),
