@@ -157,6 +157,7 @@ def different_types(performance: Performance) -> Iterator[Suspicion]:
 def local_sizes(performance: Performance) -> Iterator[Suspicion]:
     """The size of what each process brings depends on data of its own."""
     for met in meetings(performance):
+        yield from _local_lengths(met)
         looks = _looks(met)
         shapes = [look["shape"] for _, look in looks]
         if not shapes or len({len(shape) for shape in shapes if shape is not None}) > 1:
@@ -179,6 +180,22 @@ def local_sizes(performance: Performance) -> Iterator[Suspicion]:
                 event.name,
             )
             break
+
+
+def _local_lengths(met: tuple[Met, ...]) -> Iterator[Suspicion]:
+    """How many tensors each process brings in one list depends on data of its own."""
+    event = met[0].event
+    looks = [one.event.seen.get("tensors") for one in met] if event.name.endswith("_coalesced") else []
+    lengths = [look["length"] for look in looks if isinstance(look, dict)]
+    sources = [one.source for one in lengths if isinstance(one, Opaque) and not is_limited(one)]
+    source = next((one for one in sources if one is not None), None)
+    if source is not None and len(sources) == len(looks) and None not in sources:
+        yield Suspicion(
+            event.span,
+            f"how many tensors are in the list of `{event.name}` depends on each rank's own data ({source.why})",
+            (Related(source.span, "the ranks part here"),) if source.span is not None else (),
+            event.name,
+        )
 
 
 def wrong_slots(performance: Performance) -> Iterator[Suspicion]:

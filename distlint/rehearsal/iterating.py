@@ -281,7 +281,8 @@ class Iterating:
         first = self.value(expr.generators[0][1], scope)
         self.begins(first, self.span(expr.generators[0][1], scope))
         used(self.stage, first, expr.generators[0][1], scope)
-        known = self._turns_of(expr, 0, first, inner, found)
+        asked: list[Any] = []
+        known = self._turns_of(expr, 0, first, inner, found, asked)
         span = self.span(expr, scope)
         if expr.kind == "dict":
             return _table_of(found, first, known=known)
@@ -297,10 +298,13 @@ class Iterating:
             listed.ordered = order_of(first)
             return listed
         tests = len(expr.generators) > 1 or bool(expr.generators[0][2]) or expr.kind == "set"
-        whole = derived("comprehension", [first, *found[:1]])
-        count = (
-            UNKNOWN if expr.kind == "set" else self._count(expr, first, inner, whole) if tests else self.length(first)
-        )
+        own = [one for one in asked if source_of([one]) is not None]
+        whole = derived("comprehension", [first, *found[:1], *own[:1]])
+        count = self._count(expr, first, inner, whole) if tests else self.length(first)
+        if own:
+            count = Opaque(None, source_of(own))
+        elif expr.kind == "set":
+            count = UNKNOWN
         made = self.some(whole, count, span=span)
         made.distinct = expr.kind == "set"
         made.ordered = order_of(first)
@@ -341,17 +345,20 @@ class Iterating:
             return len(range(remainder, length, by))
         return None
 
-    def _turns_of(self, expr: ir.Comprehension, level: int, source: Any, inner: Scope, found: list[Any]) -> bool:
-        """Follows the turns of one ``for`` of a comprehension; whether all are known."""
+    def _turns_of(
+        self, expr: ir.Comprehension, level: int, source: Any, inner: Scope, found: list[Any], asked: list[Any]
+    ) -> bool:
+        """Follows the turns of one ``for`` of a comprehension; whether all are known. ``asked`` are the tests that are not."""
         target, _, tests = expr.generators[level]
         items = self._few(source)
         if items is None:
             self.bind(target, self.item_of(source), inner)
             for test in tests:
-                narrowed(inner.variables, self.value(test, inner), holds=True)
+                asked.append(self.value(test, inner))
+                narrowed(inner.variables, asked[-1], holds=True)
             self.stage.repeating += 1
             try:
-                self._turn_of(expr, level, inner, found)
+                self._turn_of(expr, level, inner, found, asked)
             finally:
                 self.stage.repeating -= 1
             return False
@@ -364,11 +371,12 @@ class Iterating:
                 decided = self.truth(value)
                 if not decided:
                     narrowed(inner.variables, value, holds=True)
+                    asked += [value] if decided is None else []
                     break
             if decided is None:
                 known = False
             if decided is not False:
-                known = self._turn_of(expr, level, inner, found) and known
+                known = self._turn_of(expr, level, inner, found, asked) and known
             if len(found) > MAX_ITEMS:
                 return False
         return known
@@ -377,10 +385,10 @@ class Iterating:
         items = self.items_of(source)
         return items if items is not None and len(items) <= MAX_FOLLOWED else None
 
-    def _turn_of(self, expr: ir.Comprehension, level: int, inner: Scope, found: list[Any]) -> bool:
+    def _turn_of(self, expr: ir.Comprehension, level: int, inner: Scope, found: list[Any], asked: list[Any]) -> bool:
         if level + 1 < len(expr.generators):
             following = self.value(expr.generators[level + 1][1], inner)
-            return self._turns_of(expr, level + 1, following, inner, found)
+            return self._turns_of(expr, level + 1, following, inner, found, asked)
         found.append(self.value(expr.element, inner))
         return True
 

@@ -18,6 +18,7 @@ from distlint.frameworks.torch import rehearsed_distributions as distributions
 from distlint.frameworks.torch import rehearsed_empty as empty
 from distlint.frameworks.torch import rehearsed_epochs as epochs
 from distlint.frameworks.torch import rehearsed_foreach as foreach
+from distlint.frameworks.torch import rehearsed_functions as functions
 from distlint.frameworks.torch import rehearsed_lightning as lightning
 from distlint.frameworks.torch import rehearsed_lives as lives
 from distlint.frameworks.torch import rehearsed_making as making
@@ -330,7 +331,7 @@ class Torch(Models):
             return modules.module_method(player, receiver, name, given, call, scope)
         if isinstance(receiver, Made) and name == "manual_seed":
             return receiver
-        return NotImplemented
+        return functions.applied(player, receiver, given, call, scope) if name == "apply" else NotImplemented
 
     def called_object(self, player: Any, callee: Any, given: Given, call: ir.Call, scope: Any) -> Any:
         """What calling an object gives: that of a module of layers is a tensor."""

@@ -26,6 +26,7 @@ PREFIXES = ("torch.distributed.distributed_c10d.", "torch.distributed.", "deepsp
 
 SIGNATURES: dict[str, tuple[str, ...]] = {
     "all_reduce": ("tensor", "op", "group", "async_op"),
+    "all_reduce_coalesced": ("tensors", "op", "group", "async_op"),
     "broadcast": ("tensor", "src", "group", "async_op", "group_src"),
     "reduce": ("tensor", "dst", "op", "group", "async_op", "group_dst"),
     "all_gather": ("tensor_list", "tensor", "group", "async_op"),
@@ -81,6 +82,7 @@ _TELLING_SENDER = ("recv", "recv_object_list")
 _OUTPUTS = ("tensor", "output", "output_tensor", "tensor_list", "output_tensor_list", "gather_list")
 _FILLING = {
     "all_reduce": ("tensor",),
+    "all_reduce_coalesced": ("tensors",),
     "broadcast": ("tensor",),
     "reduce": (),
     "all_gather": ("tensor_list",),
@@ -116,7 +118,8 @@ _OWN = {
     "all_to_all_single": "`all_to_all_single` gives each rank its own part",
     "all_to_all": "`all_to_all` gives each rank its own part",
 }
-_SAME_EVERYWHERE = ("all_reduce", "broadcast", "all_gather", "all_gather_into_tensor")
+_SUMMING = ("all_reduce", "all_reduce_coalesced")
+_SAME_EVERYWHERE = (*_SUMMING, "broadcast", "all_gather", "all_gather_into_tensor")
 
 
 def operation_of(name: str) -> str:
@@ -267,8 +270,9 @@ def _result(player: Any, event: Event, span: Span) -> Any:
     tensors = [tensor for value in outputs for tensor in _tensors(value)]
     ranks = group.ranks if group is not None and group is not stage.everyone else None
     own = Source(_OWN[operation], span) if operation in _OWN and group is stage.everyone else None
-    if operation == "all_reduce":
-        _averaged(stage, event, tensors, span)
+    if operation in _SUMMING:
+        samples = [value.sample for value in outputs if isinstance(value, Items) and value.items is None]
+        _averaged(stage, event, [*tensors, *(one for one in samples if isinstance(one, Tensor))], span)
     for position, tensor in enumerate(tensors):
         whole = tensor.whole
         same = operation in _SAME_EVERYWHERE and is_member and not stage.parted
@@ -276,7 +280,7 @@ def _result(player: Any, event: Event, span: Span) -> Any:
         whole.source = own
         whole.level, whole.placed = False, None
         tensor.sign, tensor.source = whole.sign, own
-        whole.summed = event if operation == "all_reduce" else None
+        whole.summed = event if operation in _SUMMING else None
         if operation in _SAME_EVERYWHERE and group is not None and group.ranks == stage.everyone.ranks:
             evened(player, tensor)
     for position, unseen in enumerate(_unseen(outputs)):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_chosen as chosen
 from distlint.frameworks.torch import rehearsed_converted as converting
 from distlint.frameworks.torch import rehearsed_copies as copies
 from distlint.frameworks.torch import rehearsed_empty as empty
@@ -197,6 +198,7 @@ class Layer(Made):
             return self._cut(index)
         if self.children is not None and index in (self.names or ()):
             return self.children[(self.names or []).index(index)]
+        chosen.picked(player, self.children, index)
         return UNKNOWN
 
     def _cut(self, index: slice) -> Any:
@@ -214,6 +216,7 @@ class Layer(Made):
         span = ir.unpack(call.at, scope.file)
         for value in given.values():
             player.stage.use(value, span)
+        chosen.used(player, self)
         passes.used(player, [self], span)
         passes.computed(player, [self], span)
         copies.used(player, self, span)

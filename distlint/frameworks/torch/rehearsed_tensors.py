@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_chosen as chosen
 from distlint.frameworks.torch import rehearsed_computing as computing
 from distlint.frameworks.torch import rehearsed_parts as parts
 from distlint.frameworks.torch.rehearsed_making import created
@@ -188,7 +189,8 @@ def tensor_attribute(player: Any, base: Tensor, name: str, expr: ir.Expr, scope:
         made.gradient = False
         return made
     if name == "grad":
-        return gradient_of(player, base)
+        found = gradient_of(player, base)
+        return chosen.gradient(player, base.owners, found) if isinstance(base, Weight) else found
     if name in ("T", "mT"):
         return view(base, base.shape[::-1] if base.shape is not None else None, packed=turned(base))
     if name == "ndim":

@@ -1,0 +1,46 @@
+"""Functions with gradients of their own in the rehearsal of a program: classes derived from ``torch.autograd.Function``.
+
+Source: torch 2.13, ``autograd/function.py``: ``apply`` calls ``forward`` with a context first, or, where the class has ``setup_context``,
+without one; nothing in it is recorded for gradients, and its results hang on what it is given.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from distlint.frameworks.torch.rehearsed_passes import NoGradients
+from distlint.model import python as ir
+from distlint.rehearsal.entities import ClassValue
+from distlint.rehearsal.values import Given, Made, Tensor
+
+_BASE = "torch.autograd.Function"
+
+
+def applied(player: Any, receiver: Any, given: Given, call: ir.Call, scope: Any) -> Any:
+    """``Class.apply(...)``; ``NotImplemented`` for other classes."""
+    modules = player.stage.project.modules
+    if not isinstance(receiver, ClassValue) or _BASE not in modules.external_bases(receiver.ref):
+        return NotImplemented
+    if modules.method(receiver.ref, "forward") is None:
+        return NotImplemented
+    with_context = modules.method(receiver.ref, "setup_context") is None
+    first = [Made("context of a function")] if with_context else []
+    whole = Given([*first, *given.positional], given.keywords, is_open=given.open)
+    forward = player.bound(player.class_attribute(receiver.ref, "forward"), receiver)
+    unrecorded, span = NoGradients("torch.no_grad()"), ir.unpack(call.at, scope.file)
+    player.entered(unrecorded, span)
+    try:
+        found = player.apply(forward, whole, call, scope)
+    finally:
+        player.left(unrecorded, span)
+    for one in found if type(found) is tuple else (found,):
+        if isinstance(one, Tensor):
+            _hang(one, given)
+    return found
+
+
+def _hang(result: Tensor, given: Given) -> None:
+    """A result came out of the wrapped models that what was given came out of."""
+    for one in given.values():
+        if isinstance(one, Tensor):
+            result.through = (*result.through, *(other for other in one.through if other not in result.through))
