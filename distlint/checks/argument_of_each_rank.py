@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from distlint.checks.divergence import DivergenceView
 from distlint.checks.engines import configurations, receivers
 from distlint.checks.own_paths import is_a_day
+from distlint.checks.programs import runs_alone
 from distlint.checks.registry import CheckContext, check
 from distlint.judge.conditions import compile_condition
 from distlint.link.arguments import find_argument
@@ -45,8 +46,7 @@ def argument_of_each_rank(context: CheckContext) -> Iterator[Finding]:
 
 def _matters(context: CheckContext, site: CallSite) -> bool:
     """Whether the object was made with configurations for all of which the condition holds, and is used by several processes."""
-    runs = context.project.runs_reaching(site.file)
-    if runs and all(run.world_size.only == 1 for run in runs):
+    if runs_alone(context.project, site.file):
         return False
     condition = compile_condition(context.parameters["when"])
     subjects = [subject for made in receivers(context.project, site) for subject in configurations(context, made)]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from distlint.model.record import dataclass
+from distlint.model.value import Confidence
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
@@ -54,6 +55,18 @@ class Programs:
 def family(project: Project, file: str) -> frozenset[str]:
     """The files whose code may run in one process with that of ``file``: what it imports, and the programs that use it."""
     return Programs.of_project(project).family(project, file)
+
+
+def runs_alone(project: Project, file: str) -> bool:
+    """Whether every known launch of a file starts one process only, and not as one of several commands that make a job."""
+    runs = project.runs_reaching(file)
+    ranks = {name[1:] for spec in project.specs for name, _ in spec.rank_sources if name.startswith("$")}
+    return bool(runs) and all(
+        run.world_size.only == 1
+        and run.world_size.confidence is not Confidence.POSSIBLE
+        and not ranks & {*(run.launch.environment if run.launch else ())}
+        for run in runs
+    )
 
 
 def left_out(project: Project, files: Iterable[str], words: Iterable[str]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from distlint.checks.cleared import cleared
 from distlint.checks.collectives import CALLED, Collectives, Operation
 from distlint.checks.engines import configurations
+from distlint.checks.programs import runs_alone
 from distlint.checks.rank_faults import EXCEPTION, Fault, fault_of
 from distlint.checks.rank_meetings import Meetings
 from distlint.checks.registry import CheckContext, check
@@ -43,7 +44,7 @@ def rank_matching(context: CheckContext) -> Iterator[Finding]:
         spec = fault.operation.spec
         if fault.kind not in wanted or spec.configured != label or spec.kind in others:
             continue
-        if _is_alone(project, fault.span.file) or (not label and _is_refuted(project, fault)):
+        if runs_alone(project, fault.span.file) or (not label and _is_refuted(project, fault)):
             continue
         yield context.finding(
             fault.message, fault.span, related=fault.related, confidence=Confidence.LIKELY, symbol=fault.symbol
@@ -73,7 +74,7 @@ def _traced(context: CheckContext, wanted: set[str], others: set[str]) -> Iterat
         if (fault.call, fault.name) in configured:
             continue  # collective under a configuration only, which other rules look at
         places = {fault.span, *(one.span for one in fault.related)}
-        if fault.kind not in wanted or fault.name in others or places & known or _is_alone(project, fault.span.file):
+        if fault.kind not in wanted or fault.name in others or places & known or runs_alone(project, fault.span.file):
             continue
         yield context.finding(
             fault.message, fault.span, related=fault.related, confidence=Confidence.LIKELY, symbol=fault.symbol
@@ -125,15 +126,3 @@ def _of_program(context: CheckContext, one: Operation) -> list[Subject]:
         if script and one.file in context.project.closure(script):
             found.append(subject)
     return found
-
-
-def _is_alone(project: Project, file: str) -> bool:
-    """Whether every known launch of the file starts one process only, and not as one of several commands that make a job."""
-    runs = project.runs_reaching(file)
-    ranks = {name[1:] for spec in project.specs for name, _ in spec.rank_sources if name.startswith("$")}
-    return bool(runs) and all(
-        run.world_size.only == 1
-        and run.world_size.confidence is not Confidence.POSSIBLE
-        and not ranks & {*(run.launch.environment if run.launch else ())}
-        for run in runs
-    )
