@@ -80,7 +80,7 @@ def call_builtin(player: Calls, name: str, given: Given, call: ir.Call, scope: S
     """What a builtin function gives."""
     values = given.positional
     if given.open:
-        return UNKNOWN
+        return _columns(player, given.rest[0]) if name == "zip" and len(given.rest) == 1 and not values else UNKNOWN
     used_by(player.stage, name, given, call, scope)
     if name in _READING:
         for value in values:
@@ -281,6 +281,19 @@ def _enumerate(player: Calls, values: list[Any], given: Given, call: ir.Call, sc
         index = Opaque(("turn", scope.file, call.at, player.stage.chain))
         return _unknown_turns(player, (index, player.item_of(values[0])), values, size)
     return _lazily(enumerate(steps, first), values)
+
+
+def _columns(player: Calls, rows: Any) -> Any:
+    """``zip(*rows)`` of rows that are like each other: the column of each part, as long as there are rows."""
+    sample = rows.sample if isinstance(rows, Items) and rows.items is None else None
+    if type(sample) is not tuple or hasattr(sample, "_fields"):
+        return UNKNOWN
+    columns = []
+    for place, part in enumerate(sample):
+        column = player.some(derived("column", [rows.whole, place]), rows.length())
+        column.sample = part
+        columns.append(column)
+    return Items(columns)
 
 
 def _zip(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:

@@ -21,10 +21,12 @@ def kinds_of(value: Any) -> frozenset[type]:
 
 
 def numbered(symbol: str, one: Any, two: Any, found: Any) -> Any:
-    """What an operation gives: a number with a point where one of both is one, or where something is divided."""
+    """What an operation gives: a number with a point where one of both is one, or where something is divided; a whole one of whole ones."""
     if type(found) is not Opaque or not (symbol == "/" or symbol in _ARITHMETIC):
         return found
     kinds = kinds_of(one), kinds_of(two)
+    if symbol != "/" and symbol != "**" and all(each == {int} for each in kinds):
+        return whole(found)
     pointed = symbol == "/" or any(each == {float} for each in kinds)
     return Number(float, found) if pointed and all(kinds) else found
 

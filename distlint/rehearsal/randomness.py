@@ -7,9 +7,15 @@ from typing import Any
 from distlint.model import python as ir
 from distlint.model.framework import GeneratorSpec
 from distlint.model.span import Span
-from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
+from distlint.rehearsal.figures import whole
+from distlint.rehearsal.unknowns import UNKNOWN, Number, Opaque, Source
 from distlint.rehearsal.values import Given, Items, Made, derived, signature
 
+_NUMBERS = {
+    **dict.fromkeys(("randint", "randrange", "getrandbits"), int),
+    **dict.fromkeys(("random", "uniform", "gauss", "normalvariate", "expovariate", "betavariate", "triangular"), float),
+}
+"""What kind of number the functions of Python's own module give."""
 OWN_SEED = "each rank's own seed"
 
 
@@ -31,7 +37,9 @@ class Generator(Made):
             return UNKNOWN
         span = ir.unpack(call.at, scope.file)
         sign, source = drawn(player, self.state, span)
-        return player.models.drawn(f"{self.name}.{name}", given, drawn_value(player, name, given, sign, source), span)
+        return player.models.drawn(
+            f"{self.name}.{name}", given, drawn_value(player, f"{self.name}.{name}", given, sign, source), span
+        )
 
 
 class Randomness:
@@ -111,9 +119,10 @@ def drawn_value(player: Any, name: str, given: Given, sign: Any, source: Source 
         made.whole = derived(name, [Opaque(sign, source), *given.values()])
         made.sample = player.item_of(first) if isinstance(first, Items) else derived("item", [made.whole])
         return made
-    found = derived(name, [Opaque(sign, source), *given.values()])
+    found = derived(last, [Opaque(sign, source), *given.values()])
     found.chance = True
-    return found
+    kind = _NUMBERS.get(last) if name.startswith("random.") else None
+    return whole(found) if kind is int else found if kind is None else Number(kind, found)
 
 
 def seeded(player: Any, seed: Any, call: ir.Call, scope: Any) -> Any:

@@ -139,8 +139,11 @@ def rows_seen(player: Any, value: Any, call: ir.Call) -> None:
     if not events or events[-1].call is not call:
         return
     for tensor in _tensors_in(value):
-        if tensor.shape and any(isinstance(size, Opaque) and size.source is not None for size in tensor.shape[1:]):
-            events[-1].seen[ROWS] = {**look(tensor), "shape": tensor.shape[1:], "ragged": None}
+        own = [size for size in (tensor.shape or ())[1:] if isinstance(size, Opaque) and size.source is not None]
+        if own:
+            # nothing tells a width that no other process can know, but that it differs is known
+            wide = next((size for size in own if size.sign is None), None)
+            events[-1].seen[ROWS] = {**look(tensor), "shape": (tensor.shape or ())[1:], "ragged": wide}
             return
 
 
