@@ -264,7 +264,7 @@ class ModelStates:
         if type(expr) is ir.Call:
             return self._path_called(expr, frame, at, depth)
         if type(expr) is ir.Name:
-            defined = list(self._things.definitions(expr.id, frame, at))
+            defined = [one for one in self._things.definitions(expr.id, frame, at) if not _is_nothing(one[0])]
             if len(defined) == 1:
                 value, state, inside = defined[0]
                 if type(value) is not ir.Name or value.id != expr.id or inside is not frame:
