@@ -6,20 +6,22 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from distlint.checks.argument_loads import loads_with_argument, removal_plan
+from distlint.checks.programs import brings_together, family
 from distlint.checks.registry import CheckContext, check
 from distlint.judge.wording import show
 from distlint.model import python as ir
-from distlint.model.finding import Finding, Related
+from distlint.model.finding import Finding, Related, Severity
+from distlint.model.value import Confidence
 
 if TYPE_CHECKING:
-    from distlint.link.project import Project
+    from distlint.link.project import CallSite, Project
 
 
 @check("device-map-in-distributed")
 def device_map_in_distributed(context: CheckContext) -> Iterator[Finding]:
     """Loads with ``argument`` one of ``values`` in runs of several processes that train with one of ``trainers``.
 
-    A map of the whole object (``{"": device}``) counts as its device.
+    A map of the whole object (``{"": device}``) counts as its device. ``signs`` are words of programs for several processes.
     """
     project: Project = context.project
     values = frozenset(context.parameters["values"])
@@ -42,6 +44,25 @@ def device_map_in_distributed(context: CheckContext) -> Iterator[Finding]:
                     symbol=context.parameters["argument"],
                     runs=(f"{run.span.file}:{run.span.line}",),
                 )
+        if not project.runs_reaching(found.file) and brings_together(project, found.file, context.parameters["signs"]):
+            yield from _without_launch(context, found, expr, trained, values)
+
+
+def _without_launch(
+    context: CheckContext, found: CallSite, expr: ir.Expr, trained: set[str], values: frozenset[object]
+) -> Iterator[Finding]:
+    """A warning where nothing says how the program is started, but it has a word about several processes."""
+    project: Project = context.project
+    value = project.evaluator(None).value(_whole(expr), found.file, found.site.function)
+    if value.is_known and _plain(value.only) in values and trained & family(project, found.file):
+        yield context.finding(
+            f"`{context.parameters['argument']}` is {value.only!r} in a program for several processes",
+            ir.unpack(expr.at, found.file),
+            confidence=min(value.confidence, Confidence.LIKELY),
+            severity=Severity.WARNING,
+            plan=removal_plan(context, found),
+            symbol=context.parameters["argument"],
+        )
 
 
 def _whole(expr: ir.Expr) -> ir.Expr:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from distlint.checks.execution import body_of
-from distlint.checks.programs import family
+from distlint.checks.programs import brings_together, family
 from distlint.checks.protocol_things import Things
 from distlint.checks.registry import CheckContext, check
 from distlint.judge.wording import show
@@ -83,8 +83,7 @@ def _processes(context: CheckContext, site: CallSite) -> tuple[bool, Related | b
         return True, False
     if site.name in context.parameters["trainers"]:
         return False, False
-    signs = context.parameters["signs"]
-    return False, any(word in project.text_of(file) for file in family(project, site.file) for word in signs)
+    return False, brings_together(project, site.file, context.parameters["signs"])
 
 
 def _spread(

@@ -69,6 +69,11 @@ def runs_alone(project: Project, file: str) -> bool:
     )
 
 
+def brings_together(project: Project, file: str, signs: Iterable[str]) -> bool:
+    """Whether the program of a file has a word about several processes, which is all that is known where nothing launches it."""
+    return any(word in project.text_of(one) for one in sorted(family(project, file)) for word in signs)
+
+
 def left_out(project: Project, files: Iterable[str], words: Iterable[str]) -> Iterator[str]:
     """The Python files of some programs that nobody has read yet because they name no framework, but that hold a word."""
     wanted = tuple(words)

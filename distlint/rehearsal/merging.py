@@ -226,8 +226,24 @@ def _shape(one: Tensor, other: Tensor, tests: Sequence[Any]) -> tuple[Any, ...] 
 
 
 def _size(one: Any, other: Any, tests: Sequence[Any]) -> Any:
-    every = [*tests, one, other]
-    return agreeing(one, other) if alike(one, other) else of_one(_told("size", every), [one, other])
+    if alike(one, other):
+        return agreeing(one, other)
+    filled = _filled_up(one, other, tests)
+    return of_one(_told("size", [*tests, one, other]), [one, other]) if filled is None else filled
+
+
+def _filled_up(one: Any, other: Any, tests: Sequence[Any]) -> Any:
+    """The size up to which a test has something filled that is shorter (``if size < largest: pad``), where that is the same everywhere."""
+    for test in tests:
+        asked = test.compares if isinstance(test, Opaque) else None
+        for symbol, *sides in asked.parts if asked is not None and not asked.joined else ():
+            if symbol not in ("<", ">", "!="):
+                continue
+            for size, own in ((one, other), (other, one)):
+                asks_both = any(alike(size, side) for side in sides) and any(alike(own, side) for side in sides)
+                if asks_both and source_of([size]) is None and source_of([own]) is not None:
+                    return size
+    return None
 
 
 def _told(name: str, every: Sequence[Any]) -> Opaque:

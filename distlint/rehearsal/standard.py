@@ -24,6 +24,7 @@ from distlint.rehearsal.values import (
     Made,
     derived,
     is_known,
+    source_of,
 )
 
 if TYPE_CHECKING:
@@ -233,7 +234,8 @@ def _of_others(player: Calls, name: str, values: list[Any], given: Given, call: 
             if isinstance(length, int) and len(bounds) == len(values) - 1:
                 number = len(range(*slice(*bounds).indices(length)))
                 return Generated(None, player.item_of(values[0]), count=number)
-            count = Opaque(count.sign)  # a limit makes it as many everywhere, as a rule
+            # a limit makes it as many everywhere, as a rule: not where it is each process's own
+            count = Opaque(count.sign, source_of(values[1:]))
         return Generated(None, player.item_of(values[0]) if values else UNKNOWN, count=count)
     known: list[Iterator[Any]] = [one for one in steps if one is not None]
     if name == "chain":
@@ -242,7 +244,7 @@ def _of_others(player: Calls, name: str, values: list[Any], given: Given, call: 
         bounds = values[1:]
         if all(one is None or isinstance(one, int) for one in bounds):
             return Generated(itertools.islice(known[0], *bounds), watched=True)
-        return Generated(None, player.item_of(values[0]))
+        return Generated(None, player.item_of(values[0]), count=Opaque(None, source_of(bounds)))
     return Generated(None, UNKNOWN)
 
 
