@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from distlint.frameworks.torch import rehearsed_pieces as pieces
-from distlint.frameworks.torch.rehearsed_modules import Parameters, gradient_of
+from distlint.frameworks.torch.rehearsed_gradients import gradient_of
+from distlint.frameworks.torch.rehearsed_modules import Parameters
 from distlint.frameworks.torch.rehearsed_shapes import fresh
 from distlint.model import python as ir
 from distlint.model.span import Span

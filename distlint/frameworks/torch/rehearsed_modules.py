@@ -14,6 +14,7 @@ from distlint.frameworks.torch import rehearsed_copies as copies
 from distlint.frameworks.torch import rehearsed_empty as empty
 from distlint.frameworks.torch import rehearsed_frozen as freezing
 from distlint.frameworks.torch import rehearsed_loads as loads
+from distlint.frameworks.torch import rehearsed_overflows as overflows
 from distlint.frameworks.torch import rehearsed_passes as passes
 from distlint.frameworks.torch import rehearsed_plain as plain
 from distlint.frameworks.torch import rehearsed_redrawn as redrawn
@@ -236,6 +237,7 @@ class Layer(Made):
         if self.kind == "SyncBatchNorm" and self.training:
             note(player, "SyncBatchNorm", call, scope)
         found = self._out(given, span)
+        overflows.typed(player, self.kind, found)
         copies.computed(player, self, found, span)
         return came_out(player, with_more(self.kind, self.arguments, found), (*through, *past), given, span)
 
@@ -583,16 +585,3 @@ def evened(player: Any, tensor: Tensor) -> None:
             part.source = None
     # what is averaged between a backward pass and a step are gradients, however they are packed
     player.stage.kept["gradient"] = None
-
-
-def gradient_of(player: Any, base: Tensor) -> Tensor:
-    """``parameter.grad``."""
-    kept = player.stage.kept
-    found = Gradient(base.shape, base.dtype, base.at)
-    if isinstance(base, Weight):
-        found.owners = [*base.owners, base]
-        if base.synced:
-            found.sign = hash(("gradient", base.sign, kept.get("backward", 0)))
-        else:
-            found.source = kept.get("gradient")
-    return found

@@ -36,6 +36,10 @@ _PASSES = frozenset({"forward", "backward", "clip_grad_norm_"})
 _INSIDE = ("_per_optimizer_states", "_found_inf_per_device", "_check_inf_per_device")
 
 
+_SURE_TYPES = "types that layers certainly compute in"
+_CASTING = ("Linear", "Conv", "Bilinear")
+
+
 class Autocast(Made):
     """A context in which layers compute in a smaller type."""
 
@@ -48,13 +52,31 @@ class Autocast(Made):
     def entered(self, player: Any, span: Span) -> Any:
         """Layers compute in that type from here on."""
         player.stage.kept.setdefault(_TYPES, []).append(self.dtype)
+        given = self.arguments
+        enabled = True if given is None else given.get("enabled", 0 if ".cuda." in self.name else 2, True)
+        known = given is not None and not given.open and isinstance(enabled, bool)
+        player.stage.kept.setdefault(_SURE_TYPES, []).append(
+            self.dtype if known and enabled else "float32" if known else ""
+        )
         return self
 
     def left(self, player: Any, span: Span) -> None:
         """They compute in that of the context around it again."""
-        types = player.stage.kept.get(_TYPES)
-        if types:
-            types.pop()
+        for kept in (_TYPES, _SURE_TYPES):
+            types = player.stage.kept.get(kept)
+            if types:
+                types.pop()
+
+
+def typed(player: Any, kind: str, made: Tensor) -> None:
+    """What a layer computed has the type of the context around it, where it is one of those that compute in that type.
+
+    Source: torch 2.13, ``docs/source/amp.md``: linear layers, convolutions and recurrent cells are among the operations that autocast
+    to the smaller type, on the CPU as on GPUs.
+    """
+    types = player.stage.kept.get(_SURE_TYPES)
+    if types and kind.startswith(_CASTING):
+        made.dtype = types[-1]
 
 
 def _type_of_context(name: str, given: Given) -> str:

@@ -10,8 +10,9 @@ from typing import Any
 from distlint.frameworks.torch import rehearsed_chosen as chosen
 from distlint.frameworks.torch import rehearsed_computing as computing
 from distlint.frameworks.torch import rehearsed_parts as parts
+from distlint.frameworks.torch.rehearsed_gradients import gradient_of
 from distlint.frameworks.torch.rehearsed_making import created
-from distlint.frameworks.torch.rehearsed_modules import Weight, gradient_of, is_trained
+from distlint.frameworks.torch.rehearsed_modules import Weight, is_trained
 from distlint.frameworks.torch.rehearsed_shapes import (
     DTYPES,
     INTEGERS,

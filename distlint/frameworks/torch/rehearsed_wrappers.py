@@ -37,6 +37,7 @@ from distlint.frameworks.torch import rehearsed_stale as stale
 from distlint.frameworks.torch import rehearsed_thawed as thawed
 from distlint.frameworks.torch import rehearsed_unfilled as unfilled
 from distlint.frameworks.torch import rehearsed_waits as waits
+from distlint.frameworks.torch.rehearsed_gradients import gradient_of
 from distlint.frameworks.torch.rehearsed_outputs import IN_PLACE as KEPT
 from distlint.frameworks.torch.rehearsed_outputs import came_out, note, passed
 from distlint.model import python as ir
@@ -310,7 +311,7 @@ def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any, *, noted: boo
     if not any(isinstance(one, Wrapped) for one in loss.through):
         kept["gradient"] = loss.source or kept.get("gradient")
     for callback, tensor, name in list(kept.get(_HOOKED, ()))[:MAX_HOOKS]:
-        value = tensor if name == HOOKS[1] else modules.gradient_of(player, tensor)
+        value = tensor if name == HOOKS[1] else gradient_of(player, tensor)
         player.apply(callback, Given([value], {}), call, scope)
 
 
