@@ -60,7 +60,6 @@ def _without_launch(
             ir.unpack(expr.at, found.file),
             confidence=min(value.confidence, Confidence.LIKELY),
             severity=Severity.WARNING,
-            plan=removal_plan(context, found),
             symbol=context.parameters["argument"],
         )
 

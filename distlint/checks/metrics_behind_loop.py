@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from distlint.checks.execution import body_of
 from distlint.checks.loaders import trains
-from distlint.checks.padded_metrics import is_cut, is_uneven, loader_of, sample_of
+from distlint.checks.padded_metrics import sample_of
+from distlint.checks.padding import is_cut, is_uneven, loader_of
 from distlint.checks.preparing import Preparations, last_name, texts_of
 from distlint.checks.registry import CheckContext, check
 from distlint.link.arguments import find_argument

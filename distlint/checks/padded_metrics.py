@@ -10,19 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from distlint.checks.divergence import DivergenceView
 from distlint.checks.execution import body_of
-from distlint.checks.loaders import argument_of, handed_on, trains
-from distlint.checks.preparing import Handed, Preparations, last_name, texts_of
-from distlint.checks.rank_values import Sized
-from distlint.checks.ranks import FIRST
+from distlint.checks.loaders import trains
+from distlint.checks.padded_sums import padded_sums
+from distlint.checks.padding import is_uneven, loader_of, minds
+from distlint.checks.preparing import Preparations, last_name, texts_of
 from distlint.checks.registry import CheckContext, check
-from distlint.link.abstract import Instance, options_of
-from distlint.link.modules import FunctionRef
-from distlint.link.project import CallSite, Project
-from distlint.link.walking import access_path, below, expressions_of, statements
+from distlint.link.project import Project
+from distlint.link.walking import access_path, below, statements
 from distlint.model import python as ir
-from distlint.model.document import Leaf
 from distlint.model.finding import Finding, Related
 
 
@@ -41,7 +37,7 @@ def padded_metrics(context: CheckContext) -> Iterator[Finding]:
             loop is None
             or not site.site.call.args
             or trains(project, site.file, loop.body)
-            or _minds(context, body, site)
+            or minds(context, body, site)
         ):
             continue
         sample = sample_of(context, loop, site.site.call.args[0])
@@ -61,6 +57,7 @@ def padded_metrics(context: CheckContext) -> Iterator[Finding]:
             ],
             symbol=site.name,
         )
+    yield from padded_sums(context, found)
 
 
 def _loop_around(body: tuple[ir.Stmt, ...], at: ir.Position) -> ir.For | None:
@@ -70,53 +67,6 @@ def _loop_around(body: tuple[ir.Stmt, ...], at: ir.Position) -> ir.For | None:
         if type(statement) is ir.For and any(ir.encloses(one.at, at) for one in statement.body):
             found = statement
     return found
-
-
-def _minds(context: CheckContext, body: tuple[ir.Stmt, ...], site: CallSite) -> bool:
-    """Whether the function around a call, or one that calls it, leaves filled up samples out: by the words for it, or by a slice."""
-    if not body:
-        return True
-    project, function = context.project, site.site.function
-    around = [body]
-    if function >= 0:
-        edges = project.call_graph.callers(FunctionRef(site.file, function))
-        around += [body_of(project, edge.file, edge.function) for edge in edges]
-    if any(is_cut(one) for one in around):
-        return True
-    first, last = ir.unpack(body[0].at, site.file).line, ir.unpack(body[-1].at, site.file).end_line
-    text = "\n".join(context.project.text_of(site.file).split("\n")[first - 1 : last])
-    return any(word in text for word in context.parameters["minding"])
-
-
-def is_cut(body: tuple[ir.Stmt, ...]) -> bool:
-    """Whether the first items of something are taken (``preds[: len(dataset)]``)."""
-    parts = (part for one in statements(body) for expr in expressions_of(one) for part in below(expr))
-    return any(
-        type(part) is ir.Subscript
-        and type(part.index) is ir.Slice
-        and part.index.upper is not None
-        and _is_open(part.index.lower)
-        for part in parts
-    )
-
-
-def _is_open(lower: ir.Expr | None) -> bool:
-    return lower is None or (type(lower) is ir.Constant and lower.value in (None, 0))
-
-
-def loader_of(context: CheckContext, found: Preparations, loop: ir.For, file: str, function: int) -> Handed | None:
-    """What was handed over for the loader that a loop goes through, where it is one of the library's."""
-    evaluator = found.things.evaluator
-    names = {f"{name}()" for name in context.parameters["loaders"]}
-    for part in handed_on(loop.iterable):
-        options = options_of(evaluator.ask(part, file, function))
-        handed = [
-            found.given_for(one) if isinstance(one, Instance) and found.is_prepared(one) else None for one in options
-        ]
-        only = handed[0] if len(handed) == 1 else None
-        if only is not None and only.instance is not None and evaluator.instance_name(only.instance) in names:
-            return only
-    return None
 
 
 def sample_of(context: CheckContext, loop: ir.For, given: ir.Expr) -> ir.Expr | None:
@@ -152,22 +102,3 @@ def _made(loop: ir.For, name: str) -> ir.Expr | None:
         if isinstance(one, ir.Assign) and any(texts_of(target) == name for target in one.targets)
     ]
     return found[0] if len(found) == 1 else None
-
-
-def is_uneven(context: CheckContext, loader: Instance) -> bool:
-    """Whether the data may not come out even for two processes: it is not known that it does."""
-    project: Project = context.project
-    signature = context.parameters["signature"]
-    _, dropping, known = argument_of(project, loader, "drop_last", signature)
-    if not known or any(not (isinstance(one, Leaf) and one.value.only is False) for one in dropping):
-        return False
-    view = DivergenceView.of_project(project).view(FIRST)
-    data, _, _ = argument_of(project, loader, "dataset", signature)
-    batch, _, _ = argument_of(project, loader, "batch_size", signature)
-    if data is None:
-        return False
-    size = view.ask(data, loader.frame.file, loader.frame.function)
-    number = view.ask(batch, loader.frame.file, loader.frame.function) if batch is not None else 1
-    if not isinstance(size, Sized) or type(number) is not int or number < 1:
-        return True
-    return size.length % (2 * number) != 0
