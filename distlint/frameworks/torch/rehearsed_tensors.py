@@ -10,7 +10,8 @@ from typing import Any
 from distlint.frameworks.torch import rehearsed_computing as computing
 from distlint.frameworks.torch import rehearsed_parts as parts
 from distlint.frameworks.torch.rehearsed_making import created
-from distlint.frameworks.torch.rehearsed_modules import Weight, gradient_of, is_trained
+from distlint.frameworks.torch.rehearsed_modules import Weight, gradient_of
+from distlint.frameworks.torch.rehearsed_needs import needs_gradient
 from distlint.frameworks.torch.rehearsed_shapes import (
     DTYPES,
     INTEGERS,
@@ -193,8 +194,8 @@ def tensor_attribute(player: Any, base: Tensor, name: str, expr: ir.Expr, scope:
         return view(base, base.shape[::-1] if base.shape is not None else None, packed=turned(base))
     if name == "ndim":
         return len(base.shape) if base.shape is not None else UNKNOWN
-    if name == "requires_grad" and isinstance(base, Weight) and is_trained(player, base):
-        return True
+    if name == "requires_grad" and isinstance(base, Weight):
+        return needs_gradient(player, base)
     if name in ("device", "requires_grad", "is_cuda", "grad_fn"):
         return UNKNOWN
     return MethodOf(base, name)

@@ -37,6 +37,7 @@ from distlint.frameworks.torch import rehearsed_stale as stale
 from distlint.frameworks.torch import rehearsed_thawed as thawed
 from distlint.frameworks.torch import rehearsed_unfilled as unfilled
 from distlint.frameworks.torch import rehearsed_waits as waits
+from distlint.frameworks.torch.rehearsed_needs import FROZEN
 from distlint.frameworks.torch.rehearsed_outputs import IN_PLACE as KEPT
 from distlint.frameworks.torch.rehearsed_outputs import came_out, note, passed
 from distlint.model import python as ir
@@ -149,7 +150,7 @@ class Wrapped(Made):
         finally:
             self.calls -= 1
             passes.ended(player, through)
-            reentrant.ended(player, self, uses, player.stage.kept.get(modules.FROZEN, {}))
+            reentrant.ended(player, self, uses, player.stage.kept.get(FROZEN, {}))
         return came_out(player, found, through, given, span)
 
 
