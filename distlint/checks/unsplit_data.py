@@ -252,7 +252,7 @@ def _is_whole(context: CheckContext, loader: Instance) -> bool:
         any(RANK_WORDS.search(name) for name in names) and not _never_asks(context, expr, options, loader)
     ):
         return False
-    return not made.is_random(context.parameters["generators"]) or _is_seeded_alike(context, loader.frame.file)
+    return not made.is_random(context.parameters.get("generators", ())) or _is_seeded_alike(context, loader.frame.file)
 
 
 def _is_stream(context: CheckContext, options: tuple[Abstract, ...]) -> bool:

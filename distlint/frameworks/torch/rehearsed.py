@@ -48,6 +48,7 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.absent import used
 from distlint.rehearsal.entities import Group, Library, Nothing, Work
+from distlint.rehearsal.held import held_in
 from distlint.rehearsal.models import Models
 from distlint.rehearsal.notes import GRADIENTS_BY_HAND
 from distlint.rehearsal.randomness import Generator, seeded
@@ -99,8 +100,10 @@ class Torch(Models):
         """Values go where nobody sees what is done with them."""
         values = tuple(values)
         waits.handed(player, values)
-        unfilled.touched(values)
-        saves.handed(values)
+        for value in held_in(values):
+            unfilled.touch(value)
+            saves.handed(value)
+            scaling.handed(value)
 
     def missed(self, player: Any, callee: Any) -> None:
         """Something is called that nobody sees."""

@@ -154,9 +154,9 @@ class Scaler(Made):
 
     __slots__ = ("phases",)
 
-    def __init__(self, name: str, call: ir.Call, given: Given) -> None:
+    def __init__(self, name: str, call: ir.Call, given: Given, strangers: int) -> None:
         super().__init__(name, call, given)
-        self.phases = scaling.Phases()
+        self.phases = scaling.Phases(strangers)
 
     def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
         """What it keeps for itself is not followed."""
@@ -178,6 +178,10 @@ class Scaler(Made):
             if name == "step" and isinstance(optimizer, Optimizer):
                 _steps(player, optimizer, call, scope)
             scaling.asked(player, self, self.phases, name, optimizer, call, scope)
+            if name == "update":
+                scaling.updated(player, self, self.phases, given, call, scope)
+            else:
+                scaling.looked(player, self.phases)
         if name == "scale":
             if not isinstance(first, Tensor):
                 return first
@@ -193,7 +197,7 @@ def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any
     last = name.rpartition(".")[2]
     found: Any = NotImplemented
     if name in SCALERS:
-        found = Scaler(f"{name}()", call, given)
+        found = Scaler(f"{name}()", call, given, player.stage.strangers)
     elif last[:1].isupper() and name.startswith(SCHEDULERS):
         found = Scheduler(name, call, given)
     elif last[:1].isupper() and name.startswith(OPTIMIZERS):
