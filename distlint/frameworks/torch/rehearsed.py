@@ -8,6 +8,7 @@ from typing import Any
 from distlint.frameworks.torch import rehearsed_accumulated as accumulated
 from distlint.frameworks.torch import rehearsed_arrays as arrays
 from distlint.frameworks.torch import rehearsed_averages as averages
+from distlint.frameworks.torch import rehearsed_buffers as buffers
 from distlint.frameworks.torch import rehearsed_changes as changes
 from distlint.frameworks.torch import rehearsed_checkpoints as checkpoints
 from distlint.frameworks.torch import rehearsed_collating as collating
@@ -95,6 +96,7 @@ class Torch(Models):
     def stored(self, player: Any, base: Any, name: str, value: Any, span: Span) -> None:
         """A value becomes an attribute of an object."""
         changes.stored(player, base, name, value, span)
+        buffers.stored(player, base, name, value, span)
 
     def handed(self, player: Any, values: Iterable[Any]) -> None:
         """Values go where nobody sees what is done with them."""
@@ -102,6 +104,7 @@ class Torch(Models):
         waits.handed(player, values)
         for value in held_in(values):
             unfilled.touch(value)
+            buffers.handed(player, value)
             saves.handed(value)
             scaling.handed(value)
 
@@ -109,8 +112,9 @@ class Torch(Models):
         """Something is called that nobody sees."""
         waits.missed(player, callee)
 
-    def changed(self, player: Any, tensor: Tensor, how: str, others: list[Any]) -> None:
+    def changed(self, player: Any, tensor: Tensor, how: str, others: list[Any], span: Span | None = None) -> None:
         """A tensor was changed in place."""
+        buffers.changed(player, tensor, how, others, span)
         if isinstance(tensor.whole, modules.Gradient):
             scaling.plain(player)
             shares.scaled(player, tensor, how, others)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_buffers as buffering
 from distlint.frameworks.torch import rehearsed_converted as converting
 from distlint.frameworks.torch import rehearsed_copies as copies
 from distlint.frameworks.torch import rehearsed_empty as empty
@@ -302,6 +303,7 @@ class Parameters(Made):
             return NotImplemented
         if name == "keys":
             return self
+        buffering.told(player)
         found = Parameters(name, self.module, named=name == "items")
         found.family = self.family
         return found
@@ -481,6 +483,7 @@ def module_method(player: Any, module: Any, name: str, given: Given, call: ir.Ca
     if name == "zero_grad":
         player.stage.kept.pop(LEFT_ON_RANK, None)
     if name in ("parameters", "named_parameters", "buffers", "named_buffers"):
+        buffering.listed(player, name)
         return Parameters(name.removeprefix("named_"), module, named=name.startswith("named_"))
     if name == "state_dict":
         return state_of(module)
@@ -573,6 +576,7 @@ def holds_buffers(module: Any, depth: int = 0) -> bool:
 def evened(player: Any, tensor: Tensor) -> None:
     """All processes have the same in a tensor now: in a parameter, and so in its model, or in a gradient."""
     whole = tensor.whole
+    buffering.evened(player, tensor, of_state=isinstance(whole, Stated))
     if isinstance(whole, Weight):
         copies.evened(player, whole.owners)
         for position, part in enumerate(whole.owners):

@@ -242,7 +242,7 @@ def tensor_method(player: Any, base: Tensor, name: str, given: Given, span: Span
     if name.startswith("new_"):
         return _new(player, base, name, given, span)
     if changes:
-        player.changed(base, name, list(given.values()))
+        player.changed(base, name, list(given.values()), span)
         if name == "requires_grad_":
             base.gradient = True
         return base

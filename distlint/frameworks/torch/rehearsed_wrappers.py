@@ -12,6 +12,7 @@ from typing import Any
 from distlint.frameworks.torch import rehearsed_accumulated as accumulated
 from distlint.frameworks.torch import rehearsed_apart as apart
 from distlint.frameworks.torch import rehearsed_beside as beside
+from distlint.frameworks.torch import rehearsed_buffers as buffering
 from distlint.frameworks.torch import rehearsed_changes as changes
 from distlint.frameworks.torch import rehearsed_checkpoints as checkpoints
 from distlint.frameworks.torch import rehearsed_converted as converting
@@ -195,6 +196,7 @@ def wrapped(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> 
         thawed.wrapped(player, made, modules.parts_of_model(made.inner))
         beside.wrapped(player, made)
         plain.wrapped(player, made)
+        buffering.wrapped(player, made)
         return _evened(player, made, call, scope)
     if name == SHARDED:
         group = player.stage.group_of(given.get("process_group", 1, None))
@@ -302,6 +304,7 @@ def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any, *, noted: boo
             reentrant.passed_back(player, one, call, scope)
             freezing.passed_back(player, one, modules.parts_of_model(one.inner), call, scope)
             plain.passed_back(player, one, call, scope)
+            buffering.passed_back(player, one, loss, call, scope)
             redrawn.passed_back(player, one, modules.parts_of_model(one.inner), call, scope)
             converting.passed_back(player, one, modules.parts_of_model(one.inner), call, scope)
         if one.group is not None and not muted and not noted:
