@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from distlint.checks.execution import body_of
+from distlint.checks.plain_numbers import is_number
 from distlint.link.modules import ClassRef, FunctionRef, GlobalRef
 from distlint.link.walking import access_path, below, blocks_of, expressions_of, guards_of, holder_of, statements
 from distlint.model import python as ir
@@ -32,6 +33,8 @@ _RANDOM = re.compile(
     r"^(?:rand|randn|randint|random|normal|uniform|choice|sample|default_rng|randperm|permutation)", re.IGNORECASE
 )
 
+_UNREPEATED = re.compile(r"getpid|urandom|uuid|initial_seed|get_ident|hostname|entropy|^time|^now$|^secrets$")
+"""Names of what gives something else each time, or in each process."""
 
 _OF_PATHS = frozenset(
     {
@@ -73,7 +76,7 @@ class Part(NamedTuple):
     file: str
     function: int
     fixed: bool = False
-    """Whether it is a text or a path: nobody changes such a thing, however many calls it is handed to."""
+    """Whether it is a text, a path or a number: nobody changes such a thing, however many calls it is handed to."""
 
 
 class Derivation(NamedTuple):
@@ -84,21 +87,39 @@ class Derivation(NamedTuple):
 
     def names(self) -> Iterator[str]:
         """All names and attributes in it."""
-        for part in self.parts:
-            if type(part.expr) is ir.Name:
-                yield part.expr.id
-            elif type(part.expr) is ir.Attribute:
-                yield part.expr.name
-            elif type(part.expr) is ir.Constant and type(part.expr.value) is str and part.expr.value.isupper():
-                yield part.expr.value
+        yield from filter(None, (_word_of(part.expr) for part in self.parts))
 
     def mentions_rank(self) -> bool:
         """Whether something in it has to do with the rank, as far as names tell."""
         return any(RANK_WORDS.search(name) for name in self.names())
 
-    def is_random(self) -> bool:
-        """Whether random numbers may have a part in it."""
-        return any(_RANDOM.match(name) for name in self.names())
+    def is_random(self, makers: Collection[str] = ()) -> bool:
+        """Whether random numbers may have a part in it.
+
+        Those of a generator that one of the ``makers`` (names of functions) gives for a seed are the same each time; what a clock or the
+        system gives is no such seed.
+        """
+        seeded: set[int] = set()
+        if makers and not any(_UNREPEATED.search(name) for name in self.names()):
+            calls = [part.expr for part in self.parts if type(part.expr) is ir.Call and _is_seeding(part.expr, makers)]
+            seeded = {id(one) for call in calls for one in below(call.func)}
+        return any(_RANDOM.match(_word_of(one.expr)) for one in self.parts if id(one.expr) not in seeded)
+
+
+def _word_of(expr: ir.Expr) -> str:
+    """The name that an expression is, or that of an attribute, or of a variable of the environment."""
+    if type(expr) is ir.Name:
+        return expr.id
+    if type(expr) is ir.Attribute:
+        return expr.name
+    return expr.value if type(expr) is ir.Constant and type(expr.value) is str and expr.value.isupper() else ""
+
+
+def _is_seeding(call: ir.Call, makers: Collection[str]) -> bool:
+    """Whether a call gives one of the functions a seed."""
+    given = (*call.args, *(one.value for one in call.keywords))
+    nothing = any(type(one) is ir.Constant and one.value is None for one in given)
+    return bool(given) and not nothing and _word_of(call.func) in makers
 
 
 def derivation(
@@ -119,20 +140,26 @@ def derivation_without_rank(project: Project, made: Instance) -> Derivation | No
     return found if found.whole and not found.mentions_rank() else None
 
 
-def derivation_of_body(project: Project, ref: FunctionRef) -> Derivation:
-    """What a method works with: what it and the methods that it asks for name, and what is put into that."""
-    work = _Slice(project, methods=True)
+def derivation_of_body(project: Project, ref: FunctionRef, of: ClassRef | None = None) -> Derivation:
+    """What a method works with: what it and the methods that it asks for name, and what is put into that.
+
+    ``of`` is the class of the object that it is called for, if that is known: methods that it asks for may be other ones there.
+    """
+    work = _Slice(project, methods=True, of=of)
     work.add_body(ref)
     return work.run()
 
 
-class _TextPlaces(dict[tuple[str, int, ir.Position], bool]):
-    """Whether the names at places of functions stand for texts."""
+class _PlainPlaces(dict[tuple[str, int, ir.Position], bool]):
+    """Whether the names at places of functions stand for texts or numbers."""
 
 
 class _Slice:
-    def __init__(self, project: Project, *, methods: bool = False, by_field: bool = False) -> None:
+    def __init__(
+        self, project: Project, *, methods: bool = False, by_field: bool = False, of: ClassRef | None = None
+    ) -> None:
         self._project = project
+        self._of = of
         self._by_field = by_field
         self._methods = methods
         """Whether what an object's own methods do counts where they are asked for."""
@@ -192,7 +219,7 @@ class _Slice:
             expr = part.expr
             if type(expr) is ir.Name:
                 if (expr.id, part.file, part.function) not in self._names:
-                    self._name(expr.id, part.file, part.function, fixed=part.fixed or self._is_text(part))
+                    self._name(expr.id, part.file, part.function, fixed=part.fixed or self._is_plain(part))
             elif type(expr) is ir.Attribute:
                 self._attribute(expr, part.file, part.function)
                 if self._by_field and type(expr.base) is ir.Name and expr.base.id not in ("self", "cls"):
@@ -203,15 +230,15 @@ class _Slice:
                 self.add(expr.body, part.file, part.function)
         return Derivation(tuple(self._parts), self._whole)
 
-    def _is_text(self, part: Part) -> bool:
-        """Whether a name that is handed to calls stands for a text, which none of them can change; worked out once for each place."""
-        known: _TextPlaces = self._project.kept.setdefault(_TextPlaces, _TextPlaces())
+    def _is_plain(self, part: Part) -> bool:
+        """Whether a name that is handed to calls stands for a text or number, which none can change; worked out once for each place."""
+        known: _PlainPlaces = self._project.kept.setdefault(_PlainPlaces, _PlainPlaces())
         key = (part.file, part.function, part.expr.at)
         if key not in known:
-            known[key] = self._stands_for_text(part)
+            known[key] = self._stands_for_plain(part)
         return known[key]
 
-    def _stands_for_text(self, part: Part) -> bool:
+    def _stands_for_plain(self, part: Part) -> bool:
         from distlint.checks.text_values import Texts
 
         name, function = part.expr.id, part.function  # type: ignore[union-attr]
@@ -222,6 +249,8 @@ class _Slice:
             return False
         known = self._project.evaluator(None).value(part.expr, part.file, part.function).options
         if known and all(isinstance(one, str) for one in known):
+            return True
+        if is_number(self._project, part.expr, part.file, function):
             return True
         return Texts(self._project).is_text(part.expr, part.file, part.function)
 
@@ -289,20 +318,31 @@ class _Slice:
                 self._whole = False
 
     def _attribute(self, expr: ir.Attribute, file: str, function: int) -> None:
-        if type(expr.base) is not ir.Name or function < 0:
+        index = self._project.module(file).functions[function].owner if function >= 0 else -1
+        if index < 0:
             return
-        owner = self._project.module(file).functions[function].owner
-        if owner < 0 or expr.base.id not in ("self", "cls"):
+        owner = ClassRef(file, index)
+        if self._methods and type(expr.base) is ir.Call and access_path(expr.base.func) == ("super", ()):
+            for base in self._project.modules.ancestry(owner)[1:]:
+                self._method(base, expr.name)
             return
-        key = (f"{expr.base.id}.{expr.name}", file, owner)
+        if type(expr.base) is not ir.Name or expr.base.id not in ("self", "cls"):
+            return
+        if self._of is not None and owner in self._project.modules.ancestry(self._of):
+            owner = self._of
+        key = (f"{expr.base.id}.{expr.name}", owner.file, owner.index)
         if key not in self._names:
             self._names.add(key)
-            for where, value, _ in self._project.attribute_stores(ClassRef(file, owner)).get(expr.name, ()):
+            for where, value, _ in self._project.attribute_stores(owner).get(expr.name, ()):
                 if value is not None:
                     self.add(value, where.file, where.index)
-            method = self._project.modules.method(ClassRef(file, owner), expr.name) if self._methods else None
-            if method is not None:
-                self.add_body(method)
+            if self._methods:
+                self._method(owner, expr.name)
+
+    def _method(self, owner: ClassRef, name: str) -> None:
+        method = self._project.modules.method(owner, name)
+        if method is not None:
+            self.add_body(method)
 
     def _call(self, call: ir.Call, file: str) -> None:
         target = self._project.modules.resolve(call.func, file)

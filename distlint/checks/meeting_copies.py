@@ -9,11 +9,31 @@ from distlint.checks.meetings import Suspicion
 from distlint.link.modules import FunctionRef
 from distlint.model.finding import Related
 from distlint.model.span import Span
-from distlint.rehearsal.notes import LAYERS_USED, WEIGHTS_CHANGED, WEIGHTS_EVENED
+from distlint.rehearsal.notes import BUFFERS_EVENED, LAYERS_USED, OWN_BUFFERS, WEIGHTS_CHANGED, WEIGHTS_EVENED
 from distlint.rehearsal.performance import Performance
 from distlint.rehearsal.stage import Stage
 
 _JOINING = ("all_reduce", "all_gather", "gather", "reduce", "reduce_scatter", "all_gather_into_tensor")
+
+
+def averaged_by_each(performance: Performance) -> Iterator[Suspicion]:
+    """Buffers into which each process puts its own batches, and with which a wrapped model goes on."""
+    evened = set().union(*(stage.kept.get(BUFFERS_EVENED, ()) for stage in performance.stages))
+    seen = set()
+    for fault in (one for stage in performance.stages for one in stage.faults):
+        if fault.kind != OWN_BUFFERS or fault.words["module"] in evened or fault.span in seen:
+            continue
+        if not performance.complete:
+            return
+        seen.add(fault.span)
+        related = (
+            Related(fault.words["wrapper"], "the wrapper is told to leave buffers alone"),
+            Related(fault.words["backward"], "the gradients of ranks with different buffers are averaged"),
+            *(Related(one, "on the way there") for one in reversed(fault.event.chain[-1:]) if one != fault.span),
+        )
+        name = fault.words["name"]
+        message = f"the buffer `{name}` takes up the batches of its own rank only, and each rank goes on computing with its own"
+        yield Suspicion(fault.span, message, related, "")
 
 
 def changed_by_some(performance: Performance) -> Iterator[Suspicion]:

@@ -233,13 +233,17 @@ def _is_small(value: object) -> bool:
 
 
 def scaler_order(performance: Performance) -> Iterator[Suspicion]:
-    """A gradient scaler is asked twice for what it does once between two updates."""
+    """A gradient scaler is asked twice for what it does once between two updates, or to go by what it never looked for."""
     for fault in _seen(performance, SCALER_ORDER):
         before, name = fault.words["before"], fault.event.name
         again = "the scaler steps an optimizer again without `update()` in between"
         if name == "unscale_":
             after = "a second time" if before == "unscaled" else "after the scaler has stepped it,"
             again = f"the optimizer is unscaled {after} without `update()` in between"
+        if name == "update":
+            again = "`update()` comes although the scaler has unscaled and stepped no optimizer since its last one"
+            if before == "made":
+                again = "`update()` comes although the scaler has unscaled and stepped no optimizer yet"
         related = (Related(fault.words["first"], f"it is {before} here"), *_way(fault))
         yield Suspicion(fault.span, again, related, "")
 

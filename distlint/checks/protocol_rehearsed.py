@@ -15,13 +15,14 @@ from distlint.checks.registry import CheckContext, check
 from distlint.checks.rehearsed import rehearsed
 from distlint.link.project import Project
 from distlint.model.finding import Finding
-from distlint.rehearsal.notes import PAST_WRAPPER, SCALED_USE
+from distlint.model.span import Span
+from distlint.rehearsal.notes import PAST_WRAPPER, SCALED_USE, THAWED_BEHIND
 from distlint.rehearsal.performance import Performance, Rehearsal
 
 _NEEDLESS = {"stepped-unsummed": averages_otherwise}
 """Where a program, as its rehearsal shows, does in another way what the walk misses."""
 
-KINDS = {"scaled-use": SCALED_USE, "past-wrapper": PAST_WRAPPER}
+KINDS = {"scaled-use": SCALED_USE, "past-wrapper": PAST_WRAPPER, "thawed-behind": THAWED_BEHIND}
 """Faults of which the rehearsal also notes where there are none, as it calls them."""
 
 
@@ -31,17 +32,22 @@ def protocol_rehearsed(context: CheckContext) -> Iterator[Finding]:
     known = set()
     walked = list(protocol(context))
     kind = KINDS.get(context.parameters["fault"])
-    fits = in_order(context.project, kind) if walked and kind else frozenset()
+    # of an assignment the walk takes all, the rehearsal its target
+    fits = {_start(span) for span in in_order(context.project, kind)} if walked and kind else set()
     otherwise = _NEEDLESS.get(context.parameters["fault"])
     files = _files_of(context.project, otherwise) if walked and otherwise else frozenset()
     for finding in walked:
-        if finding.span in fits or finding.span.file in files:
+        if _start(finding.span) in fits or finding.span.file in files:
             continue
         known |= {(one.file, one.line) for one in (finding.span, *(other.span for other in finding.related))}
         yield finding
     for finding in rehearsed(context):
         if (finding.span.file, finding.span.line) not in known:
             yield finding
+
+
+def _start(span: Span) -> tuple[str, int, int]:
+    return span.file, span.line, span.column
 
 
 def _files_of(project: Project, holds: Callable[[Performance], bool]) -> frozenset[str]:

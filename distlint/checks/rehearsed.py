@@ -56,6 +56,7 @@ _FAULTS: dict[str, _Fault] = {
     "slots": meeting_shapes.wrong_slots,
     "splits": meeting_shapes.wrong_splits,
     "changed-by-some": meeting_copies.changed_by_some,
+    "averaged-by-each": meeting_copies.averaged_by_each,
     "own-folder": meeting_states.own_folders,
     "not-sent": meeting_states.not_sent,
     "save-under-way": meeting_states.save_under_way,

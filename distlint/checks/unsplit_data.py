@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 
 from distlint.checks.derivations import RANK_WORDS, Derivation, derivation, derivation_of_body, derivation_without_rank
 from distlint.checks.drawn_alike import drawn_batches
-from distlint.checks.execution import body_of
 from distlint.checks.gradient_models import models_of
 from distlint.checks.loaders import (
     Pass,
@@ -36,6 +35,7 @@ from distlint.checks.preparing import is_thrown_away
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.spread_names import called_name
+from distlint.checks.told_streams import is_told
 from distlint.link.abstract import Abstract, Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.modules import ClassRef, External, FunctionRef
@@ -252,7 +252,7 @@ def _is_whole(context: CheckContext, loader: Instance) -> bool:
         any(RANK_WORDS.search(name) for name in names) and not _never_asks(context, expr, options, loader)
     ):
         return False
-    return not made.is_random() or _is_seeded_alike(context, loader.frame.file)
+    return not made.is_random(context.parameters.get("generators", ())) or _is_seeded_alike(context, loader.frame.file)
 
 
 def _is_stream(context: CheckContext, options: tuple[Abstract, ...]) -> bool:
@@ -268,22 +268,13 @@ def _is_stream(context: CheckContext, options: tuple[Abstract, ...]) -> bool:
 def _never_asks(context: CheckContext, expr: ir.Expr, options: tuple[Abstract, ...], loader: Instance) -> bool:
     """Whether streams are told the rank, but nothing that goes through them asks for what they were told."""
     project: Project = context.project
-    if type(expr) is not ir.Name or not _is_stream(context, options):
+    if not _is_stream(context, options) or is_told(project, expr, loader.frame.file, loader.frame.function):
         return False
-    for statement in statements(body_of(project, loader.frame.file, loader.frame.function)):
-        names = {part.id for one in expressions_of(statement) for part in below(one) if type(part) is ir.Name}
-        made = type(statement) is ir.Assign and any(
-            type(one) is ir.Name and one.id == expr.id for one in statement.targets
-        )
-        if expr.id in names and not made and any(_names_rank(one) for one in expressions_of(statement)):
-            return False  # it may be told in another way
     for one in options:
-        method = (
-            project.modules.method(one.callee, "__iter__")
-            if isinstance(one, Instance) and isinstance(one.callee, ClassRef)
-            else None
-        )
-        made_of = derivation_of_body(project, method) if method is not None else None
+        if not isinstance(one, Instance) or not isinstance(one.callee, ClassRef):
+            return False
+        method = project.modules.method(one.callee, "__iter__")
+        made_of = derivation_of_body(project, method, one.callee) if method is not None else None
         if (
             made_of is None
             or not made_of.whole

@@ -7,6 +7,7 @@ from typing import Any
 
 from distlint.link.modules import FunctionRef, GlobalRef, Target
 from distlint.model import python as ir
+from distlint.model.span import Span
 from distlint.rehearsal.absent import UNSET, used, without_value
 from distlint.rehearsal.bounds import asks_all, narrowed, of_part, widened
 from distlint.rehearsal.entities import (
@@ -545,8 +546,8 @@ class Expressions(Objects):
             return -value if symbol == "-" else value if symbol == "+" else UNKNOWN
         return derived(symbol, [value])
 
-    def changed(self, tensor: Tensor, how: str, others: list[Any]) -> None:
-        """A tensor's content changes in place."""
+    def changed(self, tensor: Tensor, how: str, others: list[Any], span: Span | None = None) -> None:
+        """A tensor's content changes in place, where that is known at the place ``span``."""
         whole = tensor.whole
         if whole.level and tensor is not whole and tensor.source is not None and whole.source is None:
             whole.placed = Source(OWN_PLACE, tensor.source.span)  # a row that each process picked for itself
@@ -555,7 +556,7 @@ class Expressions(Objects):
         whole.source = whole.source or source_of(others)
         tensor.sign = whole.sign
         tensor.source = whole.source
-        self.models.changed(self, tensor, how, others)
+        self.models.changed(self, tensor, how, others, span)
 
 
 def _function_scope(scope: Scope) -> Scope:

@@ -276,10 +276,10 @@ class Libraries:
         for part in self._parts:
             part.stored(player, base, name, value, span)
 
-    def changed(self, player: Any, tensor: Tensor, how: str, others: list[Any]) -> None:
+    def changed(self, player: Any, tensor: Tensor, how: str, others: list[Any], span: Span | None = None) -> None:
         """A tensor was changed in place."""
         for part in self._parts:
-            part.changed(player, tensor, how, others)
+            part.changed(player, tensor, how, others, span)
 
     def entered(self, player: Any, manager: Any, span: Span) -> Any:
         """What a context manager gives when it is entered."""

@@ -65,7 +65,7 @@ class Models:
     def missed(self, player: Any, callee: Any) -> None:
         """Something is called that nobody sees."""
 
-    def changed(self, player: Any, tensor: Tensor, how: str, others: list[Any]) -> None:
+    def changed(self, player: Any, tensor: Tensor, how: str, others: list[Any], span: Span | None = None) -> None:
         """A tensor was changed in place."""
 
     def entered(self, player: Any, manager: Any, span: Span) -> None:

@@ -50,7 +50,7 @@ class Player(Ways):
         if isinstance(before, Tensor):
             self.stage.overwrite(before, self.span(statement.target, scope))
             self.stage.use(other, self.span(statement.value, scope))
-            self.changed(before, statement.operator, [other])
+            self.changed(before, statement.operator, [other], self.span(statement.target, scope))
             return
         if isinstance(before, Items) and statement.operator == "+":
             self.extend(before, other)

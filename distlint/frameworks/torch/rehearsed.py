@@ -8,6 +8,7 @@ from typing import Any
 from distlint.frameworks.torch import rehearsed_accumulated as accumulated
 from distlint.frameworks.torch import rehearsed_arrays as arrays
 from distlint.frameworks.torch import rehearsed_averages as averages
+from distlint.frameworks.torch import rehearsed_buffers as buffers
 from distlint.frameworks.torch import rehearsed_changes as changes
 from distlint.frameworks.torch import rehearsed_checkpoints as checkpoints
 from distlint.frameworks.torch import rehearsed_collating as collating
@@ -49,6 +50,7 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.absent import used
 from distlint.rehearsal.entities import Group, Library, Nothing, Work
+from distlint.rehearsal.held import held_in
 from distlint.rehearsal.models import Models
 from distlint.rehearsal.notes import GRADIENTS_BY_HAND
 from distlint.rehearsal.randomness import Generator, seeded
@@ -95,20 +97,25 @@ class Torch(Models):
     def stored(self, player: Any, base: Any, name: str, value: Any, span: Span) -> None:
         """A value becomes an attribute of an object."""
         changes.stored(player, base, name, value, span)
+        buffers.stored(player, base, name, value, span)
 
     def handed(self, player: Any, values: Iterable[Any]) -> None:
         """Values go where nobody sees what is done with them."""
         values = tuple(values)
         waits.handed(player, values)
-        unfilled.touched(values)
-        saves.handed(values)
+        for value in held_in(values):
+            unfilled.touch(value)
+            buffers.handed(player, value)
+            saves.handed(value)
+            scaling.handed(value)
 
     def missed(self, player: Any, callee: Any) -> None:
         """Something is called that nobody sees."""
         waits.missed(player, callee)
 
-    def changed(self, player: Any, tensor: Tensor, how: str, others: list[Any]) -> None:
+    def changed(self, player: Any, tensor: Tensor, how: str, others: list[Any], span: Span | None = None) -> None:
         """A tensor was changed in place."""
+        buffers.changed(player, tensor, how, others, span)
         if isinstance(tensor.whole, modules.Gradient):
             scaling.plain(player)
             shares.scaled(player, tensor, how, others)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from distlint.frameworks.torch.rehearsed_beside import modules_of
+from distlint.frameworks.torch.rehearsed_beside import modules_held
 from distlint.frameworks.torch.rehearsed_modules import with_parts
 from distlint.frameworks.torch.rehearsed_outputs import IN_PLACE
 from distlint.model import python as ir
@@ -57,7 +57,7 @@ def stepped(player: Any, optimizer: Any, call: ir.Call, scope: Any) -> None:
     left = stage.kept.get(_LEFT)
     if not left or stage.unsure or stage.world < 2 or optimizer.hooks or optimizer.arguments is None:
         return
-    parts = {id(part) for one in modules_of(player, optimizer.arguments.get("params", 0)) for part in with_parts(one)}
+    parts = {id(part) for one in modules_held(player, optimizer) for part in with_parts(one)}
     for wrapper, place, span, loops in list(left.values()):
         if tuple(stage.loops[: len(loops)]) != loops or not any(id(one) in parts for one in with_parts(wrapper.inner)):
             continue

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from distlint.frameworks.torch.rehearsed_modules import FROZEN, Layer, Parameters, Weight, with_parts
+from distlint.frameworks.torch.rehearsed_modules import Layer, Parameters, Weight, with_parts
+from distlint.frameworks.torch.rehearsed_needs import FROZEN
 from distlint.frameworks.torch.rehearsed_passes import COMPUTED, WRAPPERS
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.notes import BESIDE, GRADIENTS_BY_HAND, WEIGHTS_EVENED
 from distlint.rehearsal.stage import Event, Fault
-from distlint.rehearsal.values import Generated, Items, Made, Table, Thing
+from distlint.rehearsal.values import Items, Made, Table, Thing
 
 _TRAINED = "parts that a backward pass reached"
 _MET = "operations before the last backward pass"
@@ -35,7 +36,7 @@ def passed_back(player: Any) -> None:
     kept[_MET] = len(player.stage.events)
 
 
-def stepped(player: Any, optimizer: Any, parameters: Any, call: ir.Call, scope: Any) -> None:
+def stepped(player: Any, optimizer: Any, call: ir.Call, scope: Any) -> None:
     """An optimizer steps its parameters: those too that no wrapper cares for."""
     stage = player.stage
     kept = stage.kept
@@ -48,9 +49,7 @@ def stepped(player: Any, optimizer: Any, parameters: Any, call: ir.Call, scope: 
         return
     cared = {id(part) for one in wrappers for part in (one.inner, *with_parts(one.inner))}
     frozen, evened = kept.get(FROZEN, {}), kept.get(WEIGHTS_EVENED, set())
-    if isinstance(parameters, Generated):
-        parameters = optimizer.held
-    for module in modules_of(player, parameters):
+    for module in modules_held(player, optimizer):
         parts = list(with_parts(module))
         if any(id(part) in cared or id(part) in frozen or getattr(part, "place", None) in evened for part in parts):
             continue
@@ -73,6 +72,15 @@ def _others_met(stage: Any, since: int) -> bool:
     """
     since_then = any(event.name not in ("barrier", "backward") for event in stage.events[since:])
     return since_then or any(event.name.startswith(_EXCHANGES) for event in stage.events)
+
+
+def modules_held(player: Any, optimizer: Any) -> Iterator[Any]:
+    """The modules whose parameters an optimizer certainly holds, from the start or since a group was added."""
+    if optimizer.arguments is None:
+        return
+    given = optimizer.held if optimizer.held is not None else optimizer.arguments.get("params", 0)
+    for one in (given, *optimizer.added):
+        yield from modules_of(player, one)
 
 
 def modules_of(player: Any, given: Any, depth: int = 0, *, sampled: bool = False) -> Iterator[Any]:

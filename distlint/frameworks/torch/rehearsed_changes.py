@@ -9,7 +9,8 @@ from typing import Any
 
 from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch.rehearsed_in_place import below
-from distlint.frameworks.torch.rehearsed_modules import FROZEN, Layer, Weight, frozen, parts_of_model, trained
+from distlint.frameworks.torch.rehearsed_modules import Layer, Weight, frozen, parts_of_model, trained
+from distlint.frameworks.torch.rehearsed_needs import FROZEN
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.stage import Event, Fault

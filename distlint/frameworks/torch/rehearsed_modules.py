@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_buffers as buffering
 from distlint.frameworks.torch import rehearsed_chosen as chosen
 from distlint.frameworks.torch import rehearsed_converted as converting
 from distlint.frameworks.torch import rehearsed_copies as copies
 from distlint.frameworks.torch import rehearsed_empty as empty
 from distlint.frameworks.torch import rehearsed_frozen as freezing
 from distlint.frameworks.torch import rehearsed_loads as loads
+from distlint.frameworks.torch import rehearsed_needs as needs
 from distlint.frameworks.torch import rehearsed_overflows as overflows
 from distlint.frameworks.torch import rehearsed_passes as passes
 from distlint.frameworks.torch import rehearsed_plain as plain
@@ -22,6 +24,7 @@ from distlint.frameworks.torch import rehearsed_sharding as sharding
 from distlint.frameworks.torch import rehearsed_thawed as thawed
 from distlint.frameworks.torch.rehearsed_layers import SAME_SHAPES, out_shape, parameter_shapes, with_more
 from distlint.frameworks.torch.rehearsed_members import Members, all_modules, members, submodule
+from distlint.frameworks.torch.rehearsed_needs import FROZEN
 from distlint.frameworks.torch.rehearsed_outputs import IN_PLACE, came_out, note, passed
 from distlint.frameworks.torch.rehearsed_shapes import figured, fresh
 from distlint.model import python as ir
@@ -62,7 +65,6 @@ _WITH_PARAMETERS = (
     "MultiheadAttention",
 )
 _STATE = "state"
-FROZEN = "layers and parameters that were frozen at some time"
 BARE, WRAPPED = "names of parameters", "names of parameters of the wrapped model"
 MAX_WEIGHTS = 64
 """Parameters of a model that are known one by one."""
@@ -73,15 +75,16 @@ MAX_PARTS = 200
 class Weight(Tensor):
     """A parameter. ``synced``: its gradient is the same on all processes.
 
-    ``owners`` are the layers of which it may be one: what is sent to it is sent to them.
+    ``owners`` are the layers of which it may be one: what is sent to it is sent to them. ``name`` is the one that a layer has for it.
     """
 
-    __slots__ = ("owners", "synced")
+    __slots__ = ("name", "owners", "synced")
 
     def __init__(self, shape: Any, at: Span | None, sign: Any, source: Source | None) -> None:
         super().__init__(shape, "float32", at, sign, source)
         self.gradient = True
         self.synced = False
+        self.name = ""
         self.owners: list[Any] = []
 
 
@@ -158,7 +161,7 @@ class Layer(Made):
         known = parameter_shapes(self.kind, self.arguments) if self.arguments is not None else None
         found = Weight((known or {}).get(name), None, combined(name, [self]), self.source)
         found.synced, found.sharded = self.synced, self.sharded
-        found.owners = [self]
+        found.owners, found.name = [self], name
         return found
 
     def own_weights(self) -> list[tuple[str, Weight]] | None:
@@ -305,6 +308,7 @@ class Parameters(Made):
             return NotImplemented
         if name == "keys":
             return self
+        buffering.told(player)
         found = Parameters(name, self.module, named=name == "items")
         found.family = self.family
         return found
@@ -484,6 +488,7 @@ def module_method(player: Any, module: Any, name: str, given: Given, call: ir.Ca
     if name == "zero_grad":
         player.stage.kept.pop(LEFT_ON_RANK, None)
     if name in ("parameters", "named_parameters", "buffers", "named_buffers"):
+        buffering.listed(player, name)
         return Parameters(name.removeprefix("named_"), module, named=name.startswith("named_"))
     if name == "state_dict":
         return state_of(module)
@@ -513,7 +518,11 @@ def trained(player: Any, what: Any, wanted: Any, span: Span) -> None:
     """Whether a module or parameter needs a gradient is set; where it is not known to what, it may not be trained."""
     if wanted is not True:
         frozen(player, what)
+    if wanted is True and isinstance(what, Weight) and needs.needs_gradient(player, what) is True:
+        thawed.as_before(player, span)
+        return
     parts = what.owners if isinstance(what, Weight) else list(parts_of_model(what))
+    needs.said(player, what, parts, wanted)
     if wanted is False:
         freezing.frozen(player, parts, span)
         thawed.frozen(player, parts, span)
@@ -526,12 +535,6 @@ def frozen(player: Any, what: Any) -> None:
     """A module or parameter is not trained, at some time."""
     parts = [what, *what.owners] if isinstance(what, Weight) else list(parts_of_model(what))
     player.stage.kept.setdefault(FROZEN, {}).update((id(one), one) for one in parts)
-
-
-def is_trained(player: Any, weight: Weight) -> bool:
-    """Whether a parameter of known layers certainly was not frozen."""
-    kept = player.stage.kept.get(FROZEN, {})
-    return bool(weight.owners) and not any(id(one) in kept for one in (weight, *weight.owners))
 
 
 def state_of(module: Any) -> Made:
@@ -578,6 +581,7 @@ def holds_buffers(module: Any, depth: int = 0) -> bool:
 def evened(player: Any, tensor: Tensor) -> None:
     """All processes have the same in a tensor now: in a parameter, and so in its model, or in a gradient."""
     whole = tensor.whole
+    buffering.evened(player, tensor, of_state=isinstance(whole, Stated))
     if isinstance(whole, Weight):
         copies.evened(player, whole.owners)
         for position, part in enumerate(whole.owners):

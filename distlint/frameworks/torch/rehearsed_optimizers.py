@@ -20,12 +20,13 @@ from distlint.frameworks.torch.rehearsed_shapes import fresh
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
-from distlint.rehearsal.values import Given, Items, Made, Table, Tensor, source_of
+from distlint.rehearsal.values import Generated, Given, Items, Made, Table, Tensor, source_of
 
 OPTIMIZERS = "torch.optim."
 SCHEDULERS = "torch.optim.lr_scheduler."
 SCALERS = ("torch.cuda.amp.GradScaler", "torch.amp.GradScaler", "torch.amp.grad_scaler.GradScaler")
 
+_MOST_GROUPS = 64
 
 UNSCALED = "gradients unscaled"
 """Under this name a process remembers where gradients were divided by the loss scale, and so looked at for overflows."""
@@ -34,7 +35,7 @@ UNSCALED = "gradients unscaled"
 class Optimizer(unfilled.Entries):
     """An optimizer. Its settings are the same everywhere unless a scheduler follows what differs (``source``)."""
 
-    __slots__ = ("held", "hooks")
+    __slots__ = ("added", "held", "hooks")
 
     def __init__(self, name: str, call: ir.Call, given: Given) -> None:
         super().__init__(name, call, given)
@@ -42,6 +43,8 @@ class Optimizer(unfilled.Entries):
         """What it calls in front of each step."""
         self.held: tuple[Any, ...] | None = None
         """The parameters that an iterator gave it."""
+        self.added: list[Any] = []
+        """The groups that were certainly added later."""
 
     def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
         """Its groups of parameters, of which there may be several."""
@@ -62,7 +65,7 @@ class Optimizer(unfilled.Entries):
             if self.arguments is not None:
                 scaling.used(player, "step", self.arguments.get("params", 0), call, scope)
                 apart.stepped(player, self.arguments.get("params", 0), call, scope)
-                beside.stepped(player, self, self.arguments.get("params", 0), call, scope)
+                beside.stepped(player, self, call, scope)
                 if not self.hooks:
                     thawed.stepped(player, self._parts(player), call, scope)
             _steps(player, self, call, scope)
@@ -73,6 +76,7 @@ class Optimizer(unfilled.Entries):
             return player.apply(closure, Given([], {}), call, scope) if closure is not None else None
         if name == "add_param_group":
             stale.refilled(player, self)
+            self._add(player, given.get("param_group", 0, UNKNOWN))
         if name == "load_state_dict":
             loads.loaded_state(player, self, call, scope)
             unfilled.loaded(player, self, given.get("state_dict", 0, UNKNOWN))
@@ -82,11 +86,17 @@ class Optimizer(unfilled.Entries):
             scaling.plain(player)
         return None if name in ("zero_grad", "add_param_group", "load_state_dict") else NotImplemented
 
+    def _add(self, player: Any, group: Any) -> None:
+        """A group is added: what an iterator gives is taken at once."""
+        if isinstance(group, Table) and isinstance(group.items.get("params"), Generated):
+            group.items["params"] = tuple(player.items_of(group.items["params"]) or ())
+        if not player.stage.unsure and len(self.added) < _MOST_GROUPS:
+            self.added.append(group)
+
     def _parts(self, player: Any) -> Iterator[Any]:
         """The layers and parameters that it certainly steps."""
-        if self.arguments is not None:
-            for module in beside.modules_of(player, self.arguments.get("params", 0)):
-                yield from with_parts(module)
+        for module in beside.modules_held(player, self):
+            yield from with_parts(module)
 
 
 def _steps(player: Any, optimizer: Optimizer, call: ir.Call, scope: Any) -> None:
@@ -144,9 +154,9 @@ class Scaler(Made):
 
     __slots__ = ("phases",)
 
-    def __init__(self, name: str, call: ir.Call, given: Given) -> None:
+    def __init__(self, name: str, call: ir.Call, given: Given, strangers: int) -> None:
         super().__init__(name, call, given)
-        self.phases = scaling.Phases()
+        self.phases = scaling.Phases(strangers)
 
     def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
         """What it keeps for itself is not followed."""
@@ -168,6 +178,10 @@ class Scaler(Made):
             if name == "step" and isinstance(optimizer, Optimizer):
                 _steps(player, optimizer, call, scope)
             scaling.asked(player, self, self.phases, name, optimizer, call, scope)
+            if name == "update":
+                scaling.updated(player, self, self.phases, given, call, scope)
+            else:
+                scaling.looked(player, self.phases)
         if name == "scale":
             if not isinstance(first, Tensor):
                 return first
@@ -183,7 +197,7 @@ def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any
     last = name.rpartition(".")[2]
     found: Any = NotImplemented
     if name in SCALERS:
-        found = Scaler(f"{name}()", call, given)
+        found = Scaler(f"{name}()", call, given, player.stage.strangers)
     elif last[:1].isupper() and name.startswith(SCHEDULERS):
         found = Scheduler(name, call, given)
     elif last[:1].isupper() and name.startswith(OPTIMIZERS):

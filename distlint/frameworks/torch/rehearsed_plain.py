@@ -18,15 +18,17 @@ from distlint.rehearsal.notes import KEPT_BY_EACH
 from distlint.rehearsal.stage import Event, Fault
 from distlint.rehearsal.values import Given, Tensor, Thing
 
-_BUFFERS = "buffers by their modules"
+BUFFERS = "names of buffers by their modules"
 _PLAIN = "tensors in wrapped models that nobody sends"
 _MOST = 500
 
 
 def registered(player: Any, module: Thing, given: Given) -> None:
-    """``register_buffer``."""
-    name = given.get("name", 0)
-    player.stage.kept.setdefault(_BUFFERS, {}).setdefault(id(module), (module, set()))[1].add(name)
+    """``register_buffer``: the module refers to the tensor from here on."""
+    name, value = given.get("name", 0), given.get("tensor", 1, None)
+    if isinstance(value, Tensor):
+        value.copied = False
+    player.stage.kept.setdefault(BUFFERS, {}).setdefault(id(module), (module, set()))[1].add(name)
 
 
 def wrapped(player: Any, wrapper: Any) -> None:
@@ -35,7 +37,7 @@ def wrapped(player: Any, wrapper: Any) -> None:
     given = wrapper.arguments
     if stage.unsure or given is None or given.open or wrapper.group is not stage.everyone:
         return
-    buffers = stage.kept.get(_BUFFERS, {})
+    buffers = stage.kept.get(BUFFERS, {})
     kept = stage.kept.setdefault(_PLAIN, {})
     for thing in things_in(wrapper.inner):
         own = buffers.get(id(thing), (None, ()))[1]

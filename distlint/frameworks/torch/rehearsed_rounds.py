@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from distlint.frameworks.torch.rehearsed_beside import modules_of
+from distlint.frameworks.torch.rehearsed_beside import modules_held
 from distlint.frameworks.torch.rehearsed_modules import with_parts
 from distlint.frameworks.torch.rehearsed_passes import Unsummed
 from distlint.model import python as ir
@@ -53,7 +53,7 @@ def stepped(player: Any, optimizer: Any, call: ir.Call, scope: Any) -> None:
     left: dict[int, _Left] = stage.kept.get(LEFT_ON_RANK, {})
     if not left or stage.unsure or stage.world < 2 or optimizer.hooks or optimizer.arguments is None:
         return
-    modules = list(modules_of(player, optimizer.arguments.get("params", 0)))
+    modules = list(modules_held(player, optimizer))
     for one in list(left.values()):
         wrapper = one.wrapper
         if wrapper.sharded or wrapper.group is not stage.everyone or tuple(stage.loops[: len(one.loops)]) != one.loops:
@@ -75,7 +75,7 @@ def _note_step(player: Any, optimizer: Any, span: Span) -> None:
     if stepped is None or stage.unsure or optimizer.arguments is None or optimizer.hooks:
         stage.kept.pop(STEPPED, None)
         return
-    for module in modules_of(player, optimizer.arguments.get("params", 0)):
+    for module in modules_held(player, optimizer):
         stepped.update((id(part), (part, span)) for part in with_parts(module))
 
 

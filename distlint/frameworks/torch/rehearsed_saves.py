@@ -7,18 +7,16 @@ processes: no checkpoint has its metadata where one save begins while another is
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from distlint.model import python as ir
 from distlint.rehearsal.notes import SAVE_UNDER_WAY
 from distlint.rehearsal.stage import Event, Fault
 from distlint.rehearsal.unknowns import UNKNOWN
-from distlint.rehearsal.values import Given, Items, Made, Table, Thing
+from distlint.rehearsal.values import Given, Made
 
 _SAVES = "checkpoints that are being written"
 _MOST = 64
-_DEEP = 3
 _WAITING = frozenset({"result", "exception"})
 _OTHERWISE = frozenset({"done", "running", "cancel", "add_done_callback"})
 
@@ -90,18 +88,7 @@ def _done(player: Any, saving: Saving) -> None:
     rows[:] = [one for one in rows if one is not saving]
 
 
-def handed(values: Iterable[Any]) -> None:
-    """Futures, alone or in what holds them, go where somebody may wait for them."""
-    _hand(values, 0)
-
-
-def _hand(values: Iterable[Any], depth: int) -> None:
-    for value in values if depth < _DEEP else ():
-        if isinstance(value, Saving):
-            value.loose = True
-        elif isinstance(value, Items):
-            _hand(value.items or (), depth + 1)
-        elif isinstance(value, Table):
-            _hand(value.items.values(), depth + 1)
-        elif isinstance(value, Thing):
-            _hand(value.attributes.values(), depth + 1)
+def handed(value: Any) -> None:
+    """A future goes where somebody may wait for it."""
+    if isinstance(value, Saving):
+        value.loose = True

@@ -1,7 +1,7 @@
 """Losses that a gradient scaler multiplies, and what is done with their gradients, in the rehearsal of a program.
 
 Sources: torch 2.13, ``amp/grad_scaler.py``: gradients are as large as the scale until ``unscale_`` or ``step``; each optimizer is unscaled
-and stepped at most once between two calls of ``update``.
+and stepped at most once between two calls of ``update``, which refuses to go on where none was.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from distlint.model.span import Span
 from distlint.rehearsal.notes import LEFT_ON_RANK, SCALED_USE, SCALER_ORDER
 from distlint.rehearsal.stage import Event, Fault
 from distlint.rehearsal.unknowns import UNKNOWN
-from distlint.rehearsal.values import Tensor
+from distlint.rehearsal.values import Given, Tensor
 
 _SCALED = "scaled gradients"
 _READY, _UNSCALED, _STEPPED = "ready", "unscaled", "stepped"
@@ -35,12 +35,18 @@ class Scaling:
 class Phases:
     """How far a scaler is with each optimizer since its last ``update``."""
 
-    __slots__ = ("held", "known", "spans")
+    __slots__ = ("held", "known", "last", "looked", "spans", "strangers")
 
-    def __init__(self) -> None:
+    def __init__(self, strangers: int = 0) -> None:
         self.known: dict[int, str] = {}
         self.spans: dict[int, Span] = {}
         self.held: list[Any] = []
+        self.looked: bool | None = False
+        """Whether it has looked at the gradients of some optimizer; ``None`` where that is not known."""
+        self.last: Span | None = None
+        """Its last update."""
+        self.strangers = strangers
+        """How much nobody saw had happened by then; -1 once the scaler went where nobody sees what is done with it."""
 
 
 def scaled(scaler: Any, loss: Tensor, span: Span) -> Tensor:
@@ -121,6 +127,32 @@ def asked(player: Any, scaler: Any, phases: Phases, name: str, optimizer: Any, c
     phases.known[id(optimizer)] = _UNSCALED if name == "unscale_" else _STEPPED
     phases.spans[id(optimizer)] = span
     phases.held.append(optimizer)
+
+
+def updated(player: Any, scaler: Any, phases: Phases, given: Given, call: ir.Call, scope: Any) -> None:
+    """``update``: it goes by what was found in the gradients since the last one, unless it is given a scale."""
+    stage = player.stage
+    span = ir.unpack(call.at, scope.file)
+    plain = not given.open and given.get("new_scale", 0, None) is None
+    unseen = phases.strangers != stage.strangers or bool(stage.costly)
+    if phases.looked is False and plain and not unseen and not stage.unsure and not stage.alone and is_on(scaler):
+        made = ir.unpack(scaler.call.at, scaler.file)
+        _fault(player, SCALER_ORDER, "update", phases.last or made, call, scope, "updated" if phases.last else "made")
+    phases.looked = None if stage.unsure else False
+    phases.last = None if stage.unsure else span
+    if phases.strangers >= 0:
+        phases.strangers = stage.strangers
+
+
+def looked(player: Any, phases: Phases) -> None:
+    """``unscale_`` or ``step``: the gradients of an optimizer are looked at."""
+    phases.looked = phases.looked or (None if player.stage.unsure else True)
+
+
+def handed(value: Any) -> None:
+    """A scaler goes where nobody sees what is done with it."""
+    if isinstance(getattr(value, "phases", None), Phases):
+        value.phases.strangers = -1
 
 
 def _fault(player: Any, kind: str, name: str, first: Span, call: ir.Call, scope: Any, before: str = "") -> None:

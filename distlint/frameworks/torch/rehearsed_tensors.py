@@ -12,7 +12,8 @@ from distlint.frameworks.torch import rehearsed_computing as computing
 from distlint.frameworks.torch import rehearsed_parts as parts
 from distlint.frameworks.torch.rehearsed_gradients import gradient_of
 from distlint.frameworks.torch.rehearsed_making import created
-from distlint.frameworks.torch.rehearsed_modules import Weight, is_trained
+from distlint.frameworks.torch.rehearsed_modules import Weight
+from distlint.frameworks.torch.rehearsed_needs import needs_gradient
 from distlint.frameworks.torch.rehearsed_shapes import (
     DTYPES,
     INTEGERS,
@@ -196,8 +197,8 @@ def tensor_attribute(player: Any, base: Tensor, name: str, expr: ir.Expr, scope:
         return view(base, base.shape[::-1] if base.shape is not None else None, packed=turned(base))
     if name == "ndim":
         return len(base.shape) if base.shape is not None else UNKNOWN
-    if name == "requires_grad" and isinstance(base, Weight) and is_trained(player, base):
-        return True
+    if name == "requires_grad" and isinstance(base, Weight):
+        return needs_gradient(player, base)
     if name in ("device", "requires_grad", "is_cuda", "grad_fn"):
         return UNKNOWN
     return MethodOf(base, name)
@@ -244,7 +245,7 @@ def tensor_method(player: Any, base: Tensor, name: str, given: Given, span: Span
     if name.startswith("new_"):
         return _new(player, base, name, given, span)
     if changes:
-        player.changed(base, name, list(given.values()))
+        player.changed(base, name, list(given.values()), span)
         if name == "requires_grad_":
             base.gradient = True
         return base

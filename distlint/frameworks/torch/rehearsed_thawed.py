@@ -32,10 +32,16 @@ def frozen(player: Any, parts: Iterable[Any], span: Span) -> None:
             now[id(part)] = (part, span)
 
 
+def as_before(player: Any, span: Span) -> None:
+    """A parameter that needs a gradient is told so once more."""
+    player.stage.looked_at(THAWED_BEHIND, span, fits=not player.stage.unsure)
+
+
 def trained(player: Any, parts: Iterable[Any], span: Span, *, certainly: bool) -> None:
     """They get one from here on, or they may."""
     stage = player.stage
     behind = stage.kept.setdefault(_BEHIND, {})
+    stage.looked_at(THAWED_BEHIND, span, fits=False)
     for part in parts:
         stage.kept.get(_NOW, {}).pop(id(part), None)
         left = stage.kept.get(_LEFT, {}).get(id(part))

@@ -14,10 +14,11 @@ from typing import Any
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import FunctionValue
+from distlint.rehearsal.held import held_in
 from distlint.rehearsal.notes import UNFILLED
 from distlint.rehearsal.stage import Event, Fault
 from distlint.rehearsal.unknowns import UNKNOWN
-from distlint.rehearsal.values import Given, Items, Made, Table, Thing
+from distlint.rehearsal.values import Given, Made, Table, Thing
 
 _LATE = frozenset(
     f"torch.optim.{name}()"
@@ -114,22 +115,17 @@ def _is_empty(player: Any, optimizer: Entries) -> bool:
 
 
 def touched(values: Iterable[Any]) -> None:
-    """Optimizers, alone or in what holds them, go where entries may be made, or another state be loaded."""
-    _touch(values, 0)
+    """Values, and what is in them, go where entries may be made."""
+    for value in held_in(values):
+        touch(value)
 
 
-def _touch(values: Iterable[Any], depth: int) -> None:
-    for value in values if depth < _DEEP else ():
-        if isinstance(value, Items):
-            _touch(value.items or (), depth + 1)
-        elif isinstance(value, Table):
-            _touch(value.items.values(), depth + 1)
-        elif isinstance(value, Thing):
-            _touch(value.attributes.values(), depth + 1)
-        elif isinstance(value, View):
-            value.owner.touched = True
-        elif isinstance(value, Entries):
-            value.touched = True
+def touch(value: Any) -> None:
+    """An optimizer goes where entries may be made, or another state be loaded."""
+    if isinstance(value, View):
+        value.owner.touched = True
+    elif isinstance(value, Entries):
+        value.touched = True
 
 
 def filled(player: Any, state: Table, call: ir.Call, scope: Any, *, objects: bool) -> None:

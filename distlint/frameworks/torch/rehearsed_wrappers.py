@@ -12,6 +12,7 @@ from typing import Any
 from distlint.frameworks.torch import rehearsed_accumulated as accumulated
 from distlint.frameworks.torch import rehearsed_apart as apart
 from distlint.frameworks.torch import rehearsed_beside as beside
+from distlint.frameworks.torch import rehearsed_buffers as buffering
 from distlint.frameworks.torch import rehearsed_changes as changes
 from distlint.frameworks.torch import rehearsed_checkpoints as checkpoints
 from distlint.frameworks.torch import rehearsed_converted as converting
@@ -38,6 +39,7 @@ from distlint.frameworks.torch import rehearsed_thawed as thawed
 from distlint.frameworks.torch import rehearsed_unfilled as unfilled
 from distlint.frameworks.torch import rehearsed_waits as waits
 from distlint.frameworks.torch.rehearsed_gradients import gradient_of
+from distlint.frameworks.torch.rehearsed_needs import FROZEN
 from distlint.frameworks.torch.rehearsed_outputs import IN_PLACE as KEPT
 from distlint.frameworks.torch.rehearsed_outputs import came_out, note, passed
 from distlint.model import python as ir
@@ -150,7 +152,7 @@ class Wrapped(Made):
         finally:
             self.calls -= 1
             passes.ended(player, through)
-            reentrant.ended(player, self, uses, player.stage.kept.get(modules.FROZEN, {}))
+            reentrant.ended(player, self, uses, player.stage.kept.get(FROZEN, {}))
         return came_out(player, found, through, given, span)
 
 
@@ -195,6 +197,7 @@ def wrapped(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> 
         thawed.wrapped(player, made, modules.parts_of_model(made.inner))
         beside.wrapped(player, made)
         plain.wrapped(player, made)
+        buffering.wrapped(player, made)
         return _evened(player, made, call, scope)
     if name == SHARDED:
         group = player.stage.group_of(given.get("process_group", 1, None))
@@ -302,6 +305,7 @@ def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any, *, noted: boo
             reentrant.passed_back(player, one, call, scope)
             freezing.passed_back(player, one, modules.parts_of_model(one.inner), call, scope)
             plain.passed_back(player, one, call, scope)
+            buffering.passed_back(player, one, loss, call, scope)
             redrawn.passed_back(player, one, modules.parts_of_model(one.inner), call, scope)
             converting.passed_back(player, one, modules.parts_of_model(one.inner), call, scope)
         if one.group is not None and not muted and not noted:

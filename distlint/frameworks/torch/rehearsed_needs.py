@@ -1,0 +1,57 @@
+"""Which parameters need a gradient, as far as the program has said it, in the rehearsal of a program.
+
+Sources: torch 2.13, ``nn/parameter.py``: a parameter needs one from the start; ``nn/modules/module.py``, ``requires_grad_``: what is said
+of a module is said of all its parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from distlint.rehearsal.unknowns import UNKNOWN
+
+FROZEN = "layers and parameters that were frozen at some time"
+
+_SAID = "what was said of the gradients of parameters"
+_ALL = ""
+_MOST = 2_000
+
+
+def said(player: Any, what: Any, parts: Iterable[Any], wanted: Any) -> None:
+    """It is said of a parameter, or of a module with its ``parts``; of which of them, and what, may not be known."""
+    stage = player.stage
+    kept = stage.kept.setdefault(_SAID, {})
+    value = wanted if isinstance(wanted, bool) and not stage.unsure else UNKNOWN
+    name = getattr(what, "name", _ALL)
+    owners = getattr(what, "owners", ())
+    for part in parts:
+        if id(part) not in kept and len(kept) >= _MOST:
+            continue
+        about = kept.setdefault(id(part), (part, {}))[1]
+        if not owners:
+            about.clear()
+            about[_ALL] = value
+        elif len(owners) == 1 and name:
+            about[name] = value
+        else:
+            about.clear()
+            about[_ALL] = UNKNOWN  # one of several, or one that stands for all
+    if not owners and hasattr(what, "owners") and len(kept) < _MOST:
+        kept[id(what)] = (what, {_ALL: value})
+
+
+def needs_gradient(player: Any, weight: Any) -> Any:
+    """Whether a parameter needs a gradient now: true, false, or not known."""
+    kept = player.stage.kept
+    frozen = kept.get(FROZEN, {})
+    if not weight.owners:
+        found = kept.get(_SAID, {}).get(id(weight))
+        return UNKNOWN if found is None else found[1][_ALL]
+    if not any(id(one) in frozen for one in (weight, *weight.owners)):
+        return True
+    about = kept.get(_SAID, {}).get(id(weight.owners[0]), (None, {}))[1]
+    if len(weight.owners) > 1 or not weight.name:
+        return UNKNOWN
+    # a layer of which another parameter was frozen has the rest as it was
+    return about.get(weight.name, about.get(_ALL, True if about else UNKNOWN))
