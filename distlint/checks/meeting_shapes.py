@@ -16,7 +16,7 @@ from distlint.rehearsal.performance import Performance
 from distlint.rehearsal.stage import Event
 from distlint.rehearsal.sums import added
 from distlint.rehearsal.unknowns import Opaque, Source
-from distlint.rehearsal.values import Items, signature, source_of
+from distlint.rehearsal.values import Items, Sent, signature, source_of
 
 _BROUGHT = {
     "all_reduce": "tensor",
@@ -167,6 +167,8 @@ def local_sizes(performance: Performance) -> Iterator[Suspicion]:
         for sizes in (tuple(ragged),) if picked else () if None in shapes else zip(*shapes, strict=True):
             if not all(isinstance(size, Opaque) for size in sizes):
                 continue
+            if any(isinstance(size.sign, Sent) and size.source is None for size in sizes):
+                continue  # who receives was told how large it is
             signs = {size.sign for size in sizes}
             source = next((size.source for size in sizes if size.source is not None), None)
             if source is None or (None in signs and not picked) or (len(signs) == 1 and None not in signs):

@@ -276,6 +276,8 @@ class Operations(Iterating):
                 found = [item for item in {**first, **second} if (item in first) is not (item in second)]
         made = Items(found, at=span) if found is not None else self.some(derived(symbol, [one, two]), span=span)
         made.distinct = True
+        if found is None:
+            made.ordered = one.order if symbol == "-" else one.order or two.order
         if found is None and symbol in ("-", "&"):
             made.sample = self.item_of(one)
         return made

@@ -151,3 +151,9 @@ class Perhaps(Opaque):
         super().__init__(sign, source)
         self.value = value
         self.missing = missing if missing is not None else Opaque(sign, source)
+
+
+def is_text(value: Any) -> bool:
+    """Whether a value is certainly a text."""
+    among = value.among if isinstance(value, Opaque) else ()
+    return isinstance(value, str | Named) or (bool(among) and all(isinstance(one, str) for one in among))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from distlint.model.span import Span
 from distlint.rehearsal.entities import ClassValue, Group, Library, MethodOf, Work
-from distlint.rehearsal.unknowns import UNKNOWN, Named, Number, Opaque, Source
+from distlint.rehearsal.unknowns import UNKNOWN, Named, Number, Opaque, Source, is_text
 
 if TYPE_CHECKING:
     from distlint.link.modules import ClassRef
@@ -212,11 +212,8 @@ class Items:
 
         A set gives its strings in the order of their hashes, which every process salts anew.
         """
-        if self.distinct and self.items is not None and sum(isinstance(one, str | Named) for one in self.items) > 1:
-            return Source("the order of a set of strings", self.at)
-        if self.distinct and self.items is None and isinstance(self.sample, Named):
-            return Source("the order of a set of strings", self.at)
-        return self.ordered
+        several = is_text(self.sample) if self.items is None else sum(map(is_text, self.items)) > 1
+        return Source("the order of a set of strings", self.at) if self.distinct and several else self.ordered
 
     def length(self) -> Any:
         """How many items it has."""

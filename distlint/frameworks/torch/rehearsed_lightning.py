@@ -111,9 +111,8 @@ class Fabric(Made):
             return met(player, name, first, together(player, call, scope), span)
         if name == "no_backward_sync":
             enabled = given.get("enabled", 1, True)
-            if enabled is False:
-                return Made("no_backward_sync()")
-            return Unsynced("no_backward_sync()", first if enabled is True else None)
+            # where it is not known whether it is on, processes meet in some of the passes: in which ones shows where all turns are followed
+            return Unsynced("no_backward_sync()", first) if enabled is True else Made("no_backward_sync()")
         if name == "clip_gradients":
             return Tensor((), "float32", span, hash(("norm", player.stage.kept.get("backward"))))
         return None if name in ("launch", "print", "log", "barrier") else NotImplemented
