@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.huggingface.dealing import Joining, dealing_of
 from distlint.frameworks.huggingface.parted_models import may_part
 from distlint.frameworks.huggingface.rehearsed_trainer import TRAINERS, Trainer, trained
 from distlint.frameworks.torch.rehearsed_outputs import note
@@ -58,7 +59,11 @@ class Accelerator(Made):
         if name.startswith("prepare"):
             handed = self._handed(player)
             parts = may_part(player.stage.project, player.stage.entry)
-            found = [prepared(player, value, span, _DEALT, handed, sharded=parts) for value in given.positional]
+            dealing = dealing_of(self, parts=parts)
+            found = [
+                prepared(player, value, span, _DEALT, handed, sharded=parts, dealing=dealing)
+                for value in given.positional
+            ]
             return UNKNOWN if given.open else found[0] if len(found) == 1 else tuple(found)
         if name == "backward":
             return passed_back(player, first, call, scope)
@@ -80,7 +85,9 @@ class Accelerator(Made):
             return Opaque(together(player, call, scope))
         if name == "check_trigger":
             return Opaque(together(player, call, scope))
-        if name in ("accumulate", "autocast", "join_uneven_inputs", "profile"):
+        if name == "join_uneven_inputs":
+            return Joining(f"accelerate.{name}()", given.get("even_batches", 1, None))
+        if name in ("accumulate", "autocast", "profile"):
             return Made(f"accelerate.{name}()", call, given)
         return (
             None
