@@ -352,11 +352,15 @@ L.Trainer().fit(Model(), [torch.ones(2)])
     assert events(performed(make_project, code, "")) == [["Lightning fit", "log with sync_dist"]] * 2
 
 
-def test_lists_that_grow_tell_why_they_differ(make_project: MakeProject) -> None:
-    code = """
+@pytest.mark.parametrize("grow", ["losses.append(loss)", "losses += some(loss)", "losses.extend(some(loss))"])
+def test_lists_that_grow_tell_why_they_differ(make_project: MakeProject, grow: str) -> None:
+    code = f"""
+import math
+some = math.frexp
 losses = []
 for batch in DataLoader(Rows(), 2, sampler=DistributedSampler(Rows())):
-    losses.append(batch["x"].mean().item())
+    loss = batch["x"].mean().item()
+    {grow}
 found = sum(losses) / len(losses)
 """
     assert why(variables(performed(make_project, code), "found")[0]) == SHARE

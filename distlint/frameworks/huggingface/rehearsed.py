@@ -9,6 +9,7 @@ from typing import Any
 
 from distlint.frameworks.huggingface.dealing import Joining, dealing_of
 from distlint.frameworks.huggingface.parted_models import may_part
+from distlint.frameworks.huggingface.rehearsed_evaluation import TAKEN, own_method
 from distlint.frameworks.huggingface.rehearsed_trainer import TRAINERS, Trainer, trained
 from distlint.frameworks.torch.rehearsed_outputs import note
 from distlint.frameworks.torch.rehearsed_prepared import (
@@ -179,18 +180,24 @@ class HuggingFace(Models):
         """A trainer of the project's own keeps what it is given."""
         if player.stage.project.modules.external_bases(thing.cls) & TRAINERS:
             _seed_all(player.stage, _TRAINERS_SEED)
-            for name, value in given.keywords.items():
+            for name, value in (*zip(TAKEN, given.positional, strict=False), *given.keywords.items()):
                 thing.attributes.setdefault(name, value)
 
     def method(self, player: Any, receiver: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         """What a method gives: parts of data sets, and trainers of the project's own."""
         if isinstance(receiver, Made | Opaque) and name == "shard" and "num_shards" in given.keywords:
             return Opaque(combined(name, [receiver, *given.values()]), Source(_SPLIT, ir.unpack(call.at, scope.file)))
-        if isinstance(receiver, Thing) and name in ("train", "evaluate", "predict"):
-            bases = player.stage.project.modules.external_bases(receiver.cls)
-            if bases & TRAINERS:
-                return trained(player, receiver.attributes, receiver, name, call, scope)
-        return NotImplemented
+        if not isinstance(receiver, Thing) or not player.stage.project.modules.external_bases(receiver.cls) & TRAINERS:
+            return NotImplemented
+        if name in ("train", "evaluate", "predict"):
+            return trained(player, receiver.attributes, receiver, name, call, scope)
+        return own_method(player, receiver, name, given, call, scope)
+
+    def inherited(self, player: Any, thing: Any, name: str) -> Any:
+        """The accelerator of a trainer of the project's own."""
+        bases = player.stage.project.modules.external_bases(thing.cls) if name == "accelerator" else frozenset()
+        trainer = next(iter(sorted(bases & TRAINERS)), "")
+        return Accelerator(f"{trainer}().accelerator", None, Given([], {}, is_open=True)) if trainer else NotImplemented
 
 
 def _seed(player: Any, given: Given, call: ir.Call, scope: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.huggingface.rehearsed_evaluation import evaluated
 from distlint.frameworks.torch import rehearsed_passes as passes
 from distlint.frameworks.torch import rehearsed_waits as waits
 from distlint.frameworks.torch.rehearsed_prepared import data_parallel
@@ -54,6 +55,8 @@ def trained(player: Any, parts: dict[str, Any], thing: Thing | None, name: str, 
     if thing is not None:
         for hook in ("compute_loss", "training_step") if name == "train" else ("prediction_step",):
             _hooked(player, thing, hook, [wrapped, batch], call, scope)
+        if name == "train":
+            evaluated(player, parts, thing, call, scope)
     metrics = parts.get("compute_metrics")
     if metrics is not None and name != "train":
         player.apply(metrics, Given([Opaque(together(player, call, scope))], {}), call, scope)
