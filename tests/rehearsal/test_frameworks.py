@@ -367,6 +367,26 @@ found = sum(losses) / len(losses)
 
 
 @pytest.mark.parametrize(
+    "own",
+    [
+        "torch.cat([unseen(x), unseen(x)]).sum().item()",
+        "torch.stack(unseen(x)).sum().item()",
+        "(torch.cat([unseen(x)]) > 0).nonzero().numel()",
+    ],
+)
+def test_what_is_put_together_of_own_parts_differs(make_project: MakeProject, own: str) -> None:
+    code = f"""
+from math import frexp as unseen
+x = next(iter(DataLoader(Rows(), 2, sampler=DistributedSampler(Rows()))))["x"]
+found = {own}
+size = torch.cat([unseen(x)]).size(0)
+"""
+    performance = performed(make_project, code)
+    assert why(variables(performance, "found")[0]) == SHARE
+    assert not why(variables(performance, "size")[0])
+
+
+@pytest.mark.parametrize(
     "sent",
     [
         "for p in model.parameters():\n    dist.broadcast(p.data, 0)",
