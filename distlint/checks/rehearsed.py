@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 from distlint.checks import (
     meeting_arguments,
+    meeting_choices,
     meeting_copies,
     meeting_gradients,
     meeting_groups,
@@ -58,6 +59,7 @@ _FAULTS: dict[str, _Fault] = {
     "changed-by-some": meeting_copies.changed_by_some,
     "averaged-by-each": meeting_copies.averaged_by_each,
     "own-folder": meeting_states.own_folders,
+    "figure-decides": meeting_choices.own_figures,
     "not-sent": meeting_states.not_sent,
     "save-under-way": meeting_states.save_under_way,
     "never-taken": meeting_states.never_taken,

@@ -321,7 +321,8 @@ class Calls(Definitions):
                 value.copied = False  # a parameter refers to it
         if function.receiver is not None:
             positional.insert(0, function.receiver)
-        named = {parameter.name for parameter in definition.parameters}
+        # `f(args=1)` of `def f(*args, **kwargs)` is in `kwargs`
+        named = {one.name for one in definition.parameters if not one.kind.startswith("var-")}
         position = 0
         for parameter in definition.parameters:
             if parameter.kind == "var-positional":
@@ -549,6 +550,9 @@ class Calls(Definitions):
                 sample = items.sample  # the first one stands for all
             items.open(sample)
             items.size, items.sample = length, sample
+            source = source_of([other])
+            if items.whole.source is None and source is not None:
+                items.whole = Opaque(None, source)
         elif items.items is not None and more is not None:
             items.items.extend(more)
         self.note(items)

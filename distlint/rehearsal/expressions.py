@@ -28,6 +28,7 @@ from distlint.rehearsal.objects import Objects
 from distlint.rehearsal.operations import MAX_TEXT
 from distlint.rehearsal.options import is_parsed, option_of
 from distlint.rehearsal.paths import text_path
+from distlint.rehearsal.samples import tensor_in
 from distlint.rehearsal.stage import Scope
 from distlint.rehearsal.trace import Branch
 from distlint.rehearsal.unknowns import UNKNOWN, Number, OneOf, Opaque, Perhaps, Source, Words
@@ -402,7 +403,8 @@ class Expressions(Objects):
                 base.items[index] = made
             return made
         if base.open:
-            return derived("part", [base.whole, index])
+            found = tensor_in(base, index)
+            return derived("part", [base.whole, index]) if found is None else found
         return UNKNOWN if is_key(index) else self.one_of(list(base.items.values()), index)
 
     def one_of(self, choices: list[Any], index: Any) -> Opaque:

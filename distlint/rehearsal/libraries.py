@@ -207,7 +207,8 @@ class Libraries:
         """Notes the operation that a method of an object is (``""``: its call); a context manager where it is one."""
         dotted = f"{made.name}.{name}" if name else f"{made.name}()"
         if dotted in self._uneven:
-            return Excusing(dotted, call, given)
+            own = made.method(player, name, given, call, scope)
+            return own if isinstance(own, Excusing) else Excusing(dotted, call, given)
         return self._met(player, self._canonical(dotted), made, given, call, scope)
 
     def inherited(self, player: Any, thing: Any, name: str) -> Any:

@@ -10,8 +10,9 @@ from distlint.rehearsal.calls import Calls
 from distlint.rehearsal.iterating import is_key
 from distlint.rehearsal.merging import alike
 from distlint.rehearsal.names import families_differ, not_found
+from distlint.rehearsal.samples import tensor_in
 from distlint.rehearsal.stage import Scope
-from distlint.rehearsal.unknowns import UNKNOWN, Opaque
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Perhaps
 from distlint.rehearsal.values import (
     MAX_ITEMS,
     Generated,
@@ -220,7 +221,17 @@ def _of_table(
     if name == "get" and values and is_key(values[0]):
         if values[0] in receiver.items:
             return receiver.items[values[0]]
-        return derived("get", [receiver.whole, *values]) if receiver.open else given.get("default", 1)
+        if not receiver.open:
+            return given.get("default", 1)
+        held = tensor_in(receiver, values[0])
+        if held is not None and len(values) == 1 and not given.keywords:
+            # the keys are the same everywhere
+            return Perhaps(held, held.sign, held.source, Opaque(("without", values[0])))
+        return derived("get", [receiver.whole, *values])
+    if name == "pop" and len(values) == 1 and is_key(values[0]) and values[0] not in receiver.items:
+        held = tensor_in(receiver, values[0])
+        if held is not None:
+            return held
     if name == "get" and values:
         if receiver.open:
             return derived("get", [receiver, *values])

@@ -7,7 +7,7 @@ from typing import Any
 
 from distlint.rehearsal.bounds import of_one
 from distlint.rehearsal.merging import alike, merged
-from distlint.rehearsal.values import Items, Tensor, derived, holds_work
+from distlint.rehearsal.values import Items, Table, Tensor, combined, derived, holds_work
 
 
 def like(items: Items, more: list[Any] | None) -> Any:
@@ -40,3 +40,11 @@ def _like_of(values: Sequence[Any]) -> Tensor | Items | None:
         return None
     found: Tensor = merged(first, last)
     return found
+
+
+def tensor_in(table: Table, key: Any) -> Tensor | None:
+    """The value under a key that is not known of a dictionary, where all of them are tensors."""
+    like = table.sample
+    if not isinstance(like, Tensor):
+        return None
+    return Tensor(like.shape, like.dtype, like.at, combined("part", [table.whole, key]), table.whole.source)

@@ -238,8 +238,8 @@ class Table:
         self.family: str | None = None
         self.order: Source | None = None
         """Why its keys are in another order on each process."""
-        self.sample: Thing | None = None
-        """What the values under keys that are not known are like, where they are objects of the project."""
+        self.sample: Thing | Tensor | None = None
+        """What the values under keys that are not known are like, where they are objects of the project, or tensors."""
         self.led = False
         """Whether its first key is another one on each process."""
         self.possible: frozenset[Any] | None = None

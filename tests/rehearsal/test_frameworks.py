@@ -352,14 +352,38 @@ L.Trainer().fit(Model(), [torch.ones(2)])
     assert events(performed(make_project, code, "")) == [["Lightning fit", "log with sync_dist"]] * 2
 
 
-def test_lists_that_grow_tell_why_they_differ(make_project: MakeProject) -> None:
-    code = """
+@pytest.mark.parametrize("grow", ["losses.append(loss)", "losses += some(loss)", "losses.extend(some(loss))"])
+def test_lists_that_grow_tell_why_they_differ(make_project: MakeProject, grow: str) -> None:
+    code = f"""
+import math
+some = math.frexp
 losses = []
 for batch in DataLoader(Rows(), 2, sampler=DistributedSampler(Rows())):
-    losses.append(batch["x"].mean().item())
+    loss = batch["x"].mean().item()
+    {grow}
 found = sum(losses) / len(losses)
 """
     assert why(variables(performed(make_project, code), "found")[0]) == SHARE
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        "torch.cat([unseen(x), unseen(x)]).sum().item()",
+        "torch.stack(unseen(x)).sum().item()",
+        "(torch.cat([unseen(x)]) > 0).nonzero().numel()",
+    ],
+)
+def test_what_is_put_together_of_own_parts_differs(make_project: MakeProject, own: str) -> None:
+    code = f"""
+from math import frexp as unseen
+x = next(iter(DataLoader(Rows(), 2, sampler=DistributedSampler(Rows()))))["x"]
+found = {own}
+size = torch.cat([unseen(x)]).size(0)
+"""
+    performance = performed(make_project, code)
+    assert why(variables(performance, "found")[0]) == SHARE
+    assert not why(variables(performance, "size")[0])
 
 
 @pytest.mark.parametrize(

@@ -505,6 +505,16 @@ def test_more_of_what_is_known(make_project: MakeProject) -> None:
     assert found == dict(MORE_EXPRESSIONS)
 
 
+def test_a_keyword_may_be_called_as_what_takes_the_rest(make_project: MakeProject) -> None:
+    code = """
+def rest(*args, **kwargs):
+    return args, sorted(kwargs)
+
+found = rest(1, args=2, kwargs=3)
+"""
+    assert plain(rehearsed(make_project, code)[0]["found"]) == ((1,), ["args", "kwargs"])
+
+
 def test_an_imported_function_is_as_its_decorators_leave_it(make_project: MakeProject) -> None:
     helpers = """
 import functools

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.huggingface.dealing import Joining, dealing_of
 from distlint.frameworks.huggingface.parted_models import may_part
+from distlint.frameworks.huggingface.rehearsed_evaluation import TAKEN, own_method
 from distlint.frameworks.huggingface.rehearsed_trainer import TRAINERS, Trainer, trained
 from distlint.frameworks.torch.rehearsed_outputs import note
 from distlint.frameworks.torch.rehearsed_prepared import (
@@ -58,7 +60,11 @@ class Accelerator(Made):
         if name.startswith("prepare"):
             handed = self._handed(player)
             parts = may_part(player.stage.project, player.stage.entry)
-            found = [prepared(player, value, span, _DEALT, handed, sharded=parts) for value in given.positional]
+            dealing = dealing_of(self, parts=parts)
+            found = [
+                prepared(player, value, span, _DEALT, handed, sharded=parts, dealing=dealing)
+                for value in given.positional
+            ]
             return UNKNOWN if given.open else found[0] if len(found) == 1 else tuple(found)
         if name == "backward":
             return passed_back(player, first, call, scope)
@@ -80,7 +86,9 @@ class Accelerator(Made):
             return Opaque(together(player, call, scope))
         if name == "check_trigger":
             return Opaque(together(player, call, scope))
-        if name in ("accumulate", "autocast", "join_uneven_inputs", "profile"):
+        if name == "join_uneven_inputs":
+            return Joining(f"accelerate.{name}()", given.get("even_batches", 1, None))
+        if name in ("accumulate", "autocast", "profile"):
             return Made(f"accelerate.{name}()", call, given)
         return (
             None
@@ -172,18 +180,24 @@ class HuggingFace(Models):
         """A trainer of the project's own keeps what it is given."""
         if player.stage.project.modules.external_bases(thing.cls) & TRAINERS:
             _seed_all(player.stage, _TRAINERS_SEED)
-            for name, value in given.keywords.items():
+            for name, value in (*zip(TAKEN, given.positional, strict=False), *given.keywords.items()):
                 thing.attributes.setdefault(name, value)
 
     def method(self, player: Any, receiver: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         """What a method gives: parts of data sets, and trainers of the project's own."""
         if isinstance(receiver, Made | Opaque) and name == "shard" and "num_shards" in given.keywords:
             return Opaque(combined(name, [receiver, *given.values()]), Source(_SPLIT, ir.unpack(call.at, scope.file)))
-        if isinstance(receiver, Thing) and name in ("train", "evaluate", "predict"):
-            bases = player.stage.project.modules.external_bases(receiver.cls)
-            if bases & TRAINERS:
-                return trained(player, receiver.attributes, receiver, name, call, scope)
-        return NotImplemented
+        if not isinstance(receiver, Thing) or not player.stage.project.modules.external_bases(receiver.cls) & TRAINERS:
+            return NotImplemented
+        if name in ("train", "evaluate", "predict"):
+            return trained(player, receiver.attributes, receiver, name, call, scope)
+        return own_method(player, receiver, name, given, call, scope)
+
+    def inherited(self, player: Any, thing: Any, name: str) -> Any:
+        """The accelerator of a trainer of the project's own."""
+        bases = player.stage.project.modules.external_bases(thing.cls) if name == "accelerator" else frozenset()
+        trainer = next(iter(sorted(bases & TRAINERS)), "")
+        return Accelerator(f"{trainer}().accelerator", None, Given([], {}, is_open=True)) if trainer else NotImplemented
 
 
 def _seed(player: Any, given: Given, call: ir.Call, scope: Any) -> Any:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.huggingface.rehearsed_evaluation import evaluated
 from distlint.frameworks.torch import rehearsed_passes as passes
 from distlint.frameworks.torch import rehearsed_waits as waits
 from distlint.frameworks.torch.rehearsed_prepared import data_parallel
 from distlint.model import python as ir
+from distlint.model.span import Span
 from distlint.rehearsal.entities import FunctionValue
 from distlint.rehearsal.libraries import together
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
@@ -45,20 +47,30 @@ def trained(player: Any, parts: dict[str, Any], thing: Thing | None, name: str, 
     for callback in player.items_of(parts.get("callbacks", ())) or ():
         for hook in _HOOKS[name]:
             _hooked(player, callback, hook, [Made(f"{owner}().args"), Made(f"{owner}().state"), UNKNOWN], call, scope)
-    batch = Opaque(None, Source(_BATCH, ir.unpack(call.at, scope.file)))
     model = parts.get("model", UNKNOWN)
     span = ir.unpack(call.at, scope.file)
+    batch = _batch(span)
     wrapped = data_parallel(player, model, span)
     if name == "train" and _waits_for_all(player, wrapped, parts.get("args")):
         _first_step(player, wrapped, thing, batch, call, scope)
     if thing is not None:
         for hook in ("compute_loss", "training_step") if name == "train" else ("prediction_step",):
             _hooked(player, thing, hook, [wrapped, batch], call, scope)
+        if name == "train":
+            evaluated(player, parts, thing, call, scope)
     metrics = parts.get("compute_metrics")
     if metrics is not None and name != "train":
         player.apply(metrics, Given([Opaque(together(player, call, scope))], {}), call, scope)
     sign = together(player, call, scope)
     return Table({}, is_open=True) if name == "evaluate" else Opaque(sign)
+
+
+def _batch(span: Span) -> Table:
+    """A batch as it is handed to methods: tensors by names, which are as large on all ranks, and called the same."""
+    made = Table(is_open=True)
+    made.whole = Opaque(None, Source(_BATCH, span))
+    made.sample = Tensor(None, "", span)
+    return made
 
 
 def _waits_for_all(player: Any, wrapped: Any, arguments: Any) -> bool:

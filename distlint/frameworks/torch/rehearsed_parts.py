@@ -148,7 +148,7 @@ def _joined(player: Any, name: str, given: Given, span: Span) -> Tensor:
     if items is None and isinstance(given_items, Items) and isinstance(given_items.sample, Tensor):
         return _of_unknown_number(player, name, given_items, where, span)
     if not items or not any(isinstance(item, Tensor) for item in items):
-        return Tensor(None, "", span)
+        return fresh(name, None, "", items or [given_items], span)
     items = [one if isinstance(one, Tensor) else fresh("row", None, "", [one], span) for one in items]
     for item in items:
         player.stage.use(item, span)

@@ -14,6 +14,7 @@ from distlint.frameworks.torch import rehearsed_thawed as thawed
 from distlint.frameworks.torch import rehearsed_waits as waits
 from distlint.frameworks.torch.rehearsed_communication import look
 from distlint.frameworks.torch.rehearsed_data import Loader
+from distlint.frameworks.torch.rehearsed_dealt import Dealing, Dealt
 from distlint.frameworks.torch.rehearsed_modules import Gradient, is_module, parts_of_model
 from distlint.frameworks.torch.rehearsed_optimizers import Optimizer, Scheduler
 from distlint.frameworks.torch.rehearsed_wrappers import DATA_PARALLEL, NoSync, Wrapped, backward
@@ -21,11 +22,12 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.libraries import Excusing
 from distlint.rehearsal.notes import GRADIENTS_BY_HAND, ROWS
-from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
-from distlint.rehearsal.values import Given, Items, Made, Table, Tensor, Thing, combined, derived
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque
+from distlint.rehearsal.values import Given, Items, Made, Table, Tensor, Thing, combined
 
 GATHERING = ("gather", "gather_for_metrics", "all_gather")
 MODEL_MAKERS = ("from_pretrained()", "from_config()")
+_EVENED = Dealing()
 
 
 def data_parallel(player: Any, model: Any, span: Span, given: Given | None = None, *, sharded: bool = False) -> Wrapped:
@@ -90,34 +92,22 @@ def gathers_gradients(player: Any, value: Any) -> None:
         player.stage.kept[GRADIENTS_BY_HAND] = True
 
 
-class Dealt(Loader):
-    """A loader whose batches are dealt out to the processes."""
-
-    __slots__ = ("inner",)
-
-    def __init__(self, inner: Loader, span: Span, why: str) -> None:
-        super().__init__(inner.call, inner.arguments or Given([], {}), span)
-        self.inner = inner
-        self.source = Source(why, span)
-
-    def begins(self, player: Any, span: Span) -> None:
-        """Such a loader tells its sampler the epoch by itself."""
-
-    def length(self, player: Any) -> Any:
-        """As many for each process: batches are repeated where they do not come out even."""
-        whole = self.inner.length(player)
-        return -(-whole // player.stage.world) if isinstance(whole, int) else derived("dealt", [whole])
-
-
 def prepared(
-    player: Any, value: Any, span: Span, why: str, given: Given | None = None, *, sharded: bool = False
+    player: Any,
+    value: Any,
+    span: Span,
+    why: str,
+    given: Given | None = None,
+    *,
+    sharded: bool = False,
+    dealing: Dealing = _EVENED,
 ) -> Any:
     """What a library gives back for a thing that it is to make ready.
 
-    ``why`` says what a loader's batches are then; ``given`` and ``sharded`` are as ``data_parallel`` has them.
+    ``why`` says what a loader's batches are then, and ``dealing`` how many; ``given`` and ``sharded`` are as ``data_parallel`` has them.
     """
     if isinstance(value, Loader):
-        return value if isinstance(value, Dealt) else Dealt(value, span, why)
+        return value if isinstance(value, Dealt) else Dealt(value, span, why, dealing)
     if isinstance(value, Optimizer | Scheduler | Wrapped):
         return value
     is_made = isinstance(value, Made) and value.name.endswith(MODEL_MAKERS)

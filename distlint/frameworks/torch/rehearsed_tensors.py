@@ -269,6 +269,8 @@ def _counted(base: Tensor) -> Source | None:
 
 def _measured(base: Tensor, name: str, given: Given) -> Any:
     shape = base.shape
+    if shape is None and name in ("numel", "nelement") and base.ragged is not None:
+        return derived("numel", [base.ragged])
     if shape is None:
         # what is in it differs between processes perhaps, and its shape does not
         return Opaque(combined(name, [base, *given.values()]) if base.source is None else None)

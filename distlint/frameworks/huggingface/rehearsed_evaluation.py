@@ -1,0 +1,117 @@
+"""What the Trainer of transformers hands to classes derived from it, and what it decides by what they work out.
+
+Source: transformers 5.23.0, ``trainer.py``: ``get_eval_dataloader``, ``_evaluate``, ``_determine_best_metric``, ``_load_best_model``;
+``training_args.py``; ``trainer_callback.py``, ``EarlyStoppingCallback``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from distlint.frameworks.torch.rehearsed_data import Loader
+from distlint.frameworks.torch.rehearsed_dealt import Dealing, Dealt
+from distlint.frameworks.torch.rehearsed_prepared import met
+from distlint.link.walking import statements
+from distlint.model import python as ir
+from distlint.model.span import Span
+from distlint.rehearsal.entities import FunctionValue
+from distlint.rehearsal.libraries import together
+from distlint.rehearsal.notes import OWN_FIGURE_DECIDES
+from distlint.rehearsal.stage import Event, Fault
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque
+from distlint.rehearsal.values import Given, Made, Table, Thing, combined, source_of
+
+TAKEN = ("model", "args", "data_collator", "train_dataset", "eval_dataset")
+"""What the constructor takes by position."""
+_SHARE = "the part of the data that the trainer gives each rank"
+_LOADERS = {"get_train_dataloader": "train_dataset", "get_eval_dataloader": "eval_dataset", "get_test_dataloader": ""}
+_GATHERING = ("_nested_gather", "gather_function")
+_SAME = ("_prepare_inputs", "_prepare_input", "_wrap_model")
+_STEPS = ("compute_loss", "prediction_step", "training_step")
+"""What these give is computed of the batch that they are given."""
+_PREFIX = "eval_"
+_STOPPING = "EarlyStoppingCallback()"
+
+
+def own_method(player: Any, thing: Thing, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+    """What a trainer's class has from the library's; ``NotImplemented`` where that is not known."""
+    first = given.positional[0] if given.positional else next(iter(given.keywords.values()), None)
+    if name in _LOADERS:
+        return _loader(
+            thing, first or thing.attributes.get(_LOADERS[name], UNKNOWN), call, ir.unpack(call.at, scope.file)
+        )
+    if name in _SAME:
+        return first
+    if name in _STEPS:
+        return Opaque(combined(name, given.values()), source_of(given.values()))
+    if name in _GATHERING:
+        return met(player, "gather", first, together(player, call, scope), ir.unpack(call.at, scope.file))
+    return NotImplemented
+
+
+def _loader(thing: Thing, dataset: Any, call: ir.Call, span: Span) -> Dealt:
+    """A loader over a data set, as the trainer makes and prepares it; it may leave columns out, so rows are not known."""
+    made = Loader(call, Given([dataset], {"batch_size": UNKNOWN, "collate_fn": UNKNOWN, "drop_last": UNKNOWN}), span)
+    return Dealt(made, span, _SHARE, Dealing(None, None, None))
+
+
+def evaluated(player: Any, parts: dict[str, Any], thing: Thing, call: ir.Call, scope: Any) -> None:
+    """While it trains the trainer evaluates, by the method of its class; what that gives may decide what becomes of the job."""
+    stage = player.stage
+    method = stage.project.modules.method(thing.cls, "evaluate")
+    if method is None or not _evaluates(parts.get("args")):
+        return
+    found = player.call_function(FunctionValue(method, None, thing), Given([], {}), call, scope)
+    decided = _decided(player, parts)
+    if decided is None or not isinstance(found, Table) or stage.unsure or stage.world < 2:
+        return
+    name, what, place = decided
+    source = source_of([found.items.get(name, UNKNOWN)])
+    if source is None:
+        return
+    event = Event("evaluate", call, scope.file, scope.function, {})
+    event.chain = stage.chain
+    words = {"figure": name, "what": what, "source": source, "decides": place, "method": method}
+    stage.faults.append(Fault(OWN_FIGURE_DECIDES, _given_back(stage.project, method), event, words))
+
+
+def _given_back(project: Any, method: Any) -> Span:
+    """Where a method gives its result."""
+    function = project.function(method)
+    given = [one for one in statements(function.body) if type(one) is ir.Return and one.value is not None]
+    return ir.unpack(given[-1].at if given else function.at, method.file)
+
+
+def _evaluates(arguments: Any) -> bool:
+    """Whether the trainer is told to evaluate while it trains."""
+    given = arguments.arguments if isinstance(arguments, Made) else None
+    if given is None or given.open:
+        return False
+    return any(given.get(name, None, "no") in ("steps", "epoch") for name in ("eval_strategy", "evaluation_strategy"))
+
+
+def _decided(player: Any, parts: dict[str, Any]) -> tuple[str, str, Span | None] | None:
+    """The figure by which the trainer decides something, what that is, and where it is told to."""
+    arguments = parts["args"]
+    given: Given = arguments.arguments
+    if given.get("load_best_model_at_end", None, False) is True:
+        word, what = "load_best_model_at_end", "which checkpoint each rank loads at the end"
+    elif given.get("save_strategy", None, "") == "best":
+        word, what = "save_strategy", "when each rank saves"
+    elif given.get("lr_scheduler_type", None, "") == "reduce_lr_on_plateau":
+        word, what = "lr_scheduler_type", "each rank's learning rate"
+    elif any(
+        isinstance(one, Made) and one.name.endswith(_STOPPING)
+        for one in player.items_of(parts.get("callbacks", ())) or ()
+    ):
+        word, what = "metric_for_best_model", "when each rank stops"
+    else:
+        return None
+    name = given.get("metric_for_best_model", None, None)
+    name = "loss" if name is None else name
+    if not isinstance(name, str):
+        return None
+    words = {one.name: one for one in arguments.call.keywords} if arguments.call is not None else {}
+    place = words.get("metric_for_best_model", words.get(word))
+    span = ir.unpack(place.at, arguments.file) if place is not None and arguments.file else None
+    return name if name.startswith(_PREFIX) else _PREFIX + name, what, span
