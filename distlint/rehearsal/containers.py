@@ -15,6 +15,8 @@ from distlint.rehearsal.values import Given, Items, Made, Table, counted_in, der
 if TYPE_CHECKING:
     from distlint.rehearsal.calls import Calls
 
+_BIG = 1 << 60
+
 
 def collection(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
     """What a class or function of ``collections`` gives; ``NotImplemented`` for others, and where its arguments are not enough."""
@@ -104,3 +106,18 @@ def namespace(player: Calls, name: str, given: Given, call: ir.Call, scope: Scop
     made = Made(f"types.{name}()", call, given)
     made.stored.update(given.keywords)
     return made
+
+
+def bounds_of(index: slice) -> tuple[Any, Any, Any]:
+    """Where a slice begins and ends, and its stride."""
+    return (index.start, index.stop, index.step)
+
+
+def cut(items: Any, index: slice) -> Any:
+    """A part of something that Python can cut; ``None`` where the slice is not known, or too large."""
+    if not all(bound is None or (isinstance(bound, int) and abs(bound) < _BIG) for bound in bounds_of(index)):
+        return None
+    try:
+        return items[index]
+    except ValueError:
+        return None

@@ -10,6 +10,7 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.absent import UNSET, used, without_value
 from distlint.rehearsal.bounds import asks_all, narrowed, of_part, widened
+from distlint.rehearsal.containers import bounds_of, cut
 from distlint.rehearsal.entities import (
     ClassValue,
     FunctionValue,
@@ -54,7 +55,6 @@ MAX_CHOICES = 6
 _FEW = 16
 """Names that all ranks are taken to meet in their part of the data sooner or later."""
 
-_BIG = 1 << 60
 _LEVEL = frozenset({"fill_", "zero_"})
 """Changes that leave all numbers of a tensor the same one."""
 _NUMERIC = frozenset({"+", "-", "*", "/", "//", "**", "@", "<", ">", "<=", ">="})
@@ -371,21 +371,21 @@ class Expressions(Objects):
     def _slice(self, base: Any, index: slice) -> Any:
         """``base[a:b]``."""
         items = base.items if isinstance(base, Items) else list(base) if type(base) is tuple else base
-        cut = _cut(items, index) if items is not None else None
+        found = cut(items, index) if items is not None else None
         if type(base) is tuple:
-            return tuple(cut) if cut is not None else derived("slice", [base, *_bounds(index)])
+            return tuple(found) if found is not None else derived("slice", [base, *bounds_of(index)])
         if not isinstance(base, Items):
-            return cut if cut is not None else derived("slice", [base, *_bounds(index)])
-        if cut is not None:
-            return Items(cut, at=base.at)
+            return found if found is not None else derived("slice", [base, *bounds_of(index)])
+        if found is not None:
+            return Items(found, at=base.at)
         length = base.length()
-        part = _cut(range(length), index) if isinstance(length, int) else None
-        tells = derived("slice", [length, *_bounds(index)])
+        part = cut(range(length), index) if isinstance(length, int) else None
+        tells = derived("slice", [length, *bounds_of(index)])
         if index.stop is not None:
-            tells = Opaque(tells.sign, source_of(_bounds(index)))  # a limit makes it as many everywhere, as a rule
+            tells = Opaque(tells.sign, source_of(bounds_of(index)))  # a limit makes it as many everywhere, as a rule
         of_part(tells, index)
         size = len(part) if part is not None else tells
-        made = self.some(derived("slice", [base, *_bounds(index)]), size, span=base.at)
+        made = self.some(derived("slice", [base, *bounds_of(index)]), size, span=base.at)
         made.sample = self.item_of(base) if base.items or base.sample is not None else None
         if type(made.sample) in (Opaque, Number):
             other = derived("item", [made.sample, made.whole])  # other slices hold others
@@ -586,16 +586,3 @@ def _one_of_tensors(items: list[Any], index: Any) -> Tensor:
             found = merged(found, one)
     told = derived("part", [*items[:2], index])
     return Tensor(found.shape, found.dtype, found.at, told.sign, told.source)
-
-
-def _bounds(index: slice) -> tuple[Any, Any, Any]:
-    return (index.start, index.stop, index.step)
-
-
-def _cut(items: Any, index: slice) -> Any:
-    if not all(bound is None or (isinstance(bound, int) and abs(bound) < _BIG) for bound in _bounds(index)):
-        return None
-    try:
-        return items[index]
-    except ValueError:
-        return None
