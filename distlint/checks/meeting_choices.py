@@ -46,11 +46,18 @@ def own_figures(performance: Performance) -> Iterator[Suspicion]:
 
 def _may_join(stage: Stage, call: ir.Call, file: str) -> bool:
     """Whether the name of a call says that it may bring something together, or it comes from a package of which we know nothing."""
-    if JOINING.search(called_name(call)):
+    if JOINING.search(called_name(call)) and not _picks(call):
         return True
     package = stage.project.modules.dotted(call.func, file).partition(".")[0]
     known = {name for spec in stage.project.specs for name in spec.modules}
     return bool(package) and package not in known | _COMPUTING | sys.stdlib_module_names
+
+
+def _picks(call: ir.Call) -> bool:
+    """Whether a call picks elements of a tensor (``scores.gather(1, labels)``): those that join processes get no such index."""
+    first = call.args[0] if call.args else None
+    along = type(first) is ir.Constant and isinstance(first.value, int)  # the dimension
+    return called_name(call) == "gather" and (along or any(word.name == "index" for word in call.keywords))
 
 
 def _joins_unseen(stage: Stage, function: FunctionRef, depth: int = 0) -> bool:

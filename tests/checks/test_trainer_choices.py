@@ -62,6 +62,13 @@ ARRAYS = """
         metrics.update(eval_off=accuracy_score(np.concatenate(right), np.concatenate(found)))
         return metrics
 """
+PICKED = """
+    def evaluate(self, *args, **kwargs):
+        scores = []
+        for inputs in self.get_eval_dataloader():
+            scores.append(self.model(inputs["x"]).log_softmax(-1).gather(1, inputs["y"].long()[:, None]))
+        return {"eval_off": torch.cat(scores).mean().item()}
+"""
 TOGETHER = """
     def _together(self, total):
         every = [None] * dist.get_world_size()
@@ -87,6 +94,7 @@ PREPARED = """
         (LOOP.format(loader=OWN, end=MEAN) + PREPARED, BEST, ""),
         (STEPS, 'load_best_model_at_end=True, save_strategy="epoch"', ""),
         (ARRAYS, BEST, ""),
+        (PICKED, BEST, ""),
     ],
 )
 def test_each_rank_decides_by_a_figure_of_its_own(
