@@ -120,3 +120,52 @@ def codes(folder: Path, monkeypatch: pytest.MonkeyPatch, body: str, told: str, m
     (folder / "train.py").write_text(HEAD + body + TAIL.format(told=told, more=more))
     monkeypatch.chdir(folder)
     return [finding["code"] for finding in check()["findings"] if finding["severity"] != "note"]
+
+
+RESUMED = """
+import os
+import torch.distributed as dist
+import transformers.trainer_utils as utils
+from transformers import Trainer, TrainingArguments
+from transformers.trainer_utils import get_last_checkpoint
+from elsewhere import model, rows
+
+rank = int(os.environ["RANK"])
+
+
+def found(place):
+    return get_last_checkpoint(place) if os.path.isdir(place) else None
+
+
+folder = os.path.join("runs", {name})
+args = TrainingArguments(output_dir=folder, max_steps=8{more})
+trainer = Trainer(model=model, args=args, train_dataset=rows)
+"""
+OWN_NAME = 'f"part-{rank}"'
+
+
+@pytest.mark.parametrize(
+    ("body", "name", "more", "expected"),
+    [
+        ("trainer.train(resume_from_checkpoint=get_last_checkpoint(args.output_dir))", OWN_NAME, "", ["HF227"]),
+        ("trainer.train(utils.get_last_checkpoint(folder))", OWN_NAME, "", ["HF227"]),
+        ("trainer.train(resume_from_checkpoint=found(args.output_dir))", OWN_NAME, "", ["HF227"]),
+        (
+            "start = args.resume_from_checkpoint or found(folder)\ntrainer.train(resume_from_checkpoint=start)",
+            OWN_NAME,
+            "",
+            ["HF227"],
+        ),
+        ("trainer.train(resume_from_checkpoint=get_last_checkpoint(args.output_dir))", '"all"', "", []),
+        ('trainer.train(resume_from_checkpoint=get_last_checkpoint("start"))', OWN_NAME, "", []),
+        ("print(get_last_checkpoint(folder))\ntrainer.train()", OWN_NAME, "", []),
+        ("trainer.train(found(folder))", OWN_NAME, ", save_on_each_node=True", []),
+        ("box = [found(folder)]\ndist.broadcast_object_list(box)\ntrainer.train(box[0])", OWN_NAME, "", []),
+    ],
+)
+def test_each_rank_resumes_from_a_place_of_its_own(
+    body: str, name: str, more: str, expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "train.py").write_text(RESUMED.format(name=name, more=more) + body)
+    monkeypatch.chdir(tmp_path)
+    assert [finding["code"] for finding in check()["findings"] if finding["severity"] != "note"] == expected
