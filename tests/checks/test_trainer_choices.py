@@ -159,10 +159,7 @@ OWN_NAME = 'f"part-{rank}"'
         ("trainer.train(utils.get_last_checkpoint(folder))", OWN_NAME, "", ["HF227"]),
         ("trainer.train(resume_from_checkpoint=found(args.output_dir))", OWN_NAME, "", ["HF227"]),
         (
-            (
-                "last = get_last_checkpoint(folder)\nstart = args.resume_from_checkpoint or last\n"
-                "trainer.train(resume_from_checkpoint=start)"
-            ),
+            "start = args.resume_from_checkpoint or found(folder)\ntrainer.train(resume_from_checkpoint=start)",
             OWN_NAME,
             "",
             ["HF227"],
