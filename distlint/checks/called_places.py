@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from distlint.link.modules import FunctionRef
 from distlint.link.project import Project
@@ -16,7 +16,7 @@ MAX_LEVELS = 4
 _Way = list[tuple[FunctionRef, Related | None]]
 
 
-def joining_calls(project: Project, place: Span, others: Iterable[Related]) -> list[Related]:
+def joining_calls(project: Project, place: Span, others: Sequence[Related]) -> list[Related]:
     """Where the functions that hold the places of a finding are called, up to the function that comes to all of them.
 
     It is there that a reader sees the order. Functions that are called from several places have no such call, and none is told where

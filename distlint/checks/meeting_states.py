@@ -50,17 +50,17 @@ def save_under_way(performance: Performance) -> Iterator[Suspicion]:
             if fault.kind != SAVE_UNDER_WAY or fault.span in seen:
                 continue
             seen.add(fault.span)
-            word = "saved" if "saved" in fault.words else "loaded"
-            what = "before the next one is saved" if word == "saved" else "before it is loaded"
+            loaded = fault.words.get("loaded")
+            before = "it is loaded" if loaded else "the next one is saved"
+            there = (
+                Related(loaded, "it is loaded here")
+                if loaded
+                else Related(fault.words["saved"], "the next one begins here")
+            )
             yield Suspicion(
                 fault.span,
-                f"nothing waits for this checkpoint {what}: it may still be under way",
-                (
-                    Related(
-                        fault.words[word], f"it is {word} here" if word == "loaded" else "the next one begins here"
-                    ),
-                    *(Related(span, "on the way there") for span in fault.event.chain[-1:]),
-                ),
+                f"nothing waits for this checkpoint before {before}: it may still be under way",
+                (there, *(Related(span, "on the way there") for span in fault.event.chain[-1:])),
                 "async_save",
             )
 

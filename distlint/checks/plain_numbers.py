@@ -17,8 +17,10 @@ MAX_DEPTH = 5
 MAX_CALLERS = 6
 _COUNTING = ("range", "enumerate")
 """Functions that give numbers, or numbers with something beside."""
-_GIVING = frozenset({"len", "int", "float", "round", "abs", "min", "max", "sum"})
-"""Functions that give a number for numbers; the first three whatever they are given."""
+_MAKING = frozenset({"len", "int", "float"})
+"""Functions that give a number whatever they are given."""
+_KEEPING = frozenset({"round", "abs", "min", "max", "sum"})
+"""Functions that give a number for numbers."""
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "**", "<<", ">>", "&", "|", "^"})
 
 
@@ -38,11 +40,11 @@ def is_number(project: Project, expr: ir.Expr, file: str, function: int, depth: 
         return numeric and all(is_number(project, one, file, function, depth + 1) for one in expr.operands)
     if type(expr) is ir.Conditional:
         return all(is_number(project, one, file, function, depth + 1) for one in (expr.body, expr.orelse))
-    if type(expr) is ir.Call and type(expr.func) is ir.Name and expr.func.id in _GIVING:
+    if type(expr) is ir.Call and type(expr.func) is ir.Name and expr.func.id in _MAKING | _KEEPING:
         if project.modules.lookup(expr.func.id, file) is not None:
             return False  # the project gives the name another meaning
         plain = bool(expr.args) and all(is_number(project, one, file, function, depth + 1) for one in expr.args)
-        return expr.func.id in ("len", "int", "float") or plain
+        return expr.func.id in _MAKING or plain
     return False
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from distlint.checks.derivations import RANK_WORDS, derivation
 from distlint.checks.execution import body_of
+from distlint.checks.preparing import last_name
 from distlint.checks.programs import family
 from distlint.link.arguments import find_argument
 from distlint.link.modules import ClassRef, FunctionRef
@@ -144,7 +145,7 @@ def _anywhere(project: Project, name: str, file: str) -> bool:
                 if _names(statement, name) and _stands_by_rank(statement):
                     return True
                 for call in (part for expr in expressions_of(statement) for part in below(expr)):
-                    if type(call) is ir.Call and any(_word_of(given) == name for given in call.args):
+                    if type(call) is ir.Call and any(last_name(given) == name for given in call.args):
                         if not _is_of_library(project, call, one):
                             return True
     return False
@@ -166,24 +167,20 @@ def _values(body: tuple[ir.Stmt, ...], name: str) -> Iterator[ir.Expr | None]:
             for target in statement.targets:
                 if type(target) is ir.Name and target.id == name:
                     yield statement.value
-                elif type(target) is ir.ListDisplay and any(_word_of(one) == name for one in target.items):
+                elif type(target) is ir.ListDisplay and any(last_name(one) == name for one in target.items):
                     yield None
-        elif type(statement) is ir.For and any(_word_of(one) == name for one in below(statement.target)):
+        elif type(statement) is ir.For and any(last_name(one) == name for one in below(statement.target)):
             yield None
 
 
 def _makes(statement: ir.Stmt, name: str) -> bool:
-    return type(statement) is ir.Assign and any(_word_of(one) == name for one in statement.targets)
+    return type(statement) is ir.Assign and any(last_name(one) == name for one in statement.targets)
 
 
 def _names(statement: ir.Stmt, name: str) -> bool:
-    return any(_word_of(part) == name for one in expressions_of(statement) for part in below(one))
+    return any(last_name(part) == name for one in expressions_of(statement) for part in below(one))
 
 
 def _stands_by_rank(statement: ir.Stmt) -> bool:
-    words = (_word_of(part) for one in expressions_of(statement) for part in below(one))
+    words = (last_name(part) for one in expressions_of(statement) for part in below(one))
     return any(RANK_WORDS.search(word) for word in words if word)
-
-
-def _word_of(expr: ir.Expr) -> str:
-    return expr.id if type(expr) is ir.Name else expr.name if type(expr) is ir.Attribute else ""

@@ -328,7 +328,6 @@ class Expressions(Objects):
 
     def item(self, base: Any, index: Any) -> Any:
         """``base[index]`` of anything but a tensor."""
-        base = self.dealt_out(base, index)
         is_row = isinstance(base, Items | str | bytes | range) or type(base) is tuple
         if is_row and isinstance(index, slice):
             return self._slice(base, index)

@@ -79,12 +79,6 @@ class Iterating:
         made.whole = whole
         return made
 
-    def dealt_out(self, value: Any, index: Any) -> Any:
-        """What is not known, but of which each second or third part is taken, is a list; other values as they are."""
-        if type(value) is not Opaque or not isinstance(index, slice) or index.step in (None, 1):
-            return value
-        return self.some(Opaque(value.sign, value.source), self.length(value))
-
     def begins(self, value: Any, span: Span) -> None:
         """Something is gone through from its start."""
         if isinstance(value, Made):

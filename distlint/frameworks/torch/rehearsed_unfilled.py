@@ -128,16 +128,12 @@ def touch(value: Any) -> None:
         value.touched = True
 
 
-def filled(player: Any, state: Table, call: ir.Call, scope: Any, *, objects: bool) -> None:
+def filled(player: Any, state: Table, call: ir.Call, scope: Any, *, objects: bool, depth: int = 0) -> None:
     """A checkpoint is loaded into a dictionary; with ``objects`` also into those that give a state and take one."""
-    _fill(player, state, call, scope, objects=objects, depth=0)
-
-
-def _fill(player: Any, state: Table, call: ir.Call, scope: Any, *, objects: bool, depth: int) -> None:
     span = ir.unpack(call.at, scope.file)
     for value in list(state.items.values()) if depth < _DEEP else ():
         if isinstance(value, Table):
-            _fill(player, value, call, scope, objects=objects, depth=depth + 1)
+            filled(player, value, call, scope, objects=objects, depth=depth + 1)
         elif isinstance(value, State):
             value.filled = (span, player.stage.chain)
         elif objects and isinstance(value, Thing):
@@ -156,7 +152,7 @@ def _through(player: Any, thing: Thing, call: ir.Call, scope: Any, depth: int) -
     given, taking = (FunctionValue(method, None, thing) for method in methods)
     state = player.call_function(given, Given([], {}), call, scope)
     if isinstance(state, Table):
-        _fill(player, state, call, scope, objects=False, depth=depth + 1)
+        filled(player, state, call, scope, objects=False, depth=depth + 1)
         player.call_function(taking, Given([state], {}), call, scope)
 
 

@@ -69,7 +69,7 @@ SPEC = FrameworkSpec(
             for name in ("torch.multiprocessing.Process", "multiprocessing.Process")
         ),
     ),
-    # a trainer's; it makes the folder, and the processes wait for each other
+    # lightning 2.6, fabric/plugins/io/torch_io.py: a trainer's makes the folder that it writes to
     file_calls=(("save_checkpoint", "fills", None),),
     callbacks=(CallbackSpec("torch.utils.checkpoint.checkpoint", "function", 0, shift=1),),
     holders=(

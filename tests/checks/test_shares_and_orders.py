@@ -1,0 +1,215 @@
+"""What each process has for itself, and what is the same for all: spellings unlike the fixtures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fixture_cases import check
+
+PADDED = """
+import random
+import torch
+from accelerate import Accelerator
+from torch import nn
+from torch.nn.utils.rnn import pad_sequence
+from torch.utils.data import DataLoader
+
+
+def rows(count):
+    draw = random.Random(3)
+    made = []
+    for _ in range(count):
+        ids = [draw.randrange(1, 9) for _ in range(draw.randint(2, 30))]
+        made.append((torch.tensor(ids), torch.tensor([one % 3 for one in ids])))
+    return made
+
+
+def batch(examples):
+    ids, tags = zip(*examples)
+    return pad_sequence(ids, batch_first=True), pad_sequence(tags, batch_first=True)
+
+
+def main():
+    accelerator = Accelerator(cpu=True)
+    model = nn.Embedding(9, 3)
+    model, loader = accelerator.prepare(model, DataLoader(rows(64), batch_size=4, collate_fn=batch))
+    for ids, tags in loader:
+        with torch.no_grad():
+            found = model(ids).argmax(-1)
+        {even}
+        found, tags = accelerator.gather_for_metrics((found, tags))
+        print((found == tags).float().mean().item())
+
+
+main()
+"""
+CUT_OFF = """
+import math
+import os
+from itertools import islice
+import torch
+import torch.distributed as dist
+
+
+def pieces(names):
+    for name in names:
+        yield from torch.load(name).split(8)
+
+
+def main():
+    dist.init_process_group("gloo")
+    with open("names.txt") as listed:
+        names = listed.read().split()[dist.get_rank() :: dist.get_world_size()]
+    steps = sum(math.ceil(os.path.getsize(name) / 64) for name in names)
+    {agree}
+    for piece in islice(pieces(names), steps):
+        dist.all_reduce(piece.sum())
+    dist.barrier()
+
+
+main()
+"""
+AGREED = """count = torch.tensor([steps])
+    dist.all_reduce(count, op=dist.ReduceOp.MIN)
+    steps = int(count.item())"""
+NAMES = """
+import torch
+import torch.distributed as dist
+
+
+def total(figures, wanted):
+    for name in {names}:
+        dist.all_reduce(figures[name])
+    return figures
+
+
+def main():
+    dist.init_process_group("gloo")
+    torch.manual_seed(dist.get_rank())
+    figures = {{}}
+    for name in open("names.txt"):
+        figures[name.strip()] = torch.rand(3)
+    print(total(figures, ["loss", "grade", "error"]))
+
+
+main()
+"""
+WINDOWS = """
+import torch
+from lightning.fabric import Fabric
+from torch import nn
+
+
+def main():
+    fabric = Fabric(accelerator="cpu", devices=2, strategy="ddp")
+    fabric.launch()
+    model = nn.Linear(4, 1)
+    model, optimizer = fabric.setup(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    for number in range(1, 41):
+        with fabric.no_backward_sync(model, enabled={waits}):
+            fabric.backward(model(torch.randn(2, 4)).square().mean() / 4)
+        if number % 4 == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+
+
+main()
+"""
+TOLD = """
+import torch
+import torch.distributed as dist
+
+
+def joined(own):
+    sizes = [torch.zeros(1, dtype=torch.long) for _ in range(dist.get_world_size())]
+    dist.all_gather(sizes, torch.tensor([len(own)]))
+    parts = []
+    for root, size in enumerate(int(one) for one in sizes):
+        part = own if root == dist.get_rank() else torch.empty({size})
+        dist.broadcast(part, src=root)
+        parts.append(part)
+    return torch.cat(parts)
+
+
+def main():
+    dist.init_process_group("gloo")
+    torch.manual_seed(dist.get_rank())
+    drawn = torch.randn(50)
+    print(len(joined(drawn[drawn > 0])))
+
+
+main()
+"""
+FAILING = """
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+
+class Refused(Exception):
+    pass
+
+
+def part(number, rank):
+    if number == 1 and rank == 1:
+        raise OSError("not readable")
+    return torch.ones(12, 4)
+
+
+def ask_all(problem):
+    problems = [None] * dist.get_world_size()
+    dist.all_gather_object(problems, problem)
+    if any(one is not None for one in problems):
+        raise Refused
+
+
+def train(model, rows):
+    for few in rows.split(4):
+        model(few).sum().backward()
+
+
+def main():
+    dist.init_process_group("gloo")
+    model = DistributedDataParallel(nn.Linear(4, 1))
+    for number in range(4):
+        given, problem = None, None
+        try:
+            given = (part(number, dist.get_rank()),)
+        except OSError as error:
+            problem = str(error)
+        try:
+            ask_all(problem)
+        except Refused:
+            continue
+        train(model, *given)
+    dist.barrier()
+
+
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (PADDED.format(even="pass"), ["PT706"]),
+        (PADDED.format(even="found, tags = accelerator.pad_across_processes((found, tags), dim=1)"), []),
+        (CUT_OFF.format(agree=""), ["PT504"]),
+        (CUT_OFF.format(agree=AGREED), []),
+        (NAMES.format(names="set(wanted) & set(figures)"), ["PT298"]),
+        (NAMES.format(names="sorted(set(wanted) & set(figures))"), []),
+        (WINDOWS.format(waits="(number - 1) % 4 != 0"), ["PT212"]),
+        (WINDOWS.format(waits="number % 4 != 0"), []),
+        (TOLD.format(size="size"), []),
+        (FAILING, []),
+    ],
+)
+def test_what_is_each_ranks_own_and_what_all_agree_on(
+    text: str, expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "train.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    assert [finding["code"] for finding in check()["findings"] if finding["severity"] != "note"] == expected
