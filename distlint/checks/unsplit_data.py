@@ -70,12 +70,14 @@ def unsplit_data(context: CheckContext) -> Iterator[Finding]:
         wrap = next((one for one in wraps if one.file in family(project, place.file)), None)
         if wrap is None or _shares_on_purpose(context, place.file):
             continue
-        if not sums and _trains_alone(context, place, makers):
+        new = [one for one in loaders if (one.frame.file, one.call.at) not in reported]
+        whole = [one for one in new if _is_whole(context, one) and not _is_handed_in_vain(context, one, wraps)]
+        # what the loss is made from takes long to follow, so that it is asked last
+        if not whole or (not sums and _trains_alone(context, place, makers)):
             continue
-        for loader in loaders:
-            key = (loader.frame.file, loader.call.at)
-            if key not in reported and _is_whole(context, loader) and not _is_handed_in_vain(context, loader, wraps):
-                reported.add(key)
+        for loader in whole:
+            if (loader.frame.file, loader.call.at) not in reported:
+                reported.add((loader.frame.file, loader.call.at))
                 yield _finding(context, loader, place, wrap)
     yield from _drawn_by_hand(context, files, wraps)
 
