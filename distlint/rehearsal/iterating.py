@@ -14,7 +14,7 @@ from distlint.rehearsal.entities import ClassValue, FunctionValue, Library, Meth
 from distlint.rehearsal.failing import length_of
 from distlint.rehearsal.merging import some_of
 from distlint.rehearsal.stage import Left, Scope, Stage
-from distlint.rehearsal.unknowns import UNKNOWN, Named, Number, Opaque, Perhaps, Words
+from distlint.rehearsal.unknowns import UNKNOWN, Named, Number, Opaque, Perhaps, Source, Words
 from distlint.rehearsal.values import (
     MAX_ITEMS,
     Generated,
@@ -285,7 +285,8 @@ class Iterating:
         known = self._turns_of(expr, 0, first, inner, found, asked)
         span = self.span(expr, scope)
         if expr.kind == "dict":
-            return _table_of(found, first, known=known)
+            length = None if known or len(expr.generators) > 1 or expr.generators[0][2] else self.length(first)
+            return _table_of(found, first, known=known, own=source_of([length]))
         for item in found:
             if isinstance(item, Tensor):
                 item.copied = False
@@ -446,11 +447,12 @@ def distinct(items: list[Any], span: Span | None) -> Items:
     return made
 
 
-def _table_of(pairs: list[Any], source: Any, *, known: bool) -> Table:
+def _table_of(pairs: list[Any], source: Any, *, known: bool, own: Source | None = None) -> Table:
+    """The dictionary of such pairs; ``own`` says why there is another number of them on each process."""
     table = Table()
     if not known:
         table.opens(source, *pairs)
-        table.keyed = counted_in(*(pair[0] for pair in pairs if type(pair) is tuple and pair))
+        table.keyed = counted_in(*(pair[0] for pair in pairs if type(pair) is tuple and pair)) or own
         names = [pair[0] for pair in pairs if type(pair) is tuple and pair]
         families = {one.family if isinstance(one, Named) else "" for one in names}
         table.family = families.pop() if len(families) == 1 else ""

@@ -400,12 +400,17 @@ class Stage:
         event.turn = self._turn(event)
         event.index = len(self.events)
         self.events.append(event)
-        if self.orders and any(isinstance(event.values.get(name), Tensor | Opaque | MethodOf) for name in _BROUGHT):
+        if any(isinstance(event.values.get(name), Tensor | Opaque | MethodOf) for name in _BROUGHT):
+            self.ordered(event)
+        self.mark(event)
+        met(self)
+
+    def ordered(self, event: Event) -> None:
+        """Notes that a process brings something of the item that it is at, where it goes through items in an order of its own."""
+        if self.orders:
             source, depth = self.orders[-1]
             words = {"why": source.why, "depth": depth}
             self.faults.append(Fault(OWN_ORDER, source.span or event.span, event, words))
-        self.mark(event)
-        met(self)
 
     def _turn(self, event: Event) -> int:
         last = self._last.get(event.place)

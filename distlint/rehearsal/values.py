@@ -269,8 +269,9 @@ class Table:
         self.family = family or ""
 
     def key(self) -> Opaque:
-        """Any of its keys, where they are not known."""
-        return Opaque(combined("key", [self.whole]), self.keyed)
+        """Any of its keys, where they are not known: one of each process's own only where what they are made of is."""
+        own = self.keyed if self.keyed is not None and self.keyed.counted else None
+        return Opaque(combined("key", [self.whole]), own)
 
     def length(self) -> Any:
         """How many keys it has."""

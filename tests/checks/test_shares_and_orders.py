@@ -213,3 +213,72 @@ def test_what_is_each_ranks_own_and_what_all_agree_on(
     (tmp_path / "train.py").write_text(text)
     monkeypatch.chdir(tmp_path)
     assert [finding["code"] for finding in check()["findings"] if finding["severity"] != "note"] == expected
+
+OWN_KEYS = """
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+class Finder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 2)
+
+    def forward(self, values, marks):
+        found = self.layer(values)
+        losses = {{"all": found.square().mean(), "sum": found.abs().mean()}}
+        if marks.sum() > 0:
+            losses["marked"] = found[marks.bool()].abs().mean()
+        return losses
+
+
+def reduced(losses):
+    values = []
+    {shown}
+    dist.all_reduce(joined)
+    return joined
+
+
+def main():
+    dist.init_process_group("gloo")
+    torch.manual_seed(0)
+    data = TensorDataset(torch.randn(32, 4), (torch.rand(32) < 0.1).float())
+    sampler = DistributedSampler(data)
+    loader = DataLoader(data, batch_size=4, sampler=sampler)
+    model = DistributedDataParallel(Finder())
+    for epoch in range(2):
+        sampler.set_epoch(epoch)
+        for batch in loader:
+            losses = model(*batch)
+            sum(losses.values()).backward()
+            print(reduced({{name: one.detach() for name, one in losses.items()}}) / dist.get_world_size())
+
+
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("shown", "differs"),
+    [
+        ("for name in sorted(losses):\n        values.append(losses[name])\n    joined = torch.stack(values)", True),
+        ("with torch.no_grad():\n        joined = torch.stack([losses[name] for name in sorted(losses)])", True),
+        ("joined = torch.tensor([one.item() for one in losses.values()])", True),
+        ("joined = torch.stack(list(losses.values())).sum()", False),
+        (
+            "for name, one in losses.items():\n        if name in ('all', 'sum'):\n            values.append(one)\n    joined = torch.stack(values)",
+            False,
+        ),
+        ("joined = torch.stack([losses.get(name, torch.zeros(())) for name in ('all', 'sum', 'marked')])", False),
+    ],
+)
+def test_values_under_keys_that_only_some_processes_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shown: str, differs: bool
+) -> None:
+    """As many figures are joined as each process's own data gave keys, unless they are summed or asked for by name."""
+    (tmp_path / "train.py").write_text(OWN_KEYS.format(shown=shown))
+    monkeypatch.chdir(tmp_path)
+    assert ("PT706" in [finding["code"] for finding in check()["findings"]]) is differs

@@ -50,8 +50,14 @@ def own_method(player: Any, thing: Thing, name: str, given: Given, call: ir.Call
 
 
 def _loader(thing: Thing, dataset: Any, call: ir.Call, span: Span) -> Dealt:
-    """A loader over a data set, as the trainer makes and prepares it; it may leave columns out, so rows are not known."""
-    made = Loader(call, Given([dataset], {"batch_size": UNKNOWN, "collate_fn": UNKNOWN, "drop_last": UNKNOWN}), span)
+    """A loader over a data set, as the trainer makes and prepares it, with the function that it was given to put batches together.
+
+    It may leave columns of the rows out before that function gets them, so that without one of the program's own nothing is known of
+    what is in a batch.
+    """
+    own = thing.attributes.get("data_collator", UNKNOWN)
+    collate = own if isinstance(own, FunctionValue | Thing) else UNKNOWN
+    made = Loader(call, Given([dataset], {"batch_size": UNKNOWN, "collate_fn": collate, "drop_last": UNKNOWN}), span)
     return Dealt(made, span, _SHARE, Dealing(None, None, None))
 
 

@@ -12,6 +12,7 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import FunctionValue
 from distlint.rehearsal.libraries import together
+from distlint.rehearsal.stage import Event
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
 from distlint.rehearsal.values import Given, Made, Table, Tensor, Thing
 
@@ -22,6 +23,8 @@ _HOOKS = {
     "evaluate": ("on_prediction_step", "on_evaluate"),
     "predict": ("on_prediction_step", "on_predict"),
 }
+_DATA = ("eval_dataset", "test_dataset")
+"""What ``evaluate`` and ``predict`` are given to go through, each rank its part of it."""
 _SWITCH = "ddp_find_unused_parameters"
 _OTHERS = ("deepspeed", "fsdp", "fsdp_config", "ddp_static_graph")
 """Arguments by which the trainer wraps the model in another way, or has the wrapper find out in the first pass."""
@@ -61,6 +64,10 @@ def trained(player: Any, parts: dict[str, Any], thing: Thing | None, name: str, 
     metrics = parts.get("compute_metrics")
     if metrics is not None and name != "train":
         player.apply(metrics, Given([Opaque(together(player, call, scope))], {}), call, scope)
+    if name != "train" and (call.args or any(one.name in _DATA for one in call.keywords)):
+        event = Event(name, call, scope.file, scope.function, {})
+        event.chain = player.stage.chain
+        player.stage.ordered(event)
     sign = together(player, call, scope)
     return Table({}, is_open=True) if name == "evaluate" else Opaque(sign)
 

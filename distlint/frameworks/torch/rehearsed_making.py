@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from distlint.frameworks.torch.rehearsed_shapes import dtype_of, sizes_of
+from distlint.frameworks.torch.rehearsed_shapes import dtype_of, picked_by, sizes_of
 from distlint.frameworks.torch.values import TYPED
 from distlint.model.span import Span
 from distlint.rehearsal.bounds import same_bounds
@@ -152,6 +152,9 @@ def _from_data(player: Any, data: Any, dtype: str | None, span: Span) -> Tensor:
     if not made.dtype:
         made.typed = _typed_by(data)
     items = data.items if isinstance(data, Items) else data if type(data) is tuple else None
+    length = data.length() if isinstance(data, Items) else None
+    if shape is None and isinstance(length, Opaque):
+        picked_by(made, length)
     if items is not None:
         made.placed = player.stage.own_places(span, items)
     elif isinstance(data, Tensor):

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from distlint.frameworks.torch.rehearsed_modules import Gradient
-from distlint.frameworks.torch.rehearsed_shapes import dimension, fresh, kept_size, product, view
+from distlint.frameworks.torch.rehearsed_shapes import dimension, fresh, kept_size, picked_by, product, view
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import Outside
@@ -148,7 +148,10 @@ def _joined(player: Any, name: str, given: Given, span: Span) -> Tensor:
     if items is None and isinstance(given_items, Items) and isinstance(given_items.sample, Tensor):
         return _of_unknown_number(player, name, given_items, where, span)
     if not items or not any(isinstance(item, Tensor) for item in items):
-        return fresh(name, None, "", items or [given_items], span)
+        made = fresh(name, None, "", items or [given_items], span)
+        # tensors that are stacked are all alike, whatever they are
+        count = player.length(given_items) if items is None and name == "stack" else None
+        return picked_by(made, count) if isinstance(count, Opaque) else made
     items = [one if isinstance(one, Tensor) else fresh("row", None, "", [one], span) for one in items]
     for item in items:
         player.stage.use(item, span)
