@@ -41,6 +41,7 @@ from distlint.frameworks.torch import rehearsed_shares as shares
 from distlint.frameworks.torch import rehearsed_starts as starts
 from distlint.frameworks.torch import rehearsed_tensors as tensors
 from distlint.frameworks.torch import rehearsed_unfilled as unfilled
+from distlint.frameworks.torch import rehearsed_visible as visible
 from distlint.frameworks.torch import rehearsed_waits as waits
 from distlint.frameworks.torch import rehearsed_wrappers as wrappers
 from distlint.frameworks.torch.rehearsed_computing import COUNTS, row_attribute
@@ -141,6 +142,7 @@ class Torch(Models):
             return arrays.made(player, name[len(arrays.PREFIX) :], given, ir.unpack(call.at, scope.file))
         if not name.startswith(("torch.", "multiprocessing.", "deepspeed.comm.")):
             return NotImplemented
+        visible.asked(player, name, given, call, scope)
         span = ir.unpack(call.at, scope.file)
         last = name.rpartition(".")[2]
         wrapped = wrappers.wrapped(player, name, given, call, scope)
@@ -294,6 +296,8 @@ class Torch(Models):
         span = ir.unpack(call.at, scope.file)
         if name == "set_epoch":
             epochs.unseen(player.stage)
+        if name in visible.MOVING and isinstance(receiver, Tensor | Opaque):
+            visible.chosen(player, given, call, scope)
         if isinstance(receiver, Work):
             return communication.work_method(player, receiver, name, span)
         if isinstance(receiver, Array):

@@ -22,6 +22,7 @@ from distlint.frameworks.torch import rehearsed_plain as plain
 from distlint.frameworks.torch import rehearsed_redrawn as redrawn
 from distlint.frameworks.torch import rehearsed_sharding as sharding
 from distlint.frameworks.torch import rehearsed_thawed as thawed
+from distlint.frameworks.torch import rehearsed_visible as visible
 from distlint.frameworks.torch.rehearsed_layers import SAME_SHAPES, out_shape, parameter_shapes, with_more
 from distlint.frameworks.torch.rehearsed_members import Members, all_modules, members, submodule
 from distlint.frameworks.torch.rehearsed_needs import FROZEN
@@ -456,6 +457,8 @@ def layer(player: Any, kind: str, given: Given, call: ir.Call, scope: Any) -> An
 def module_method(player: Any, module: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
     """What a method gives that every module has; ``NotImplemented`` for others."""
     empty.asked(player, name)
+    if name in visible.MOVING:
+        visible.chosen(player, given, call, scope)
     if name in _CHAINED:
         converting.converted(player, parts_of_model(module), name, given, call, scope)
         if name == "to_empty":
