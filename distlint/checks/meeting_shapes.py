@@ -15,8 +15,8 @@ from distlint.rehearsal.notes import ROWS, WEIGHTS
 from distlint.rehearsal.performance import Performance
 from distlint.rehearsal.stage import Event
 from distlint.rehearsal.sums import added
-from distlint.rehearsal.unknowns import Opaque, Source
-from distlint.rehearsal.values import Items, Sent, signature, source_of
+from distlint.rehearsal.unknowns import Opaque, Sent, Source
+from distlint.rehearsal.values import Items, signature, source_of
 
 _BROUGHT = {
     "all_reduce": "tensor",

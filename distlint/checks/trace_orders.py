@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 
 from distlint.rehearsal.stage import Event, Stage
 from distlint.rehearsal.trace import Branch, Round
-from distlint.rehearsal.values import Sent
+from distlint.rehearsal.unknowns import Sent
 
 Tested = tuple[Stage, Sequence[Branch | Round]]
 """A process, and its tests and loops behind which something happens."""

@@ -31,7 +31,7 @@ from distlint.rehearsal.options import all_options, is_parsed
 from distlint.rehearsal.paths import of_function, opened
 from distlint.rehearsal.pieces import note_pieces
 from distlint.rehearsal.stage import Left, Scope
-from distlint.rehearsal.sums import is_summand
+from distlint.rehearsal.sums import is_summand, note_extreme
 from distlint.rehearsal.tables import table_of
 from distlint.rehearsal.unknowns import UNKNOWN, Number, Opaque, Perhaps, Ranged, Source
 from distlint.rehearsal.values import (
@@ -456,6 +456,7 @@ def _gathered(player: Calls, name: str, values: list[Any], given: Given, call: i
 def _of_unknown(player: Calls, found: Opaque, values: Any, given: Given) -> Any:
     """The least or the greatest of values that are not known one by one: it has the bounds that all of them have."""
     found = of_any(found, player.item_of(values))
+    note_extreme(player.stage, found)
     default = given.keywords.get("default", found)
     return found if default is found else of_one(Opaque(found.sign, found.source), [found, default])
 

@@ -431,6 +431,8 @@ def fresh(sample: Any) -> Any:
         return made
     if type(sample) is tuple:
         return tuple(fresh(item) for item in sample)
+    if isinstance(sample, Table) and not sample.open:
+        return Table({key: fresh(item) for key, item in sample.items.items()})
     return sample
 
 

@@ -249,7 +249,7 @@ class Operations(Iterating):
         if symbol == "+" and isinstance(one, Items) and isinstance(two, Items):
             if one.items is not None and two.items is not None and len(one.items) + len(two.items) <= MAX_ITEMS:
                 return Items(one.items + two.items, at=span)
-            made = self.some(derived("+", [one, two]), derived("+", [one.length(), two.length()]), span=span)
+            made = self.some(derived("+", [one, two]), added(one.length(), two.length()), span=span)
             made.sample = merged(self.item_of(one), self.item_of(two))
             return made
         if symbol in ("==", "!=", "<", ">", "<=", ">="):
@@ -287,7 +287,7 @@ class Operations(Iterating):
         items, count = (one, two) if isinstance(one, Items) else (two, one)
         if items.items is None or not isinstance(count, int) or count * len(items.items) > MAX_ITEMS:
             unknown = not isinstance(count, int)
-            size = derived("*", [items.length(), count]) if unknown else UNKNOWN
+            size = scaled(items.length(), count) if unknown else UNKNOWN
             if isinstance(count, int) and isinstance(items.length(), int):
                 size = count * items.length()
             made = self.some(derived("*", [one, two]), size, span=span)

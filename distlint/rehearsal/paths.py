@@ -153,6 +153,8 @@ def touched_by_method(
 ) -> None:
     """Notes what a method does with files: those of a path, and those that save an object somewhere."""
     values = [*given.values()]
+    if isinstance(receiver, Made) and name in receiver.written_by_first and stage.rank > 0:
+        return
     if isinstance(receiver, Made | Opaque):
         if name == "open":
             opened(stage, receiver, given.get("mode", 0, "r"), call, scope, handled=handled)

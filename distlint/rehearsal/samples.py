@@ -16,16 +16,26 @@ def like(items: Items, more: list[Any] | None) -> Any:
     if not listed or any(map(holds_work, listed)):
         return None
     first = listed[0]
+    if isinstance(first, Table):
+        if not all(isinstance(one, Table) and not one.open and one.items.keys() == first.items.keys() for one in listed):
+            return None
+        cells = _cells([[one.items[key] for one in listed] for key in first.items])
+        return None if cells is None else Table(dict(zip(first.items, cells, strict=True)))
     if type(first) is not tuple or any(type(one) is not tuple or len(one) != len(first) for one in listed):
         return _like_of(listed)
-    columns = [*zip(*listed, strict=True)]
+    cells = _cells([*zip(*listed, strict=True)])
+    return None if cells is None else tuple(cells)
+
+
+def _cells(columns: Sequence[Sequence[Any]]) -> list[Any] | None:
+    """What the cells of rows are like, column by column; ``None`` where that is known of none of them."""
     found = [_like_of(column) for column in columns]
     if all(one is None for one in found):
         return None
-    return tuple(
+    return [
         derived("item", [column[0], column[-1]]) if one is None else one
         for one, column in zip(found, columns, strict=True)
-    )
+    ]
 
 
 def _like_of(values: Sequence[Any]) -> Tensor | Items | None:

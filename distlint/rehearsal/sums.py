@@ -8,6 +8,8 @@ from typing import Any
 from distlint.rehearsal.unknowns import Number, Opaque
 from distlint.rehearsal.values import derived
 
+_EXTREMES = "the least and the greatest of what each process has"
+
 
 class Sum(Opaque):
     """A sum: ``terms`` are the unknown numbers by what tells them, each with how often it counts, ``number`` is what is added."""
@@ -69,3 +71,17 @@ def added(one: Any, two: Any, *, minus: bool = False) -> Any:
         return number
     count, term = next(iter(terms.values()))
     return term if len(terms) == 1 and count == 1 and not number else Sum(terms, number)
+
+
+def is_extreme(stage: Any, value: Any) -> bool:
+    """Whether a number is the least or the greatest of all that a process has, or a sum of such: no item's own number."""
+    known = stage.kept.get(_EXTREMES, ())
+    if isinstance(value, Sum):
+        return all(key in known for key in value.terms)
+    return isinstance(value, Opaque) and value.sign in known
+
+
+def note_extreme(stage: Any, value: Opaque) -> None:
+    """Remembers that a number is the least or the greatest of some whose number is not known."""
+    if value.sign is not None:
+        stage.kept.setdefault(_EXTREMES, set()).add(value.sign)

@@ -153,6 +153,12 @@ class Perhaps(Opaque):
         self.missing = missing if missing is not None else Opaque(sign, source)
 
 
+class Sent(int):
+    """What tells a value that processes have made of what all of them brought, or that one of them has sent, and what follows from it."""
+
+    __slots__ = ()
+
+
 def is_text(value: Any) -> bool:
     """Whether a value is certainly a text."""
     among = value.among if isinstance(value, Opaque) else ()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from distlint.model.span import Span
 from distlint.rehearsal.entities import ClassValue, Group, Library, MethodOf, Work
-from distlint.rehearsal.unknowns import UNKNOWN, Named, Number, Opaque, Source, is_text
+from distlint.rehearsal.unknowns import UNKNOWN, Named, Number, Opaque, Sent, Source, is_text
 
 if TYPE_CHECKING:
     from distlint.link.modules import ClassRef
@@ -322,6 +322,8 @@ class Made:
     __slots__ = ("arguments", "call", "file", "function", "name", "sign", "source", "stored")
     turns = 0
     """Turns of a loop over it that are followed one by one, where these are more than of other loops."""
+    written_by_first: frozenset[str] = frozenset()
+    """Its methods that write a file on the first process only, whoever calls them."""
 
     def __init__(self, name: str, call: ir.Call | None = None, arguments: Given | None = None) -> None:
         self.name = name
@@ -524,12 +526,6 @@ def _signature_of_parts(value: Any, depth: int) -> Hashable:
     if isinstance(value, range | slice):
         return combined(type(value).__name__, (value.start, value.stop, value.step), depth)
     return None
-
-
-class Sent(int):
-    """What tells a value that processes have made of what all of them brought, or that one of them has sent, and what follows from it."""
-
-    __slots__ = ()
 
 
 def combined(name: str, values: Iterable[Any], depth: int = 0) -> Hashable:

@@ -214,6 +214,7 @@ def test_what_is_each_ranks_own_and_what_all_agree_on(
     monkeypatch.chdir(tmp_path)
     assert [finding["code"] for finding in check()["findings"] if finding["severity"] != "note"] == expected
 
+
 OWN_KEYS = """
 import torch
 import torch.distributed as dist
@@ -269,7 +270,8 @@ main()
         ("joined = torch.tensor([one.item() for one in losses.values()])", True),
         ("joined = torch.stack(list(losses.values())).sum()", False),
         (
-            "for name, one in losses.items():\n        if name in ('all', 'sum'):\n            values.append(one)\n    joined = torch.stack(values)",
+            "for name, one in losses.items():\n        if name in ('all', 'sum'):\n            values.append(one)\n"
+            "    joined = torch.stack(values)",
             False,
         ),
         ("joined = torch.stack([losses.get(name, torch.zeros(())) for name in ('all', 'sum', 'marked')])", False),

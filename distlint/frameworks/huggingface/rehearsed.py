@@ -40,6 +40,7 @@ class Accelerator(Made):
     """``accelerate.Accelerator()``, or a state that knows the place of the process."""
 
     __slots__ = ()
+    written_by_first = frozenset({"save"})
 
     def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
         """What is the same on all processes at any time."""

@@ -32,32 +32,37 @@ def collated(player: Any, collate: Any, row: Any, size: Any, sign: Any, source: 
     return _of_batch(found, sign, source)
 
 
-def _like(row: Any, sign: Any, source: Source | None, depth: int = 0) -> Any:
-    """Any row: where it is not known how long one is, each batch has others."""
+def _like(row: Any, sign: Any, source: Source | None, depth: int = 0, batch: Any = None) -> Any:
+    """Any row: where it is not known how long one is, each batch has others. ``batch`` tells the batch, of which this may be a part."""
+    of = sign if batch is None else batch
     inner = None if sign is None else hash((sign, depth))
     if depth > _MAX_DEPTH:
         return Opaque(inner, source)
     if type(row) is tuple:
-        return tuple(_like(one, (sign, place), source, depth + 1) for place, one in enumerate(row))
+        return tuple(_like(one, (sign, place), source, depth + 1, of) for place, one in enumerate(row))
     if isinstance(row, Table):
-        parts = {key: _like(one, (sign, key), source, depth + 1) for key, one in row.items.items()}
+        parts = {key: _like(one, (sign, key), source, depth + 1, of) for key, one in row.items.items()}
         return Table(parts, is_open=row.open)
     if isinstance(row, Tensor):
         sizes = (
             None
             if row.shape is None
-            else tuple(_own(one, (inner, place), source) for place, one in enumerate(row.shape))
+            else tuple(_own(one, of, (inner, place), source) for place, one in enumerate(row.shape))
         )
         return Tensor(sizes, row.dtype, row.at, inner, source or row.source)
     if isinstance(row, Items):
-        made = Items(None, _own(row.length(), (inner, "length"), source))
+        made = Items(None, _own(row.length(), of, (inner, "length"), source))
         made.whole, made.sample = Opaque(inner, source), row.sample or (row.items[0] if row.items else None)
         return made
     return Opaque(inner, source) if not is_known(row) or isinstance(row, int | float | str) else row
 
 
-def _own(size: Any, sign: Any, source: Source | None) -> Any:
-    return size if isinstance(size, int) else same_bounds(Opaque(hash(sign), source), size)
+def _own(size: Any, batch: Any, place: Any, source: Source | None) -> Any:
+    """A size that is another in each row of a batch: parts of a row that are as long as each other stay so."""
+    if isinstance(size, int):
+        return size
+    told = size.sign if isinstance(size, Opaque) else None
+    return same_bounds(Opaque(hash(place if told is None else (batch, told)), source), size)
 
 
 def _of_batch(value: Any, sign: Any, source: Source | None, depth: int = 0) -> Any:

@@ -19,8 +19,8 @@ from distlint.rehearsal.listings import told
 from distlint.rehearsal.notes import GRADIENTS_BY_HAND
 from distlint.rehearsal.paths import path_of
 from distlint.rehearsal.stage import GRADIENTS_UNDER_WAY, LENT, Event, Fault
-from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Perhaps, Source
-from distlint.rehearsal.values import Given, Items, Made, Sent, Tensor, escape, signature
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Perhaps, Sent, Source
+from distlint.rehearsal.values import Given, Items, Made, Tensor, escape, signature
 
 PREFIXES = ("torch.distributed.distributed_c10d.", "torch.distributed.", "deepspeed.comm.")
 

@@ -13,6 +13,7 @@ from distlint.rehearsal.failing import SHARE
 from distlint.rehearsal.figures import kinds_of
 from distlint.rehearsal.randomness import Generator
 from distlint.rehearsal.randomness import drawn as drawn_from
+from distlint.rehearsal.sums import is_extreme
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
 from distlint.rehearsal.values import Given, Items, Made, Tensor, combined, derived, source_of
 
@@ -43,7 +44,7 @@ def created(player: Any, name: str, given: Given, span: Span) -> Any:
     if name == "full":
         shape = sizes_of([given.get("size", 0)])
         fill = given.get("fill_value", 1, UNKNOWN)
-        made = _content(player, name, shape, _shape_of_data(fill, 0)[1] if dtype is None else dtype, given, span)
+        made = _content(player, name, shape, _shape_of_data(player.stage, fill, 0)[1] if dtype is None else dtype, given, span)
         made.typed = None if made.dtype else _typed_by(fill)
         return made
     if name == "from_numpy":
@@ -145,22 +146,34 @@ def _arange(given: Given) -> Any:
 
 def _from_data(player: Any, data: Any, dtype: str | None, span: Span) -> Tensor:
     """``torch.tensor(data)``."""
-    shape, kind = _shape_of_data(data, 0)
+    shape, kind = _shape_of_data(player.stage, data, 0)
     made = Tensor(shape, kind if dtype is None else dtype, span, combined("tensor", [data]), source_of([data]))
     made.gradient = False
     made.copied = True
     if not made.dtype:
         made.typed = _typed_by(data)
     items = data.items if isinstance(data, Items) else data if type(data) is tuple else None
-    length = data.length() if isinstance(data, Items) else None
-    if shape is None and isinstance(length, Opaque):
-        picked_by(made, length)
+    own = _own_length(player.stage, data) if shape is None else None
+    if own is not None:
+        picked_by(made, own)
     if items is not None:
         made.placed = player.stage.own_places(span, items)
     elif isinstance(data, Tensor):
         made.typed, made.pointed = data.typed, data.pointed
         made.level, made.placed = data.whole.level, data.whole.placed
     return made
+
+
+def _own_length(stage: Any, data: Any) -> Opaque | None:
+    """How many rows there are in a list, or numbers in each, where that is another number on each process."""
+    for depth in range(MAX_DEPTH):
+        if not isinstance(data, Items):
+            break
+        length = data.length()
+        if isinstance(length, Opaque) and length.source is not None and (depth == 0 or is_extreme(stage, length)):
+            return length
+        data = data.items[0] if data.items else data.sample
+    return None
 
 
 def _typed_by(data: Any) -> Opaque | None:
@@ -177,20 +190,21 @@ def _typed_by(data: Any) -> Opaque | None:
     return next((one for one in own if one.source.why == SHARE and not one.source.indirect), None)
 
 
-def _shape_of_data(data: Any, depth: int) -> tuple[tuple[Any, ...] | None, str]:
+def _shape_of_data(stage: Any, data: Any, depth: int) -> tuple[tuple[Any, ...] | None, str]:
     if isinstance(data, bool | int | float):
         return (), _of_number(data)
     if isinstance(data, Items) or type(data) is tuple:
         items = data.items if isinstance(data, Items) else data
         if isinstance(data, Items) and items is None:
-            inner_shape, kind = _shape_of_data(data.sample, depth + 1) if depth <= MAX_DEPTH else (None, "")
+            inner_shape, kind = _shape_of_data(stage, data.sample, depth + 1) if depth <= MAX_DEPTH else (None, "")
             length = data.length()
-            if depth and isinstance(length, Opaque):
-                length = Opaque(length.sign)  # how long the rows in a list are does not differ: all are of one form
+            if depth and isinstance(length, Opaque) and not is_extreme(stage, length):
+                # how long the rows in a list are does not differ: all are of one form, unless they are filled up to the longest
+                length = Opaque(length.sign)
             return ((length, *inner_shape) if inner_shape is not None else None), kind
         if not items or depth > MAX_DEPTH or len(items) > MAX_DATA:
             return ((len(items),) if items and all(isinstance(item, int | float) for item in items) else None), ""
-        inner = [_shape_of_data(item, depth + 1) for item in items]
+        inner = [_shape_of_data(stage, item, depth + 1) for item in items]
         shapes = {shape if shape is None else tuple(map(repr, shape)) for shape, _ in inner}
         kinds = {kind for _, kind in inner}
         kind = next(iter(kinds)) if len(kinds) == 1 else "float32" if kinds == {"int64", "float32"} else ""
