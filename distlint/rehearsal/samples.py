@@ -29,7 +29,8 @@ def like(items: Items, more: list[Any] | None) -> Any:
 
 def _cells(columns: Sequence[Sequence[Any]]) -> list[Any] | None:
     """What the cells of rows are like, column by column; ``None`` where that is known of none of them."""
-    found = [_like_of(column) for column in columns]
+    sizes: dict[tuple[int, int], Any] = {}
+    found = [_like_of(column, sizes) for column in columns]
     if all(one is None for one in found):
         return None
     return [
@@ -38,12 +39,18 @@ def _cells(columns: Sequence[Sequence[Any]]) -> list[Any] | None:
     ]
 
 
-def _like_of(values: Sequence[Any]) -> Tensor | Items | None:
-    """What tensors are like, or lists of which only the length is known; ``None`` where something else is among them."""
+def _like_of(values: Sequence[Any], known: dict[tuple[int, int], Any] | None = None) -> Tensor | Items | None:
+    """What tensors are like, or lists of which only the length is known; ``None`` where something else is among them.
+
+    ``known`` are the lengths in other columns of the same rows: those that are made of the same two lengths are one.
+    """
     first, last = values[0], values[-1]
     if all(isinstance(one, Items) and one.items is None and not one.distinct for one in values):
         sizes = [first.length(), last.length()]
-        made = Items(None, sizes[0] if alike(*sizes) else of_one(derived("item", sizes), sizes), first.at)
+        key, known = (id(sizes[0]), id(sizes[1])), {} if known is None else known
+        if key not in known:
+            known[key] = sizes[0] if alike(*sizes) else of_one(derived("item", sizes), sizes)
+        made = Items(None, known[key], first.at)
         made.whole, made.sample = derived("item", [first.whole, last.whole]), first.sample
         return made
     if not all(isinstance(one, Tensor) for one in values):

@@ -32,9 +32,12 @@ def collated(player: Any, collate: Any, row: Any, size: Any, sign: Any, source: 
     return _of_batch(found, sign, source)
 
 
-def _like(row: Any, sign: Any, source: Source | None, depth: int = 0, batch: Any = None) -> Any:
-    """Any row: where it is not known how long one is, each batch has others. ``batch`` tells the batch, of which this may be a part."""
-    of = sign if batch is None else batch
+def _like(row: Any, sign: Any, source: Source | None, depth: int = 0, known: dict[int, Any] | None = None) -> Any:
+    """Any row: where it is not known how long one is, each batch has others.
+
+    ``known`` are the lengths of other parts of it, by those in the row: parts that are as long as each other stay so.
+    """
+    of: dict[int, Any] = {} if known is None else known
     inner = None if sign is None else hash((sign, depth))
     if depth > _MAX_DEPTH:
         return Opaque(inner, source)
@@ -57,12 +60,12 @@ def _like(row: Any, sign: Any, source: Source | None, depth: int = 0, batch: Any
     return Opaque(inner, source) if not is_known(row) or isinstance(row, int | float | str) else row
 
 
-def _own(size: Any, batch: Any, place: Any, source: Source | None) -> Any:
-    """A size that is another in each row of a batch: parts of a row that are as long as each other stay so."""
+def _own(size: Any, known: dict[int, Any], sign: Any, source: Source | None) -> Any:
     if isinstance(size, int):
         return size
-    told = size.sign if isinstance(size, Opaque) else None
-    return same_bounds(Opaque(hash(place if told is None else (batch, told)), source), size)
+    if size is UNKNOWN or id(size) not in known:
+        known[id(size)] = same_bounds(Opaque(hash(sign), source), size)
+    return known[id(size)]
 
 
 def _of_batch(value: Any, sign: Any, source: Source | None, depth: int = 0) -> Any:

@@ -22,6 +22,7 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.libraries import Excusing
 from distlint.rehearsal.notes import GRADIENTS_BY_HAND, ROWS
+from distlint.rehearsal.sums import is_extreme
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
 from distlint.rehearsal.values import Given, Items, Made, Table, Tensor, Thing, combined
 
@@ -134,6 +135,9 @@ def rows_seen(player: Any, value: Any, call: ir.Call) -> None:
             # nothing tells a width that no other process can know, but that it differs is known
             wide = next((size for size in own if size.sign is None), None)
             events[-1].seen[ROWS] = {**look(tensor), "shape": (tensor.shape or ())[1:], "ragged": wide}
+            return
+        if tensor.shape is None and is_extreme(player.stage, tensor.ragged):
+            events[-1].seen[ROWS] = look(tensor)
             return
 
 
