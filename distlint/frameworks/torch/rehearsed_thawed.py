@@ -38,14 +38,14 @@ def as_before(player: Any, span: Span) -> None:
 
 
 def trained(player: Any, parts: Iterable[Any], span: Span, *, certainly: bool) -> None:
-    """They get one from here on, or they may."""
+    """They get one from here on, or they may: under a test that is not known they do so in some round, as the program means them to."""
     stage = player.stage
     behind = stage.kept.setdefault(_BEHIND, {})
     stage.looked_at(THAWED_BEHIND, span, fits=False)
     for part in parts:
         stage.kept.get(_NOW, {}).pop(id(part), None)
         left = stage.kept.get(_LEFT, {}).get(id(part))
-        if left is not None and certainly and not stage.unsure:
+        if left is not None and certainly:
             behind[id(part)] = (part, span, stage.chain, *left[1:])
 
 
@@ -65,7 +65,7 @@ def stepped(player: Any, parts: Iterable[Any], call: ir.Call, scope: Any) -> Non
     """An optimizer takes the gradients of its parameters, also those that nobody has averaged."""
     stage = player.stage
     behind = stage.kept.get(_BEHIND, {})
-    if not behind or stage.unsure or stage.world < 2:
+    if not behind or stage.world < 2:
         return
     found = next((behind[id(part)] for part in parts if id(part) in behind), None)
     if found is not None:
