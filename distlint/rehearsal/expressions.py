@@ -29,10 +29,10 @@ from distlint.rehearsal.objects import Objects
 from distlint.rehearsal.operations import MAX_TEXT
 from distlint.rehearsal.options import is_parsed, option_of
 from distlint.rehearsal.paths import text_path
-from distlint.rehearsal.samples import tensor_in
+from distlint.rehearsal.samples import seen_as_own, tensor_in
 from distlint.rehearsal.stage import Scope
 from distlint.rehearsal.trace import Branch
-from distlint.rehearsal.unknowns import UNKNOWN, Number, OneOf, Opaque, Perhaps, Source, Words
+from distlint.rehearsal.unknowns import UNKNOWN, Number, OneOf, Opaque, Perhaps, Source
 from distlint.rehearsal.values import (
     MAX_ITEMS,
     OWN_PLACE,
@@ -263,25 +263,8 @@ class Expressions(Objects):
         source = self._share(index, expr, scope)
         if isinstance(part, Opaque):
             return Opaque(part.sign, part.source or source)
-
-        def own(item: Any) -> Any:
-            if type(item) is tuple:
-                return tuple(own(one) for one in item)
-            if isinstance(item, Table):
-                return Table({key: own(one) for key, one in item.items.items()}, is_open=item.open)
-            if isinstance(item, Number | Words):
-                inner = own(Opaque(item.sign, item.source))
-                return Number(item.kind, inner) if isinstance(item, Number) else Words(inner)
-            if isinstance(item, Items) and item.items is None:
-                listed = Items(None, own(item.size), item.at)
-                listed.whole, listed.sample, listed.distinct = own(item.whole), own(item.sample), item.distinct
-                return listed
-            if isinstance(item, Tensor) and item.source is None:
-                return item.seen_as(source)
-            return Opaque(item.sign, item.source or source) if type(item) is Opaque else item
-
-        part.whole, part.sample = own(part.whole), own(part.sample)
-        part.items = None if part.items is None else [own(item) for item in part.items]
+        part.whole, part.sample = seen_as_own(part.whole, source), seen_as_own(part.sample, source)
+        part.items = None if part.items is None else [seen_as_own(item, source) for item in part.items]
         return part
 
     def leads(self, table: Table, expr: ir.Expr, key: Any, scope: Scope) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from distlint.rehearsal.bounds import of_one
 from distlint.rehearsal.merging import alike, merged
+from distlint.rehearsal.unknowns import Number, Opaque, Source, Words
 from distlint.rehearsal.values import Items, Table, Tensor, combined, derived, holds_work
 
 
@@ -17,7 +18,9 @@ def like(items: Items, more: list[Any] | None) -> Any:
         return None
     first = listed[0]
     if isinstance(first, Table):
-        if not all(isinstance(one, Table) and not one.open and one.items.keys() == first.items.keys() for one in listed):
+        if not all(
+            isinstance(one, Table) and not one.open and one.items.keys() == first.items.keys() for one in listed
+        ):
             return None
         cells = _cells([[one.items[key] for one in listed] for key in first.items])
         return None if cells is None else Table(dict(zip(first.items, cells, strict=True)))
@@ -65,3 +68,24 @@ def tensor_in(table: Table, key: Any) -> Tensor | None:
     if not isinstance(like, Tensor):
         return None
     return Tensor(like.shape, like.dtype, like.at, combined("part", [table.whole, key]), table.whole.source)
+
+
+def seen_as_own(item: Any, source: Source) -> Any:
+    """The same value, of which each process has another for this reason: also how long it is, where that is not known."""
+    if type(item) is tuple:
+        return tuple(seen_as_own(one, source) for one in item)
+    if isinstance(item, Table):
+        return Table({key: seen_as_own(one, source) for key, one in item.items.items()}, is_open=item.open)
+    if isinstance(item, Number | Words):
+        inner = seen_as_own(Opaque(item.sign, item.source), source)
+        return Number(item.kind, inner) if isinstance(item, Number) else Words(inner)
+    if isinstance(item, Items) and item.items is None:
+        listed = Items(None, seen_as_own(item.size, source), item.at)
+        listed.whole, listed.sample = seen_as_own(item.whole, source), seen_as_own(item.sample, source)
+        listed.distinct = item.distinct
+        return listed
+    if isinstance(item, Tensor) and item.source is None:
+        made = item.seen_as(source)
+        made.shape = None if item.shape is None else tuple(seen_as_own(size, source) for size in item.shape)
+        return made
+    return Opaque(item.sign, item.source or source) if type(item) is Opaque else item

@@ -44,7 +44,9 @@ def created(player: Any, name: str, given: Given, span: Span) -> Any:
     if name == "full":
         shape = sizes_of([given.get("size", 0)])
         fill = given.get("fill_value", 1, UNKNOWN)
-        made = _content(player, name, shape, _shape_of_data(player.stage, fill, 0)[1] if dtype is None else dtype, given, span)
+        made = _content(
+            player, name, shape, _shape_of_data(player.stage, fill, 0)[1] if dtype is None else dtype, given, span
+        )
         made.typed = None if made.dtype else _typed_by(fill)
         return made
     if name == "from_numpy":
