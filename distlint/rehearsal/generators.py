@@ -7,13 +7,12 @@ from typing import Any
 
 from distlint.link.walking import below, expressions_of
 from distlint.model import python as ir
+from distlint.rehearsal.dealt_turns import take_own
 from distlint.rehearsal.expressions import Expressions
-from distlint.rehearsal.failing import SHARE
-from distlint.rehearsal.samples import seen_as_own
 from distlint.rehearsal.stage import MAX_CALLS, Scope
 from distlint.rehearsal.trace import Branch, End
-from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
-from distlint.rehearsal.yields import Around, Followed, is_skipping, lone_statement, turn_of
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque
+from distlint.rehearsal.yields import Around, Followed, lone_statement, turn_of
 
 MAX_ROUNDS = 64
 """Turns of an endless loop in a generator."""
@@ -82,31 +81,21 @@ class Generators(Expressions):
     def _steps_of_generator(self, body: tuple[ir.Stmt, ...], scope: Scope, made: Followed) -> _Run:
         for statement in body:
             self.stage.step()
+            if isinstance(statement, ir.If):
+                self._dealt_of_generator(statement.test, scope, made)
             if self.has_yield(statement):
                 ended = yield from self._around_of_generator(statement, scope, made)
             else:
                 ended = self._between_of_generator(statement, scope, made)
             if ended:
                 return ended
-            if isinstance(statement, ir.If) and is_skipping(statement.body):
-                self._dealt_of_generator(statement.test, scope, made)
         return ""
 
     def _dealt_of_generator(self, test: ir.Expr, scope: Scope, made: Followed) -> None:
-        """A turn goes on behind a test that deals turns out by a remainder: what it has is this process's own (``n % world == rank``)."""
-        if not made.around or type(test) is not ir.Operation or test.operators not in (("==",), ("!=",)):
-            return
-        divided = [type(one) is ir.Operation and "%" in one.operators for one in test.operands]
-        if divided.count(True) != 1 or len(divided) != 2:
-            return
-        rest = test.operands[divided.index(False)]
-        if not self.stage.differs(rest, scope.file, self.value(rest, scope)):
-            return
-        source = Source(SHARE, self.span(test, scope), indirect=True)
-        tested = {part.id for part in below(test) if type(part) is ir.Name}
-        for part in below(made.around[-1].loop.target):
-            if type(part) is ir.Name and part.id not in tested and part.id in scope.variables:
-                scope.variables[part.id] = seen_as_own(scope.variables[part.id], source)
+        """A test may deal the turns of the loop around it out to the processes."""
+        count = take_own(self, made.around[-1].loop.target, test, scope) if made.around else None
+        if count is not None:
+            made.depends(count)
 
     def _between_of_generator(self, statement: ir.Stmt, scope: Scope, made: Followed) -> str:
         """Follows a statement that yields nothing: who asks for items goes on where a way of it ends the generator or a turn."""
@@ -179,12 +168,8 @@ class Generators(Expressions):
             made.depends(self.asked(test))
             decided = any(self.has_yield(one) for one in statement.body)
             self.stage.unsure += 1
-            if decided:
-                self._dealt_of_generator(statement.test, scope, made)
             ended = yield from self._steps_of_generator(statement.body if decided else statement.orelse, scope, made)
             return "" if ended in ("return", "raise") else ended
-        if decided:
-            self._dealt_of_generator(statement.test, scope, made)
         return (yield from self._steps_of_generator(statement.body if decided else statement.orelse, scope, made))
 
     def _loop_of_generator(self, statement: ir.For, scope: Scope, made: Followed) -> _Run:

@@ -10,11 +10,12 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.absent import used
 from distlint.rehearsal.bounds import is_of_members, narrowed
+from distlint.rehearsal.dealt_turns import take_own
 from distlint.rehearsal.entities import ClassValue, FunctionValue, Library, MethodOf
 from distlint.rehearsal.failing import length_of
 from distlint.rehearsal.merging import some_of
 from distlint.rehearsal.stage import Left, Scope, Stage
-from distlint.rehearsal.unknowns import UNKNOWN, Named, Number, Opaque, Perhaps, Source, Words
+from distlint.rehearsal.unknowns import UNKNOWN, Named, Number, Opaque, Perhaps, Ranged, Source, Words
 from distlint.rehearsal.values import (
     MAX_ITEMS,
     Generated,
@@ -244,7 +245,7 @@ class Iterating:
     def length(self, value: Any) -> Any:
         """``len(value)``."""
         value = _listed(value)
-        if isinstance(value, Generated):
+        if isinstance(value, Generated | Ranged):
             return value.count
         if isinstance(value, Items):
             size = value.length()
@@ -355,6 +356,8 @@ class Iterating:
         if items is None:
             self.bind(target, self.item_of(source), inner)
             for test in tests:
+                own = take_own(self, target, test, inner)
+                asked += [own] if own is not None else []
                 asked.append(self.value(test, inner))
                 narrowed(inner.variables, asked[-1], holds=True)
             self.stage.repeating += 1
@@ -368,6 +371,7 @@ class Iterating:
             self.bind(target, one, inner)
             decided: bool | None = True
             for test in tests:
+                take_own(self, target, test, inner)
                 value = self.value(test, inner)
                 decided = self.truth(value)
                 if not decided:
@@ -389,6 +393,7 @@ class Iterating:
     def _turn_of(self, expr: ir.Comprehension, level: int, inner: Scope, found: list[Any], asked: list[Any]) -> bool:
         if level + 1 < len(expr.generators):
             following = self.value(expr.generators[level + 1][1], inner)
+            asked.append(self.length(following))
             return self._turns_of(expr, level + 1, following, inner, found, asked)
         found.append(self.value(expr.element, inner))
         return True

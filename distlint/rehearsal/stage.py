@@ -137,6 +137,7 @@ class Scope:
         "doubt",
         "file",
         "function",
+        "looping",
         "members",
         "outer",
         "outside",
@@ -158,6 +159,8 @@ class Scope:
         """Tests that are not known and that some way of the function left it, or a loop, behind."""
         self.skipped: list[tuple[dict[str, Any], Any]] = []
         """What the variables were where a way went on with the next turn of the loop around, and the test that decides about it."""
+        self.looping: ir.Expr | None = None
+        """The target of the loop that is being followed in the function."""
         self.doubt = 0
         self.played = False
         self.members: dict[str, Any] = {}

@@ -13,7 +13,9 @@ from distlint.model import python as ir
 from distlint.rehearsal.containers import collection, namespace
 from distlint.rehearsal.copies import copied, record_helper
 from distlint.rehearsal.entities import Partial
+from distlint.rehearsal.failing import SHARE
 from distlint.rehearsal.iterating import MAX_FOLLOWED
+from distlint.rehearsal.samples import seen_as_own
 from distlint.rehearsal.stage import Left, Scope
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source, Words
 from distlint.rehearsal.values import (
@@ -203,7 +205,8 @@ def _itertools(player: Calls, name: str, given: Given, call: ir.Call, scope: Sco
         items = player.items_of(values[0])
         return Generated(itertools.cycle(items)) if items else Generated(None, player.item_of(values[0]))
     if name in ("chain", "islice", "takewhile", "dropwhile", "accumulate", "zip_longest", "product"):
-        return _of_others(player, name, values, given, call, scope)
+        found = _of_others(player, name, values, given, call, scope)
+        return _own_part(player, found, values[1:], call, scope) if name == "islice" else found
     if name in ("combinations", "permutations", "pairwise", "batched") and values:
         items = player.items_of(values[0])
         numbers = all(isinstance(one, int) and 0 < one < 8 for one in values[1:])
@@ -246,6 +249,16 @@ def _of_others(player: Calls, name: str, values: list[Any], given: Given, call: 
             return Generated(itertools.islice(known[0], *bounds), watched=True)
         return Generated(None, player.item_of(values[0]), count=Opaque(None, source_of(bounds)))
     return Generated(None, UNKNOWN)
+
+
+def _own_part(player: Calls, found: Any, bounds: list[Any], call: ir.Call, scope: Scope) -> Any:
+    """What a part of an iterator gives is each process's own where they are known to take different ones."""
+    if isinstance(found, Generated) and len(bounds) > 1 and player.stage.differs(call, scope.file, tuple(bounds)):
+        source = Source(SHARE, ir.unpack(call.at, scope.file), indirect=True)
+        found.sample = seen_as_own(found.sample, source)
+        if found.run is not None:
+            found.run = (seen_as_own(one, source) for one in found.run)
+    return found
 
 
 def _first_ones(player: Calls, source: Generated, count: int) -> Any:

@@ -13,10 +13,11 @@ from distlint.model import python as ir
 from distlint.rehearsal.absent import used
 from distlint.rehearsal.bounds import narrowed, widened
 from distlint.rehearsal.calls import Calls
+from distlint.rehearsal.dealt_turns import take_own
 from distlint.rehearsal.epochs import closed
 from distlint.rehearsal.failing import caught_by
 from distlint.rehearsal.figures import keep_kinds
-from distlint.rehearsal.filled_lists import empty_lists, filled_by
+from distlint.rehearsal.filled_lists import filled_by
 from distlint.rehearsal.iterating import any_turn
 from distlint.rehearsal.merging import joined, merged
 from distlint.rehearsal.notes import OWN_ORDER
@@ -71,6 +72,8 @@ class Ways(Calls):
         test, bodies = statement.test, [statement.body, statement.orelse]
         while type(test) is ir.Operation and test.operators[0] == "not":
             test, bodies = test.operands[0], bodies[::-1]
+        if scope.looping is not None:
+            take_own(self, scope.looping, test, scope)
         value = self.tested(test, scope)
         if isinstance(value, Opposite):
             value, bodies = value.value, bodies[::-1]
@@ -149,10 +152,13 @@ class Ways(Calls):
         scope.variables = joined(going, test)
         return ""
 
-    def _turn(self, body: tuple[ir.Stmt, ...], scope: Scope) -> str:
+    def _turn(self, loop: ir.For | ir.While, scope: Scope) -> str:
         """Follows one turn of a loop."""
         outer, scope.skipped = scope.skipped, []
-        ended = self.play(body, scope)
+        around = scope.looping
+        scope.looping = loop.target if isinstance(loop, ir.For) else around
+        ended = self.play(loop.body, scope)
+        scope.looping = around
         for earlier, test in scope.skipped if ended in ("", "continue") else ():
             keep_kinds(scope.variables, earlier, test)
         scope.skipped = outer
@@ -336,7 +342,7 @@ class Ways(Calls):
         for item in items:
             self.bind(loop.target, item, scope)
             laps.turns.append([])
-            ended = self.within(laps.turns[-1], lambda: self._turn(loop.body, scope))
+            ended = self.within(laps.turns[-1], lambda: self._turn(loop, scope))
             if ended in ("break", *_LEAVING):
                 break
         if not scope.results:
@@ -361,7 +367,7 @@ class Ways(Calls):
         one stands for any turn, and goes into the trace.
         """
         stage = self.stage
-        before, lists = dict(scope.variables), empty_lists(scope.variables, count)
+        before = dict(scope.variables)
         outer, stage.touched = stage.touched, []
         tests = len(scope.tests)
         place = (self.span(loop.iterable if isinstance(loop, ir.For) else loop.test, scope), stage.chain)
@@ -383,7 +389,7 @@ class Ways(Calls):
         self._widen(scope, before, touched, place, [count, *scope.tests[tests:]])
         if not _may_stop(loop):
             self._picked(touched)
-        filled_by(loop, lists, scope.variables, count)
+        filled_by(loop, scope.variables, count)
         return ended if ended in _LEAVING else ""
 
     def _picked(self, touched: list[Any]) -> None:
@@ -403,7 +409,7 @@ class Ways(Calls):
             for item in items:
                 if isinstance(loop, ir.For):
                     self.bind(loop.target, item, scope)
-                ended = self._turn(loop.body, scope)
+                ended = self._turn(loop, scope)
                 if ended in ("break", *_LEAVING):
                     break
         finally:
@@ -513,7 +519,7 @@ class Ways(Calls):
             if decided is None:
                 break
             laps.turns.append([])
-            ended = self.within(laps.turns[-1], lambda: self._turn(statement.body, scope))
+            ended = self.within(laps.turns[-1], lambda: self._turn(statement, scope))
             if ended in _LEAVING:
                 return ended
             if ended == "break":

@@ -98,7 +98,7 @@ def turn_of(loop: ir.For, yields: _Yields) -> Turn | None:
     if any(yields(one) for one in loop.orelse):
         return None
     first = body[0]
-    if isinstance(first, ir.If) and not first.orelse and is_skipping(first.body):
+    if isinstance(first, ir.If) and not first.orelse and _skips(first.body):
         body, found = body[1:], Turn(first.test, kept=False)
     if any(isinstance(one, ir.Jump | ir.Return | ir.Try) and not _is_idle(one) for one in statements(body)):
         return None
@@ -114,8 +114,7 @@ def _is_idle(statement: ir.Stmt) -> bool:
     return isinstance(statement, ir.Jump) and statement.kind in ("pass", "global", "nonlocal", "del")
 
 
-def is_skipping(body: tuple[ir.Stmt, ...]) -> bool:
-    """Whether a body does nothing but go on with the next turn."""
+def _skips(body: tuple[ir.Stmt, ...]) -> bool:
     return len(body) == 1 and isinstance(body[0], ir.Jump) and body[0].kind == "continue"
 
 

@@ -270,8 +270,10 @@ main()
         ("joined = torch.tensor([one.item() for one in losses.values()])", True),
         ("joined = torch.stack(list(losses.values())).sum()", False),
         (
-            "for name, one in losses.items():\n        if name in ('all', 'sum'):\n            values.append(one)\n"
-            "    joined = torch.stack(values)",
+            (
+                "for name, one in losses.items():\n        if name in ('all', 'sum'):\n            values.append(one)\n"
+                "    joined = torch.stack(values)"
+            ),
             False,
         ),
         ("joined = torch.stack([losses.get(name, torch.zeros(())) for name in ('all', 'sum', 'marked')])", False),

@@ -62,6 +62,8 @@ def cut(player: Any, name: str, base: Tensor, values: list[Any], given: Given) -
         row.sign = None
         made = Items(None)
         made.whole, made.sample = derived(name, [base, asked]), row
+        if name == "split" and isinstance(asked, int) and base.ragged is not None:
+            made.size = derived("pieces", [base.ragged, asked])
         return made
     if name == "unbind":
         sizes = [None] * shape[place] if isinstance(shape[place], int) and shape[place] <= MAX_PARTS else None

@@ -1,0 +1,249 @@
+"""Parts of the data that leave each process its own number of batches, and those that leave all as many."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fixture_cases import check
+
+PROGRAM = """
+import random, zlib
+from itertools import islice
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, Dataset, IterableDataset
+
+
+def documents(count=80):
+    drawn = random.Random(0)
+    return [[drawn.randrange(50) for _ in range(drawn.randint(3, 90))] for _ in range(count)]
+
+
+class Blocks(Dataset):
+    def __init__(self, docs, rank, world, size=16):
+        self.blocks = []
+        {filled}
+
+    def __len__(self):
+        return len(self.blocks)
+
+    def __getitem__(self, index):
+        return torch.tensor(self.blocks[index])
+
+
+class Stream(IterableDataset):
+    def __init__(self, docs, rank, world, size=16):
+        self.docs, self.rank, self.world, self.size = docs, rank, world, size
+
+    def __iter__(self):
+        {given}
+
+
+def main():
+    dist.init_process_group("gloo")
+    torch.manual_seed(0)
+    loader = DataLoader({kind}(documents(), dist.get_rank(), dist.get_world_size()), batch_size=4)
+    model = DDP(nn.Sequential(nn.Embedding(50, 8), nn.Linear(8, 50)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        {loop}
+            loss = nn.functional.cross_entropy(model(batch[:, :-1]).flatten(0, 1), batch[:, 1:].flatten())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+main()
+"""
+EACH = "for batch in loader:"
+
+
+def differs(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether the loop is said to make another number of rounds on each rank, and nothing else."""
+    (tmp_path / "train.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    found = [finding["code"] for finding in check()["findings"]]
+    assert set(found) <= {"PT504"}
+    return bool(found)
+
+
+@pytest.mark.parametrize(
+    ("filled", "loop", "own"),
+    [
+        (
+            (
+                "buf = []\n"
+                "        for doc in [d for i, d in enumerate(docs) if i % world == rank]:\n"
+                "            buf.extend(doc)\n"
+                "            while len(buf) >= size:\n"
+                "                self.blocks.append(buf[:size])\n"
+                "                buf = buf[size:]"
+            ),
+            EACH,
+            True,
+        ),
+        (
+            (
+                "for i, doc in enumerate(docs):\n"
+                "            if i % world != rank:\n"
+                "                continue\n"
+                "            self.blocks += [doc[j:j + size] for j in range(0, len(doc) - size + 1, size)]"
+            ),
+            EACH,
+            True,
+        ),
+        (
+            (
+                "for doc in docs[rank::world]:\n"
+                "            for j in range(0, len(doc) - size + 1, size):\n"
+                "                self.blocks.append(doc[j:j + size])"
+            ),
+            EACH,
+            True,
+        ),
+        ("self.blocks = [doc[:size] for doc in docs[rank::world] if len(doc) >= size]", EACH, True),
+        (
+            (
+                "mine = [d for i, d in enumerate(docs) if i % world == rank]\n"
+                "        self.blocks = [doc[:size] for doc in mine if len(doc) >= size]"
+            ),
+            EACH,
+            True,
+        ),
+        (
+            (
+                "tokens = [t for doc in docs[rank::world] for t in doc]\n"
+                "        self.blocks = [tokens[j:j + size] for j in range(0, len(tokens) - size, size)]"
+            ),
+            EACH,
+            True,
+        ),
+        ("self.blocks = [doc[:3] for doc in docs[rank::world]]", EACH, False),
+        (
+            (
+                "for doc in docs[rank::world]:\n"
+                "            for j in range(0, len(doc) - size + 1, size):\n"
+                "                self.blocks.append(doc[j:j + size])\n"
+                "        least = torch.tensor(len(self.blocks))\n"
+                "        dist.all_reduce(least, op=dist.ReduceOp.MIN)\n"
+                "        self.blocks = self.blocks[:int(least)]"
+            ),
+            EACH,
+            False,
+        ),
+        (
+            (
+                "blocks = [doc[:size] for doc in docs if len(doc) >= size]\n"
+                "        count = len(blocks) // world\n"
+                "        self.blocks = blocks[rank * count:(rank + 1) * count]"
+            ),
+            EACH,
+            False,
+        ),
+    ],
+)
+def test_rows_of_the_own_part(
+    filled: str, loop: str, own: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (
+        differs(PROGRAM.format(kind="Blocks", filled=filled, given="yield 1", loop=loop), tmp_path, monkeypatch) is own
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "loop", "own"),
+    [
+        (
+            (
+                "for doc in islice(self.docs, self.rank, None, self.world):\n"
+                "            if len(doc) < self.size:\n"
+                "                continue\n"
+                "            yield torch.tensor(doc[:self.size])"
+            ),
+            EACH,
+            True,
+        ),
+        (
+            (
+                "for i, doc in enumerate(self.docs):\n"
+                "            if i % self.world == self.rank and len(doc) >= self.size:\n"
+                "                yield torch.tensor(doc[:self.size])"
+            ),
+            EACH,
+            True,
+        ),
+        (
+            (
+                "mine = self.docs[self.rank::self.world]\n"
+                "        for doc in mine:\n"
+                "            yield from torch.tensor(doc).split(self.size)"
+            ),
+            EACH,
+            True,
+        ),
+        (
+            (
+                "for doc in self.docs:\n"
+                "            if zlib.crc32(bytes(doc)) % self.world != self.rank:\n"
+                "                continue\n"
+                "            yield torch.tensor(doc[:3])"
+            ),
+            EACH,
+            True,
+        ),
+        (
+            (
+                "for i, doc in enumerate(self.docs):\n"
+                "            if i % self.world != self.rank:\n"
+                "                continue\n"
+                "            yield torch.tensor(doc[:3])"
+            ),
+            EACH,
+            False,
+        ),
+        (
+            (
+                "while True:\n"
+                "            for doc in self.docs[self.rank::self.world]:\n"
+                "                if len(doc) >= self.size:\n"
+                "                    yield torch.tensor(doc[:self.size])"
+            ),
+            "for step, batch in zip(range(20), loader):",
+            False,
+        ),
+        (
+            (
+                "for doc in self.docs[self.rank::self.world]:\n"
+                "            if len(doc) >= self.size:\n"
+                "                yield torch.tensor(doc[:self.size])"
+            ),
+            (
+                "it = iter(loader)\n"
+                "        while True:\n"
+                "            batch = next(it, None)\n"
+                "            more = torch.tensor(float(batch is not None))\n"
+                "            dist.all_reduce(more, op=dist.ReduceOp.MIN)\n"
+                "            if more.item() == 0:\n"
+                "                break"
+            ),
+            False,
+        ),
+        (
+            (
+                "for doc in self.docs[self.rank::self.world]:\n"
+                "            if len(doc) >= self.size:\n"
+                "                yield torch.tensor(doc[:self.size])"
+            ),
+            ("for step, batch in enumerate(loader):\n            if step >= 5:\n                break"),
+            False,
+        ),
+    ],
+)
+def test_streams_of_the_own_part(
+    given: str, loop: str, own: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert differs(PROGRAM.format(kind="Stream", filled="pass", given=given, loop=loop), tmp_path, monkeypatch) is own
