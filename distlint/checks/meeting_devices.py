@@ -21,8 +21,9 @@ def no_such_device(performance: Performance) -> Iterator[Suspicion]:
             words = fault.words
             number, variable = words["number"], words["variable"]
             stores = [one for one in environment_stores(project, [variable]) if not one.only_if_missing]
-            if not stores:
-                continue  # who starts the program says which devices it sees
+            said = {str(one.environment.get(variable)) for one in performance.stages}
+            if not stores or len(said) < 2:
+                continue  # who starts the program says which devices it sees, or the launch has other processes than devices
             several = (
                 f"the {words['count']} devices that it sees are"
                 if words["count"] > 1
