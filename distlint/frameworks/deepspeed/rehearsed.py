@@ -1,17 +1,19 @@
 """What DeepSpeed does in the rehearsal of a program.
 
-Sources: deepspeed 0.19.8, ``runtime/engine.py``, ``comm/comm.py``.
+Sources: deepspeed 0.19.8, ``runtime/engine.py``, ``comm/comm.py``, ``runtime/zero/parameter_offload.py`` (the hooks of each module in a
+forward pass fetch its parameters), ``runtime/zero/config.py``.
 """
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from distlint.frameworks.torch import rehearsed_communication as communication
 from distlint.frameworks.torch.rehearsed_data import SHARE, Loader
-from distlint.frameworks.torch.rehearsed_modules import module_method, parts_of_model
+from distlint.frameworks.torch.rehearsed_modules import Layer, module_method, parts_of_model
 from distlint.frameworks.torch.rehearsed_optimizers import Optimizer
-from distlint.frameworks.torch.rehearsed_outputs import came_out, note
+from distlint.frameworks.torch.rehearsed_outputs import FETCHED, came_out, note
 from distlint.model import python as ir
 from distlint.rehearsal.models import Models
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
@@ -20,15 +22,21 @@ from distlint.rehearsal.values import Given, Made, Table
 _PARTITIONED = ("save_16bit_model", "save_fp16_model", "_zero3_consolidated_16bit_state_dict", "generate")
 
 
+_KEPT_WHOLE = 100_000
+"""Parameters of at most so many numbers are not parted, where nothing else is said."""
+
+
 class Engine(Made):
     """What trains a model; ``partitioned`` where each process holds a part of every parameter (ZeRO stage 3)."""
 
-    __slots__ = ("inner", "partitioned")
+    __slots__ = ("inner", "kept_whole", "partitioned")
 
     def __init__(self, call: ir.Call, given: Given) -> None:
         super().__init__("deepspeed.initialize()[0]", call, given)
         self.inner: Any = given.get("model", 1, UNKNOWN)
-        self.partitioned = _stage(given.get("config", 8, None)) == 3
+        config = given.get("config", 8, None)
+        self.partitioned = _option(config, "stage", 0) == 3
+        self.kept_whole = _option(config, "stage3_param_persistence_threshold", _KEPT_WHOLE)
 
     def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
         """The model inside, and the place of the process."""
@@ -65,10 +73,27 @@ class Engine(Made):
         return came_out(player, player.apply(self.inner, given, call, scope), (), given, ir.unpack(call.at, scope.file))
 
 
-def _stage(config: Any) -> Any:
-    """The stage of ZeRO that a configuration in the program names."""
+def _option(config: Any, name: str, default: int) -> Any:
+    """An option of ZeRO in a configuration in the program; ``None`` where it is not known."""
     inner = config.items.get("zero_optimization") if isinstance(config, Table) else None
-    return inner.items.get("stage") if isinstance(inner, Table) else None
+    if not isinstance(inner, Table):
+        return None
+    return inner.items.get(name, UNKNOWN if inner.open else default)
+
+
+def _is_fetched(engine: Engine, part: Any) -> bool:
+    """Whether a layer certainly has a parameter that is fetched from all processes each time that the layer is used.
+
+    Small parameters stay whole on every process.
+    """
+    limit = engine.kept_whole
+    weights = part.own_weights() if isinstance(part, Layer) and engine.partitioned and type(limit) is int else None
+    if weights is None or not part.has_parameters:
+        return False
+    return limit == 0 or any(
+        one.shape is not None and all(isinstance(size, int) for size in one.shape) and prod(one.shape) > limit
+        for _, one in weights
+    )
 
 
 class DeepSpeed(Models):
@@ -89,6 +114,8 @@ class DeepSpeed(Models):
         for position, part in enumerate(parts_of_model(engine.inner)):
             part.sign, part.source = hash(("sent", scope.file, call.at, position)), None
             part.synced, part.sharded = True, engine.partitioned
+            if _is_fetched(engine, part):
+                player.stage.kept.setdefault(FETCHED, {})[id(part)] = part
         data = given.get("training_data", 4, None)
         loader: Any = None
         if data is not None:

@@ -11,6 +11,7 @@ from distlint.rehearsal.stage import Event
 from distlint.rehearsal.unknowns import Opaque, Source
 from distlint.rehearsal.values import Given, Items, Made, Table, Tensor, combined, source_of
 
+FETCHED = "layers whose parameters are fetched each time that they are used"
 IN_PLACE = "wrapped in place"
 """Under this name a process remembers the modules that are sharded without a wrapper around them."""
 
@@ -83,7 +84,9 @@ def note(player: Any, name: str, call: ir.Call, scope: Any, group: Any = None) -
 
 
 def passed(player: Any, module: Any, given: Given, call: ir.Call, scope: Any) -> Any:
-    """Notes the forward pass of a module that is sharded in place; gives what its results lead back to."""
+    """Notes the forward pass of a module whose parameters lie in parts; gives what its results lead back to, if it is sharded in place."""
+    if id(module) in player.stage.kept.get(FETCHED, ()):
+        note(player, "forward", call, scope)
     wrapper = player.stage.kept.get(IN_PLACE, {}).get(id(module))
     if wrapper is not None and wrapper.group is not None:
         note(player, "forward", call, scope, wrapper.group)

@@ -1,0 +1,82 @@
+"""Layers of a model under ZeRO stage 3, whose parameters all processes fetch together each time that one is used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fixture_cases import check
+
+PROGRAM = """
+import deepspeed
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+CONFIG = {{
+    "train_micro_batch_size_per_gpu": 4,
+    "optimizer": {{"type": "AdamW", "params": {{"lr": 1e-3}}}},
+    "zero_optimization": {{"stage": {stage}, {more}}},
+}}
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.base = nn.Linear(8, 8)
+        self.extra = nn.Linear(8, {width})
+        self.head = nn.Linear(8, 1)
+
+    def forward(self, values, marks):
+        found = self.base(values)
+        if {test}:
+            found = found + self.extra(values).mean()
+        return self.head(found).square().mean()
+
+
+def main():
+    deepspeed.init_distributed("gloo")
+    data = TensorDataset(torch.randn(64, 8), (torch.rand(64) < 0.1).float())
+    sampler = DistributedSampler(data)
+    loader = DataLoader(data, batch_size=4, sampler=sampler)
+    net = Net()
+    engine, _, _, _ = deepspeed.initialize(model=net, model_parameters=net.parameters(), config=CONFIG)
+    for epoch in range(2):
+        sampler.set_epoch(epoch)
+        for values, marks in loader:
+            loss = engine(values, marks)
+            engine.backward(loss)
+            engine.step()
+
+
+main()
+"""
+ALL = '"stage3_param_persistence_threshold": 0'
+OWN = "marks.any()"
+
+
+@pytest.mark.parametrize(
+    ("stage", "more", "width", "test", "expected"),
+    [
+        (3, ALL, 8, OWN, ["PT503"]),
+        (3, "", 40_000, OWN, ["PT503"]),
+        (3, "", 8, OWN, []),
+        (2, ALL, 8, OWN, []),
+        (3, ALL, 8, "self.training", []),
+    ],
+)
+def test_a_layer_that_only_some_batches_use(
+    stage: int,
+    more: str,
+    width: int,
+    test: str,
+    expected: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Small parameters stay whole on every process, and so do all of them under stage 2."""
+    text = PROGRAM.format(stage=stage, more=more, width=width, test=test)
+    (tmp_path / "train.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    assert [finding["code"] for finding in check()["findings"] if finding["code"].startswith("PT")] == expected
