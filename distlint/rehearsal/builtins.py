@@ -9,7 +9,7 @@ from typing import Any
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.absent import used_by
-from distlint.rehearsal.bounds import of_any, of_ends, of_one
+from distlint.rehearsal.bounds import is_limited, of_any, of_ends, of_one, same_bounds
 from distlint.rehearsal.calls import Calls
 from distlint.rehearsal.entities import ClassValue, FunctionValue, LambdaOf, MethodOf, ModuleValue, Partial, Special
 from distlint.rehearsal.failing import (
@@ -160,7 +160,10 @@ def _range(player: Calls, values: list[Any], given: Given, call: ir.Call, scope:
             return range(*values)
         except (TypeError, ValueError):
             return UNKNOWN
-    made = Ranged(derived("range", values))
+    count = derived("range", values)
+    if any(isinstance(one, Opaque) and is_limited(one) for one in values):
+        count = Opaque(count.sign)  # a limit makes it as many everywhere, as a rule
+    made = Ranged(same_bounds(count, values[0]) if len(values) == 1 else count)
     if len(values) == 3 and values[0] == 0:
         note_pieces(player.stage, values[1], values[2], player.length(made))
     return made

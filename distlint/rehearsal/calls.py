@@ -87,14 +87,14 @@ class Calls(Definitions):
         scope.variables["__name__"] = "__main__" if file == self.stage.entry and not self.stage.alone else file
         scope.variables["__file__"] = file
         module = self.stage.project.module(file)
-        unsure, self.stage.unsure = self.stage.unsure, 0
+        contexts, self.stage.contexts = self.stage.contexts, []
         reasons, self.stage.reasons = self.stage.reasons, []
         try:
             if self.stage.depth < MAX_CALLS:
                 ended = self.play(module.body, scope)
                 self.stage.refused |= ended == "raise" and file == self.stage.entry
         finally:
-            self.stage.unsure = unsure
+            self.stage.contexts = contexts
             self.stage.reasons = reasons
         return scope
 

@@ -145,7 +145,7 @@ class Definitions(Generators):
             if not isinstance(found, Thing):
                 return found
             thing = found
-        thing.born = self.span(call, scope)
+        thing.born, thing.made_in = self.span(call, scope), tuple(self.stage.contexts)
         thing.content = self._content_of(ref, given)
         missing = modules.method(ref, "__missing__")
         if isinstance(thing.content, Table) and missing is not None:

@@ -58,12 +58,12 @@ class Objects(Operations):
             found = stage.classes[ref] = Scope(ref.file, -1, self.module_scope(ref.file))
         if not found.played:
             found.played = True
-            unsure, stage.unsure = stage.unsure, 0
+            contexts, stage.contexts = stage.contexts, []
             reasons, stage.reasons = stage.reasons, []
             try:
                 self.play(stage.project.class_(ref).body, found)
             finally:
-                stage.unsure = unsure
+                stage.contexts = contexts
                 stage.reasons = reasons
         return found
 
@@ -260,7 +260,7 @@ class Objects(Operations):
                 anywhere = self.module_scope(self.stage.entry)
                 self.call_function(_to_object(setter, base), Given([value], {}), None, anywhere)
                 return True
-            self.put(base.attributes, name, value)
+            self.put(base.attributes, name, value, base.made_in)
             return True
         if isinstance(base, ClassValue):
             self.put(self.class_scope(base.ref).variables, name, value)
@@ -274,10 +274,13 @@ class Objects(Operations):
             return True
         return False
 
-    def put(self, variables: dict[str, Any], name: str, value: Any) -> None:
-        """Sets a variable that others see as well: perhaps, where it is not sure that we come here."""
+    def put(self, variables: dict[str, Any], name: str, value: Any, made_in: tuple[int, ...] = ()) -> None:
+        """Sets a variable that others see as well: perhaps, where it is not sure that we come here.
+
+        ``made_in`` is where the object was made whose variable it is: on a way that is not sure, it may be sure for that object.
+        """
         earlier = variables.get(name, UNKNOWN)
-        if self.stage.unsure:
+        if self.stage.unsure and not self.stage.is_sure_for(made_in):
             value = merged(earlier, value, self.stage.reasons)
         variables[name] = value
         if self.stage.touched is not None:

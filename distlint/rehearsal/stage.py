@@ -286,7 +286,9 @@ class Stage:
         self.steps = 0
         self.most = MAX_STEPS
         self.depth = 0
-        self.unsure = 0
+        self.contexts: list[int] = []
+        """What is followed although it is not sure that the process comes there: a number for each way, test or loop around."""
+        self._ways = 0
         self.repeating = 0
         self.loops: list[int] = []
         """The loops around of which not all turns are followed, by a number for each time that one is gone through."""
@@ -348,6 +350,22 @@ class Stage:
     def looks_at(self, kind: str, span: Span) -> None:
         """Notes that a place will show whether it has a kind of faults."""
         self.in_order.setdefault((kind, span), None)
+
+    @property
+    def unsure(self) -> int:
+        """How many things around make it unsure that the process comes here."""
+        return len(self.contexts)
+
+    @unsure.setter
+    def unsure(self, many: int) -> None:
+        del self.contexts[many:]
+        while len(self.contexts) < many:
+            self._ways += 1
+            self.contexts.append(self._ways)
+
+    def is_sure_for(self, made_in: tuple[int, ...]) -> bool:
+        """Whether the process certainly comes here if it came to where something was made."""
+        return made_in[: len(self.contexts)] == tuple(self.contexts)
 
     def looked_at(self, kind: str, span: Span, *, fits: bool) -> None:
         """Notes whether a place certainly has none of a kind of faults this time."""

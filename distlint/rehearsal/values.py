@@ -295,13 +295,15 @@ class Thing:
     tells their number.
     """
 
-    __slots__ = ("attributes", "born", "cls", "content", "count", "fields", "names", "open", "sample")
+    __slots__ = ("attributes", "born", "cls", "content", "count", "fields", "made_in", "names", "open", "sample")
 
     def __init__(self, cls: ClassRef, *, is_open: bool = False) -> None:
         self.cls = cls
         self.attributes: dict[str, Any] = {}
         self.born: Span | None = None
         """Where it is made."""
+        self.made_in: tuple[int, ...] = ()
+        """What made it unsure that the process comes there (``Stage.contexts``)."""
         self.open = is_open
         self.fields: tuple[str, ...] | None = None
         self.content: Table | Items | None = None
