@@ -200,7 +200,7 @@ def _converted(player: Calls, name: str, values: list[Any], given: Given) -> Any
 def _listed(player: Calls, name: str, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
     span = ir.unpack(call.at, scope.file)
     if not values:
-        made = Items([], at=span)
+        made = player.stage.made(Items([], at=span))
         made.distinct = "set" in name
         return () if name == "tuple" else made
     items = player.items_of(values[0])

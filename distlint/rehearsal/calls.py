@@ -539,11 +539,11 @@ class Calls(Definitions):
             items.picked = False
         more = self.items_of(other)
         known = items.items is not None and more is not None and len(items.items) + len(more) <= MAX_ITEMS
-        if not known or self.stage.unsure:
+        if not known or self.stage.doubts(items):
             escape(other)
             length: Any = self.stage.because(items.length(), self.length(other))
             before, added = items.length(), self.length(other)
-            if isinstance(before, int) and isinstance(added, int) and not self.stage.unsure:
+            if isinstance(before, int) and isinstance(added, int) and not self.stage.doubts(items):
                 length = before + added
             sample = like(items, more)
             if sample is None and items.items is None and holds_work(items.sample):

@@ -141,10 +141,10 @@ class Expressions(Objects):
                 item.copied = False
         if expr.kind == "set":
             return distinct(items, self.span(expr, scope))
-        return tuple(items) if expr.kind == "tuple" else Items(items, at=self.span(expr, scope))
+        return tuple(items) if expr.kind == "tuple" else self.stage.made(Items(items, at=self.span(expr, scope)))
 
     def _of_DictDisplay(self, expr: ir.DictDisplay, scope: Scope) -> Any:  # noqa: N802
-        table = Table()
+        table = self.stage.made(Table())
         for key, value in zip(expr.keys[:MAX_ITEMS], expr.values, strict=False):
             given = self.value(value, scope)
             name = self.value(key, scope) if key is not None else UNKNOWN

@@ -113,12 +113,16 @@ def _of_list(
         return found
     if name in ("union", "intersection", "difference", "symmetric_difference", "issubset", "issuperset", "isdisjoint"):
         return _of_set(player, receiver, name, values, call, scope)
-    if name in ("pop", "popleft") and receiver.items and not player.stage.unsure and not given.keywords:
+    if name in ("pop", "popleft") and receiver.items and not player.stage.doubts(receiver) and not given.keywords:
         position = values[0] if values else 0 if name == "popleft" else -1
         player.note(receiver)
         if isinstance(position, int) and -len(receiver.items) <= position < len(receiver.items):
             return receiver.items.pop(position)
-    if receiver.items is not None and not player.stage.unsure and _changed(player, receiver, name, values, given):
+    if (
+        receiver.items is not None
+        and not player.stage.doubts(receiver)
+        and _changed(player, receiver, name, values, given)
+    ):
         return None
     for value in values:
         escape(value)
@@ -155,7 +159,7 @@ def _add(player: Calls, receiver: Items, name: str, value: Any) -> None:
         receiver.received(value)
         player.note(receiver)
         return
-    if name == "appendleft" and receiver.items is not None and not player.stage.unsure:
+    if name == "appendleft" and receiver.items is not None and not player.stage.doubts(receiver):
         receiver.items.insert(0, value)
         player.note(receiver)
     else:
@@ -251,7 +255,7 @@ def _of_table(
         return derived("get", [receiver, *values])
     if name == "setdefault" and values and call.args:
         player.leads(receiver, call.args[0], values[0], scope)
-    if not player.stage.unsure and not given.open:
+    if not player.stage.doubts(receiver) and not given.open:
         found = _stored(receiver, name, values, given)
         if found is not NotImplemented:
             return found

@@ -155,7 +155,7 @@ class Player(Ways):
             if base.items is not None and isinstance(index, int):
                 if -len(base.items) <= index < len(base.items):
                     base.items[index] = (
-                        merged(base.items[index], value, self.stage.reasons) if self.stage.unsure else value
+                        merged(base.items[index], value, self.stage.reasons) if self.stage.doubts(base) else value
                     )
                     base.repeated = False
                     self.note(base)
@@ -165,9 +165,9 @@ class Player(Ways):
             base.size = length
             escape(value)
         elif isinstance(base, Table):
-            if is_key(index) and (index in base.items or not self.stage.unsure):
+            if is_key(index) and (index in base.items or not self.stage.doubts(base)):
                 self.leads(base, target.index, index, scope)
-                self.put(base.items, index, value)
+                self.put(base.items, index, value, base.made_in)
             else:
                 told = is_key(index) and (not base.open or base.possible is not None)
                 possible = frozenset({*base.items, *(base.possible or ()), index}) if told else None

@@ -367,6 +367,15 @@ class Stage:
         """Whether the process certainly comes here if it came to where something was made."""
         return made_in[: len(self.contexts)] == tuple(self.contexts)
 
+    def doubts(self, thing: Any) -> bool:
+        """Whether what is done to a list or dictionary here may not be done, though it is there."""
+        return bool(self.contexts) and not self.is_sure_for(thing.made_in)
+
+    def made(self, thing: Any) -> Any:
+        """The same new list or dictionary, which remembers on which way it is made."""
+        thing.made_in = tuple(self.contexts)
+        return thing
+
     def looked_at(self, kind: str, span: Span, *, fits: bool) -> None:
         """Notes whether a place certainly has none of a kind of faults this time."""
         self.in_order[kind, span] = fits and self.in_order.get((kind, span)) is not False

@@ -20,7 +20,6 @@ MAX_ITEMS = 256
 MAX_INNER = 16
 """Items of a list in a list that are looked at."""
 
-
 MAX_EITHER = 32
 """Lists that one may be."""
 
@@ -138,6 +137,7 @@ class Items:
         "distinct",
         "either",
         "items",
+        "made_in",
         "most",
         "ordered",
         "picked",
@@ -162,6 +162,7 @@ class Items:
         """Why its order is another on each process."""
         self.most: int | None = None
         """How many items it keeps (``deque(maxlen=...)``)."""
+        self.made_in: tuple[int, ...] = ()
         self.either: tuple[Items, ...] = ()
         """The lists that it may be one of, and those that these may be: each once."""
 
@@ -227,13 +228,17 @@ class Table:
     ``family`` is that of all the names that are its keys, where it has no others (``Named``).
     """
 
-    __slots__ = ("family", "items", "keyed", "led", "missing", "open", "order", "possible", "sample", "unread", "whole")
+    __slots__ = (
+        *("family", "items", "keyed", "led", "made_in", "missing"),
+        *("open", "order", "possible", "sample", "unread", "whole"),
+    )
 
     def __init__(self, items: dict[Any, Any] | None = None, *, is_open: bool = False) -> None:
         self.items = items if items is not None else {}
         self.open = is_open
         self.missing: Any = None
         self.whole: Opaque = UNKNOWN
+        self.made_in: tuple[int, ...] = ()
         self.keyed: Source | None = None
         self.family: str | None = None
         self.order: Source | None = None
@@ -540,8 +545,6 @@ def combined(name: str, values: Iterable[Any], depth: int = 0) -> Hashable:
 
 
 OWN_PLACE = "each rank has filled only its own place"
-"""Why what stands where in a row differs between processes."""
-
 MEMBERS = "which ones each rank has met in its part of the data"
 
 
