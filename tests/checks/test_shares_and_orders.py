@@ -1,5 +1,7 @@
 """What each process has for itself, and what is the same for all: spellings unlike the fixtures."""
 
+# ruff: noqa: E501 - the cases are programs on a line
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -213,6 +215,7 @@ def test_what_is_each_ranks_own_and_what_all_agree_on(
     (tmp_path / "train.py").write_text(text)
     monkeypatch.chdir(tmp_path)
     assert [finding["code"] for finding in check()["findings"] if finding["severity"] != "note"] == expected
+
 
 OWN_KEYS = """
 import torch
