@@ -10,7 +10,7 @@ from distlint.frameworks.torch.rehearsed_shapes import dimension, fresh, kept_si
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import Outside
-from distlint.rehearsal.notes import PIECES
+from distlint.rehearsal.notes import PIECES, SHORT
 from distlint.rehearsal.pieces import note_pieces
 from distlint.rehearsal.sums import added
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
@@ -39,9 +39,13 @@ def total(sizes: list[Any]) -> Any:
 
 
 def _note_pieces(player: Any, pieces: Hashable, size: Any, step: Any) -> None:
-    """Remembers how many pieces there are where something may be left over."""
+    """Remembers how many pieces there are of a batch that may be shorter than the others.
+
+    Sizes that whoever starts the program chooses are chosen so that nothing is left over.
+    """
     whole, rest = combined("range", [derived("//", [size, step])]), combined("%", [size, step])
-    if pieces is not None and whole is not None:
+    short = isinstance(size, Opaque) and size.sign in player.stage.kept.get(SHORT, ())
+    if short and pieces is not None and whole is not None:
         player.stage.kept.setdefault(PIECES, {})["loop", pieces] = (("loop", whole), rest)
 
 
