@@ -131,7 +131,8 @@ class Expressions(Objects):
                 spread = self.items_of(given)
                 if spread is None:
                     made = self.some(derived("list", [*items, given]), span=self.span(expr, scope))
-                    made.sample = self.item_of(given) if not items else None
+                    if len(expr.items) == 1:
+                        made.sample = self.item_of(given)
                     return made
                 items.extend(spread)
             else:

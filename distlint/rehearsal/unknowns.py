@@ -103,6 +103,12 @@ class Number(Opaque):
         self.bounds = told.bounds
 
 
+class RowSize(Opaque):
+    """How long one of several rows is, of which nobody knows whether they are of one length."""
+
+    __slots__ = ()
+
+
 class Named(Opaque):
     """One of the names of a family: those of another family are all different from it. ``text`` is the name, where it is known."""
 
@@ -157,3 +163,13 @@ def is_text(value: Any) -> bool:
     """Whether a value is certainly a text."""
     among = value.among if isinstance(value, Opaque) else ()
     return isinstance(value, str | Named) or (bool(among) and all(isinstance(one, str) for one in among))
+
+
+def kinds_of(value: Any) -> frozenset[type]:
+    """The kinds of numbers that a value may be; none where it may be something else."""
+    if isinstance(value, bool | int | float):
+        return frozenset({type(value)})
+    if isinstance(value, Number):
+        return frozenset({value.kind})
+    every = [kinds_of(one) for one in value.among] if isinstance(value, Opaque) else []
+    return frozenset().union(*every) if every and all(every) else frozenset()

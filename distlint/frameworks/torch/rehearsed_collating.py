@@ -11,7 +11,7 @@ from distlint.frameworks.torch.rehearsed_shapes import fresh, picked_by
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.bounds import of_any, same_bounds
-from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque, RowSize, Source
 from distlint.rehearsal.values import Given, Items, Table, Tensor, combined, is_known, source_of
 
 _MAX_DEPTH = 3
@@ -57,7 +57,7 @@ def _like(row: Any, sign: Any, source: Source | None, depth: int = 0) -> Any:
 
 
 def _own(size: Any, sign: Any, source: Source | None) -> Any:
-    return size if isinstance(size, int) else same_bounds(Opaque(hash(sign), source), size)
+    return size if isinstance(size, int) else same_bounds(RowSize(hash(sign), source), size)
 
 
 def _of_batch(value: Any, sign: Any, source: Source | None, depth: int = 0) -> Any:
@@ -89,7 +89,9 @@ def padded_rows(player: Any, given: Given, span: Span) -> Tensor:
     count, longest = player.length(rows), row.shape[0]
     every = items if items is not None else [rows, row]
     if items is not None or not isinstance(longest, int):
-        longest = Opaque(combined("longest", every), source_of([*every, row.shape[0]]))
+        # of a row that is one of several kinds it is not known whether the longest of them is each process's own
+        told = [*every, longest] if items is not None or longest.sign is not None else []
+        longest = Opaque(combined("longest", every), source_of(told))
         longest = of_any(longest, row.shape[0]) if items is None else longest
     sizes = (count, longest) if first else (longest, count)
     made = fresh("pad_sequence", (*sizes, *row.shape[1:]), row.dtype, every, span)

@@ -13,7 +13,7 @@ from distlint.rehearsal.entities import Outside
 from distlint.rehearsal.notes import PIECES, SHORT
 from distlint.rehearsal.pieces import note_pieces
 from distlint.rehearsal.sums import added
-from distlint.rehearsal.unknowns import UNKNOWN, Opaque
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque, RowSize
 from distlint.rehearsal.values import Given, Items, Tensor, combined, derived
 
 CUTTING = ("chunk", "split", "unbind", "tensor_split", "split_with_sizes")
@@ -197,11 +197,17 @@ def _of_unknown_number(player: Any, name: str, items: Items, where: Any, span: S
         place = dimension(where, rank) if name in ("cat", "concat", "concatenate", "stack") else None
         if place is not None:
             size = count if name == "stack" else derived("rows", [items.whole, count, row])
-            rest = row.shape[place + (name != "stack") :]
-            shape = (*row.shape[:place], size if isinstance(size, int | Opaque) else UNKNOWN, *rest)
+            sizes = [_of_one_length(one) for one in row.shape] if name == "stack" else row.shape
+            rest = sizes[place + (name != "stack") :]
+            shape = (*sizes[:place], size if isinstance(size, int | Opaque) else UNKNOWN, *rest)
     made = fresh(name, shape, row.dtype, [items, row], span)
     made.sign = combined(name, [items.whole])
     return kept_size(made, [row])
+
+
+def _of_one_length(size: Any) -> Any:
+    """A size of rows that are stacked as they are: it is the same for all of them, or that would fail."""
+    return Opaque(size.sign) if isinstance(size, RowSize) else size
 
 
 def padded(player: Any, base: Tensor, given: Given, first: int) -> Tensor:
