@@ -135,6 +135,15 @@ class Words(Opaque):
         return Opaque(sign, None if self.source is None else self.source._replace(counted=True))
 
 
+class InMemory(Opaque):
+    """A stream over bytes or a text that a program has at hand: reading it gives what these tell, and goes to no file."""
+
+    __slots__ = ()
+
+    def __init__(self, told: Opaque) -> None:
+        super().__init__(told.sign, told.source, measured=told.measured)
+
+
 class Ranged(Opaque):
     """A ``range`` whose number of items is not known: ``count`` is that number."""
 
