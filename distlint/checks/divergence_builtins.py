@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from distlint.checks import divergence_calls, divergence_names, divergence_objects
+from distlint.checks import divergence_calls, divergence_keys, divergence_names, divergence_objects
 from distlint.checks.divergence_state import DIFFERS, THE_SAME, UNKNOWN, Divergence, together
 from distlint.link.flow import Env
 from distlint.model import python as ir
@@ -44,5 +44,7 @@ def built_in(tracer: Tracer, name: str, expr: ir.Call, ground: Ground, state: En
         why = "a number that each process makes for itself"
         return Divergence(DIFFERS, why, (ir.unpack(expr.at, ground.file),)) if text else parts
     if name in _OF_ARGUMENTS:
-        return together(divergence_calls.arguments(tracer, expr, ground, state))
+        found = together(divergence_calls.arguments(tracer, expr, ground, state))
+        over = name in divergence_keys.ORDERING and expr.args
+        return divergence_keys.gone_over(tracer, expr.args[0], found, ground, state) if over else found
     return THE_SAME if name in _ALIKE else UNKNOWN

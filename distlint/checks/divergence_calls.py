@@ -8,6 +8,7 @@ from distlint.checks import (
     divergence_builtins,
     divergence_callers,
     divergence_files,
+    divergence_keys,
     divergence_objects,
     divergence_seeds,
 )
@@ -127,7 +128,7 @@ def part_of_call(tracer: Tracer, expr: ir.Call, path: Path, ground: Ground, stat
         if dealt is not None:
             return dealt
     found = part_of_result(tracer, expr, path, ground, state)
-    return found if found is not None else tracer.of(expr, ground, state)
+    return found if found is not None else divergence_keys.of_whole(path, tracer.of(expr, ground, state))
 
 
 def part_of_result(tracer: Tracer, expr: ir.Call, path: Path, ground: Ground, state: Env) -> Divergence | None:
@@ -361,6 +362,8 @@ def _method(tracer: Tracer, expr: ir.Call, func: ir.Attribute, ground: Ground, s
             return made
     if func.name in _SIZES:
         return tracer.of(func.base, ground, state, size=True)
+    if func.name == "keys" and not expr.args and not ways:
+        return divergence_keys.keys_of(tracer, func.base, ground, state)
     base = tracer.of(func.base, ground, state)
     if base.differs or func.name in MOVING:
         return base.through(span)

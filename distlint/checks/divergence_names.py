@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from distlint.checks import divergence_effects, divergence_failures, divergence_objects, divergence_outside
+from distlint.checks import (
+    divergence_effects,
+    divergence_failures,
+    divergence_keys,
+    divergence_objects,
+    divergence_outside,
+)
 from distlint.checks.divergence_state import (
     EVEN,
     EVENED,
@@ -144,6 +150,12 @@ def _change(tracer: Tracer, store: Store, wanted: str, path: Path, ground: Groun
     steps = _steps(store)
     if store.action == "set" and steps is not None and steps[-1:] == (_ANY,) and steps[:-1] == path[: len(steps) - 1]:
         return True, UNKNOWN  # it may be any attribute that is set
+    if path[-1:] == (divergence_keys.KEYS,) and store.action != "call":
+        into = len(store.path) >= len(path) - 1 and (
+            len(path) == 1 or steps is None or steps[: len(path) - 1] == path[:-1]
+        )
+        if into and (store.action != "set" or len(store.path) >= len(path)):
+            return False, divergence_keys.change(tracer, store, path, ground)
     inside = steps is None or path == steps[: len(path)]
     covers = steps is not None and steps == path[: len(steps)]
     if not (inside or covers):
@@ -353,10 +365,14 @@ def element(tracer: Tracer, iterable: ir.Expr, part: tuple[Any, ...], ground: Gr
             return together([tracer.of(one, ground, state) for one in starts])
         if plain in ("list", "iter", "reversed", "sorted", "tuple") and args:
             return element(tracer, args[0], part, ground, state)
+        keys = divergence_keys.taken(tracer, iterable, part, ground, state)
+        if keys is not None:
+            return keys
         place = tracer.sources.as_long_as(iterable, ground.file)
         if place is not None and place < len(args):
             return element(tracer, args[place], part, ground, state)
-    return tracer.of(iterable, ground, state)
+    found = tracer.of(iterable, ground, state)
+    return found if part else divergence_keys.gone_over(tracer, iterable, found, ground, state)
 
 
 def targets(tracer: Tracer, target: ir.Expr, iterable: ir.Expr, ground: Ground, state: Env) -> dict[str, Divergence]:

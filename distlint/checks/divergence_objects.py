@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from distlint.checks import (
     divergence_callers,
     divergence_calls,
+    divergence_keys,
     divergence_names,
     divergence_outside,
     divergence_sizes,
@@ -66,7 +67,11 @@ def member(tracer: Tracer, expr: ir.Expr, path: Path, ground: Ground, state: Env
         if inner[0] in ground.local:
             return ground.local[inner[0]]
         return attribute_path(tracer, expr, path, ground, state)
-    if isinstance(step, tuple):
+    if step == divergence_keys.KEYS:
+        keys = divergence_keys.written(tracer, expr, ground, state)
+        if keys is not None:
+            return keys
+    elif isinstance(step, tuple):
         if type(expr) is ir.ListDisplay and isinstance(step[1], int) and -len(expr.items) <= step[1] < len(expr.items):
             if not any(type(item) is ir.Starred for item in expr.items):
                 return member(tracer, expr.items[step[1]], rest, ground, state)
@@ -78,10 +83,11 @@ def member(tracer: Tracer, expr: ir.Expr, path: Path, ground: Ground, state: Env
             given = _under_key(tracer, expr, step[1], ground)
             if given is not None:
                 return member(tracer, given, rest, ground, state)
-            return divergence_calls.part_of_call(tracer, expr, path, ground, state)
+    if isinstance(step, tuple) and type(expr) is ir.Call:
+        return divergence_calls.part_of_call(tracer, expr, path, ground, state)
     if isinstance(step, str) and step.startswith("."):
-        return _of_value(tracer, expr, step[1:], ground, state)
-    return tracer.of(expr, ground, state)
+        return divergence_keys.of_whole(path, _of_value(tracer, expr, step[1:], ground, state))
+    return divergence_keys.of_whole(path, tracer.of(expr, ground, state))
 
 
 def _under_key(tracer: Tracer, expr: ir.Call, key: Any, ground: Ground) -> ir.Expr | None:
@@ -119,7 +125,7 @@ def attribute_path(tracer: Tracer, expr: ir.Expr, path: Path, ground: Ground, st
     assert inner is not None  # noqa: S101 - tested by the caller
     if type(expr) is ir.Name or not isinstance(path[0], str):
         return divergence_names.name(tracer, inner[0], (*inner[1], *path), ground, state)
-    return _of_value(tracer, expr, path[0][1:], ground, state)
+    return divergence_keys.of_whole(path, _of_value(tracer, expr, path[0][1:], ground, state))
 
 
 def _of_value(tracer: Tracer, base: ir.Expr, name: str, ground: Ground, state: Env) -> Divergence:
@@ -233,7 +239,7 @@ def of_own(tracer: Tracer, ref: FunctionRef, path: Path, ground: Ground) -> Dive
         deeper = _deeper(tracer, own, path)
         if deeper is not None:
             return deeper
-    return found if found is not None else UNKNOWN
+    return divergence_keys.of_whole(path, found) if found is not None else UNKNOWN
 
 
 def _deeper(tracer: Tracer, own: Instance, path: Path) -> Divergence | None:

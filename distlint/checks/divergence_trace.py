@@ -166,7 +166,7 @@ class Tracer:
         if type(expr) is ir.Conditional:
             return self._conditional(expr, ground, state)
         if type(expr) is ir.Comprehension:
-            return self._comprehension(expr, ground, state)
+            return self.comprehension(expr, expr.element, ground, state)
         if type(expr) is ir.Lambda:
             return THE_SAME
         parts: tuple[ir.Expr | None, ...] = ()
@@ -229,14 +229,15 @@ class Tracer:
             return test._replace(control=True).through(ir.unpack(expr.test.at, ground.file))
         return one_of(ways)
 
-    def _comprehension(self, expr: ir.Comprehension, ground: Ground, state: Env) -> Divergence:
+    def comprehension(self, expr: ir.Comprehension, element: ir.Expr, ground: Ground, state: Env) -> Divergence:
+        """What a comprehension gives for each item, or a part of that: of a mapping the key or the value alone."""
         parts = []
         inner = ground
         for target, iterable, tests in expr.generators:
             parts.append(self.of(iterable, inner, state, size=True))
             inner = inner.with_local(divergence_names.targets(self, target, iterable, inner, state))
             parts.extend(self.of(test, inner, state) for test in tests)
-        parts.append(self.of(expr.element, inner, state))
+        parts.append(self.of(element, inner, state))
         known = [part for part in parts if part.state != NONE.state]
         # of the number of items nothing need be known
         return together([parts[-1], *(part for part in known if part.differs)])

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from distlint.checks.meetings import Suspicion, meetings
 from distlint.model.finding import Related
-from distlint.rehearsal.notes import SAVE_UNDER_WAY
+from distlint.rehearsal.notes import FOLDER_DRAWN, SAVE_UNDER_WAY
 from distlint.rehearsal.performance import Performance
 
 
@@ -18,11 +18,14 @@ def own_folders(performance: Performance) -> Iterator[Suspicion]:
         if None in folders or len(set(folders)) < len(folders) or len({one.event.name for one in met}) > 1:
             continue
         what = "saved" if "save" in first.name else "loaded"
+        drawn = first.seen.get(FOLDER_DRAWN)
+        at = None if drawn is None else drawn.span
         yield Suspicion(
             first.span,
             f"one checkpoint is {what} by all ranks together, but each gives a folder of its own: no folder holds all of it",
-            (),
+            (Related(at, "each rank draws the name for itself here"),) if at is not None else (),
             first.name,
+            supposed=drawn is not None,
         )
 
 

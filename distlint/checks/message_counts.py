@@ -1,6 +1,7 @@
 """Loops that send and loops that receive, of which one counts the pieces of something and the other only the whole ones.
 
-A batch cut into pieces of a size has one more of them than whole pieces fit into it, unless nothing is left over.
+A batch cut into pieces of a size has one more of them than whole pieces fit into it, unless nothing is left over. The last batch of a
+loader that drops nothing may have any size.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def _suspicion(stage: Stage, loop: Round, event: Event, other: Round, met: Event
         f"this loop counts whole pieces only, and `{met.name}` meets one call for each piece on rank {stage.rank}: "
         "where something is left over, one of them waits for ever"
     )
-    return Suspicion(other.span, message, related, met.name)
+    return Suspicion(other.span, message, related, met.name, supposed=True)
 
 
 def _meeting(

@@ -172,7 +172,11 @@ def _holds_for_more(rehearsal: Rehearsal, performance: Performance, fault: _Faul
 def _shows_by_default(rehearsal: Rehearsal, first: Performance, fault: _Fault, suspicion: Suspicion) -> bool:
     """Whether something is wrong in the program as it usually goes as well, where it is known how that is."""
     usual = None if first.usual else rehearsal.by_default(first)
-    return usual is None or any(one.span == suspicion.span for one in fault(usual))
+    if usual is None:
+        return True
+    found = fault(usual)
+    # who waits where is known by then, and may be said of another place
+    return any(fault is meeting_messages.stuck_messages or one.span == suspicion.span for one in found)
 
 
 def _holds_for_some(rehearsal: Rehearsal, performance: Performance, fault: _Fault, suspicion: Suspicion) -> bool:

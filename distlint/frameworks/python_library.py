@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from distlint.model.framework import FrameworkSpec
+from distlint.model.framework import DRAWN, FrameworkSpec
 
 _CLOCK = "the clock of each process"
 _HOST = "the process and machine that it runs on"
-_DRAWN = "random numbers that each rank draws for itself"
 
 SPEC = FrameworkSpec(
     name="python",
@@ -40,11 +39,11 @@ SPEC = FrameworkSpec(
         ("platform.node", _HOST),
         ("threading.get_ident", _HOST),
         ("multiprocessing.current_process", _HOST),
-        *((f"uuid.{name}", _DRAWN) for name in ("uuid1", "uuid4")),
-        *((f"secrets.{name}", _DRAWN) for name in ("randbelow", "choice", "token_hex", "token_bytes", "randbits")),
-        ("os.urandom", _DRAWN),
-        *((f"random.SystemRandom().{name}", _DRAWN) for name in ("random", "randint", "choice")),
-        *((f"tempfile.{name}", _DRAWN) for name in ("mkdtemp", "mktemp", "mkstemp")),
+        *((f"uuid.{name}", DRAWN) for name in ("uuid1", "uuid4")),
+        *((f"secrets.{name}", DRAWN) for name in ("randbelow", "choice", "token_hex", "token_bytes", "randbits")),
+        ("os.urandom", DRAWN),
+        *((f"random.SystemRandom().{name}", DRAWN) for name in ("random", "randint", "choice")),
+        *((f"tempfile.{name}", DRAWN) for name in ("mkdtemp", "mktemp", "mkstemp")),
         *(
             (f"psutil.{name}", _HOST)
             for name in (

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from distlint.model.value import Value
 
 
+DRAWN = "random numbers that each rank draws for itself"
+"""Why something is never the same on two processes."""
+
+
 class FileOptions(NamedTuple):
     """Options of a launcher that stand in files, and whether there may be others that we don't see."""
 

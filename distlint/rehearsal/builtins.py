@@ -191,7 +191,7 @@ def _converted(player: Calls, name: str, values: list[Any], given: Given) -> Any
             return player.text_of(values[0], derived(name, values))
         return player.special_method(values[0], f"__{name}__", [], derived(name, values))
     found = derived(name, values)
-    return Number(float, found) if name == "float" else whole(found) if name == "int" else found
+    return Number(float, found) if name == "float" else whole(found) if name in ("int", "ord") else found
 
 
 # Lists ----------------------------------------------------------------------------------------------------------------

@@ -131,7 +131,8 @@ class Expressions(Objects):
                 spread = self.items_of(given)
                 if spread is None:
                     made = self.some(derived("list", [*items, given]), span=self.span(expr, scope))
-                    made.sample = self.item_of(given) if not items else None
+                    if len(expr.items) == 1:
+                        made.sample = self.item_of(given)
                     return made
                 items.extend(spread)
             else:
@@ -331,7 +332,8 @@ class Expressions(Objects):
         if isinstance(base, Items) and base.items and all(isinstance(one, Tensor) for one in base.items):
             return _one_of_tensors(base.items, index)
         if isinstance(base, Items):
-            return _one_of_few(base, index) if base.items is not None or base.sample is None else self.item_of(base)
+            bare = base.sample is None or type(base.sample) is Opaque
+            return _one_of_few(base, index) if base.items is not None or bare else self.item_of(base)
         if isinstance(base, Made) and is_parsed(base) and isinstance(index, int):
             return base if index == 0 else derived("part", [base, index])
         if isinstance(base, Library) and isinstance(index, int):

@@ -13,7 +13,7 @@ from distlint.rehearsal.bounds import same_bounds
 from distlint.rehearsal.even_files import writes_evenly
 from distlint.rehearsal.files import asked
 from distlint.rehearsal.trace import Branch, End
-from distlint.rehearsal.unknowns import Opaque, Source
+from distlint.rehearsal.unknowns import InMemory, Opaque, Source
 from distlint.rehearsal.values import Generated, Made, Tensor, combined, source_of
 
 if TYPE_CHECKING:
@@ -118,6 +118,8 @@ def own_file(stage: Stage, values: Iterable[Any], call: ir.Call, scope: Scope) -
     """Why what is read here differs between processes: they are known to read different files."""
     why = EVEN_FILE if writes_evenly(stage.project) else OWN_FILE
     for value in values:
+        if isinstance(value, InMemory):
+            return None
         given = source_of([value])
         if given is not None:
             return Source(why, given.span)

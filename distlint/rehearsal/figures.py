@@ -5,19 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from distlint.rehearsal.merging import merged
-from distlint.rehearsal.unknowns import UNKNOWN, Number, Opaque
+from distlint.rehearsal.unknowns import UNKNOWN, Number, Opaque, kinds_of
 
 _ARITHMETIC = frozenset({"+", "-", "*", "//", "%", "**"})
-
-
-def kinds_of(value: Any) -> frozenset[type]:
-    """The kinds of numbers that a value may be; none where it may be something else."""
-    if isinstance(value, bool | int | float):
-        return frozenset({type(value)})
-    if isinstance(value, Number):
-        return frozenset({value.kind})
-    every = [kinds_of(one) for one in value.among] if isinstance(value, Opaque) else []
-    return frozenset().union(*every) if every and all(every) else frozenset()
 
 
 def numbered(symbol: str, one: Any, two: Any, found: Any) -> Any:

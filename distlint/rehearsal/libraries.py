@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from distlint.model import python as ir
-from distlint.model.framework import CollectiveSpec
+from distlint.model.framework import DRAWN, CollectiveSpec
 from distlint.model.span import Span
 from distlint.rehearsal.entities import MethodOf
 from distlint.rehearsal.randomness import Randomness
@@ -336,7 +336,7 @@ class Libraries:
         if name in self._evened:
             return self._same_again(player, self._evened[name], given, call, scope)
         if name in self._varying:
-            source = Source(self._varying[name], span)
+            source = Source(self._varying[name], span, drawn=self._varying[name] == DRAWN)
             return Opaque(("own", player.stage.rank, name, player.stage.steps), source)
         if name in self._around and given.positional:
             return self._around_of(player, name, given, call, scope)

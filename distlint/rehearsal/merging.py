@@ -9,7 +9,7 @@ from typing import Any
 
 from distlint.rehearsal.bounds import agreeing, of_one
 from distlint.rehearsal.entities import ClassValue, Library, ModuleValue
-from distlint.rehearsal.unknowns import UNKNOWN, Number, Opaque, Perhaps
+from distlint.rehearsal.unknowns import UNKNOWN, Number, Opaque, Perhaps, kinds_of
 from distlint.rehearsal.values import (
     Items,
     Made,
@@ -85,6 +85,7 @@ def merged(one: Any, other: Any, tests: Sequence[Any] = (), deciding: Sequence[A
         if tests:
             made.whole = Opaque(combined("perhaps", every), source_of(every))
         made.distinct = one.distinct and other.distinct
+        made.sample = number_in((one, other))
         made.may_be((one, other))
         return made
     escape(one)
@@ -190,6 +191,18 @@ def _are_records(one: Thing, other: Thing) -> bool:
         return False
     values = (*one.attributes.values(), *other.attributes.values())
     return len(values) <= 2 * MAX_PARTS and all(is_known(value) or isinstance(value, Opaque) for value in values)
+
+
+def number_in(lists: Iterable[Items]) -> Number | None:
+    """What any item of some lists is like, where all are numbers of one kind; ``None`` where others may be among them."""
+    kinds: set[type] = set()
+    for one in lists:
+        items = [one.sample] if one.items is None else one.items
+        every = [kinds_of(item) for item in items[:MAX_LOOKED]]
+        if not all(every) or len(items) > MAX_LOOKED:
+            return None
+        kinds |= frozenset().union(*every)
+    return Number(kinds.pop(), Opaque()) if len(kinds) == 1 else None
 
 
 def some_of(items: Sequence[Any]) -> Any:

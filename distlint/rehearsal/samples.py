@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from distlint.rehearsal.bounds import of_one
-from distlint.rehearsal.merging import alike, merged
+from distlint.rehearsal.merging import alike, merged, number_in
 from distlint.rehearsal.unknowns import Number, Opaque, Source, Words
 from distlint.rehearsal.values import Items, Table, Tensor, combined, derived, holds_work
 
@@ -54,12 +54,21 @@ def _like_of(values: Sequence[Any], known: dict[tuple[int, int], Any] | None = N
         if key not in known:
             known[key] = sizes[0] if alike(*sizes) else of_one(derived("item", sizes), sizes)
         made = Items(None, known[key], first.at)
-        made.whole, made.sample = derived("item", [first.whole, last.whole]), first.sample
+        made.whole = derived("item", [first.whole, last.whole])
+        made.sample = first.sample if first is last else number_in((first, last)) or first.sample
         return made
     if not all(isinstance(one, Tensor) for one in values):
         return None
     found: Tensor = merged(first, last)
+    if first is not last and found.shape is not None:
+        pairs = zip(first.shape or (), last.shape or (), found.shape, strict=True)
+        found.shape = tuple(_of_either(one, other, size) for one, other, size in pairs)
     return found
+
+
+def _of_either(one: Any, other: Any, size: Any) -> Any:
+    """A size of any of some rows, of which one is as long as the program says: nobody knows whether another is longer."""
+    return of_one(Opaque(), [one, other]) if isinstance(one, int) is not isinstance(other, int) else size
 
 
 def tensor_in(table: Table, key: Any) -> Tensor | None:

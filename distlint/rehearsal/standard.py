@@ -17,7 +17,7 @@ from distlint.rehearsal.failing import SHARE
 from distlint.rehearsal.iterating import MAX_FOLLOWED
 from distlint.rehearsal.samples import seen_as_own
 from distlint.rehearsal.stage import Left, Scope
-from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source, Words
+from distlint.rehearsal.unknowns import UNKNOWN, InMemory, Opaque, Source, Words
 from distlint.rehearsal.values import (
     MAX_ITEMS,
     Generated,
@@ -147,6 +147,12 @@ def _paths(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) 
 def _patterns(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
     text = given.get("string", 1, None)
     return Words(derived(name, [*given.values()])) if name == "findall" and type(text) is Opaque else NotImplemented
+
+
+def _memory(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
+    """An empty stream is there to be written into: nothing is known of what it holds later."""
+    values = given.positional
+    return InMemory(derived(name, values)) if name in ("BytesIO", "StringIO") and values else NotImplemented
 
 
 def _operator(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
@@ -428,6 +434,7 @@ _MODULES: dict[str, _Handler] = {
     "posixpath": _paths,
     "operator": _operator,
     "re": _patterns,
+    "io": _memory,
     "itertools": _itertools,
     "itertools.chain": _chain,
     "collections": collection,

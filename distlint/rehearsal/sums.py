@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from distlint.rehearsal.unknowns import Number, Opaque
+from distlint.rehearsal.unknowns import Number, Opaque, RowSize
 from distlint.rehearsal.values import derived
 
 _EXTREMES = "the least and the greatest of what each process has"
@@ -34,7 +34,7 @@ def _is_whole(value: Any) -> bool:
 
 def is_summand(value: Any) -> bool:
     """Whether a value is a whole number, or one that is not known but for what tells it."""
-    if type(value) in (Opaque, Sum):
+    if type(value) in (Opaque, RowSize, Sum):
         return value.sign is not None
     return type(value) is int
 

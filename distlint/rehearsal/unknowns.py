@@ -103,6 +103,12 @@ class Number(Opaque):
         self.bounds = told.bounds
 
 
+class RowSize(Opaque):
+    """How long one of several rows is, of which nobody knows whether they are of one length."""
+
+    __slots__ = ()
+
+
 class Named(Opaque):
     """One of the names of a family: those of another family are all different from it. ``text`` is the name, where it is known."""
 
@@ -127,6 +133,15 @@ class Words(Opaque):
         """Any of them."""
         sign = None if self.sign is None else hash(("word", self.sign))
         return Opaque(sign, None if self.source is None else self.source._replace(counted=True))
+
+
+class InMemory(Opaque):
+    """A stream over bytes or a text that a program has at hand: reading it gives what these tell, and goes to no file."""
+
+    __slots__ = ()
+
+    def __init__(self, told: Opaque) -> None:
+        super().__init__(told.sign, told.source, measured=told.measured)
 
 
 class Ranged(Opaque):
@@ -163,3 +178,13 @@ def is_text(value: Any) -> bool:
     """Whether a value is certainly a text."""
     among = value.among if isinstance(value, Opaque) else ()
     return isinstance(value, str | Named) or (bool(among) and all(isinstance(one, str) for one in among))
+
+
+def kinds_of(value: Any) -> frozenset[type]:
+    """The kinds of numbers that a value may be; none where it may be something else."""
+    if isinstance(value, bool | int | float):
+        return frozenset({type(value)})
+    if isinstance(value, Number):
+        return frozenset({value.kind})
+    every = [kinds_of(one) for one in value.among] if isinstance(value, Opaque) else []
+    return frozenset().union(*every) if every and all(every) else frozenset()

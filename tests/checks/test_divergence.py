@@ -83,6 +83,14 @@ DIFFERENT = [
     ("def h():\n    return dict(own=dist.get_rank(), over=True)\nprobe(h()['own'])", "the rank"),
     ("def h():\n    return {'own': dist.get_rank(), 'over': True}\nprobe(h()['own'])", "the rank"),
     # ranks
+    # keys of mappings
+    ("for k in {dist.get_rank(): 1}.keys():\n    probe(k)", "the rank"),
+    ("d = {}\nd[dist.get_rank()] = 1\nfor k, v in d.items():\n    probe(k)", "the rank"),
+    ("d = {}\nd['x'] = dist.get_rank()\nfor k, v in d.items():\n    probe(v)", "the rank"),
+    ("d = {'x': 1}\nd.update({f'r{dist.get_rank()}': 1})\nfor k in d.keys():\n    probe(k)", "the rank"),
+    ("d = {str(dist.get_rank() + i): i for i in range(3)}\nprobe(sorted(d.keys())[0])", "the rank"),
+    ("out = [0] * 4\nout[1] = dist.get_rank()\nfor x in out:\n    probe(x)", "the rank"),
+    ("def main():\n    out = []\n    out.append(dist.get_rank())\n    for x in out:\n        probe(x)", "the rank"),
     ("probe(dist.get_rank())", "the rank"),
     ("probe(dist.get_rank() == 0)", "the rank"),
     ("probe(dist.get_rank(group))", "the rank in a group"),
@@ -371,6 +379,32 @@ NOT_DIFFERENT = [
     (
         "from collections import namedtuple\nT = namedtuple('T', 'own over')\ndef h():\n    return T(dist.get_rank(), g())\ndef main():\n    x = h()\n    probe(x.over)",
         "unknown",
+    ),
+    # keys of mappings whose values differ
+    ("for k, v in {'x': dist.get_rank()}.items():\n    probe(k)", "same"),
+    ("d = {'x': dist.get_rank()}\nfor k in d:\n    probe(k)", "same"),
+    ("d = {'x': dist.get_rank()}\nfor k in sorted(d.keys()):\n    probe(k)", "same"),
+    ("d = dict(x=dist.get_rank())\nfor k in sorted(d):\n    probe(k)", "same"),
+    ("d = {}\nd['x'] = dist.get_rank()\nfor i, k in enumerate(d):\n    probe(k)", "same"),
+    ("d = {'x': 1, **{'y': dist.get_rank()}}\nfor k in d.keys():\n    probe(k)", "same"),
+    ("d = {}\nfor name in ('x', 'y'):\n    d[name] = dist.get_rank()\nfor k in list(d):\n    probe(k)", "same"),
+    (
+        "from collections import defaultdict\nd = defaultdict(int)\nd['x'] += dist.get_rank()\nfor k in d:\n    probe(k)",
+        "same",
+    ),
+    ("def h(d):\n    for k in d:\n        probe(k)\nh({'x': dist.get_rank()})", "same"),
+    ("d = {k: dist.get_rank() for k in ('x', 'y')}\nfor k, v in d.items():\n    probe(k)", "same"),
+    (
+        "class T:\n    def __init__(self):\n        self.d = {'x': dist.get_rank()}\n    def go(self):\n        for k in self.d.keys():\n            probe(k)",
+        None,
+    ),
+    (
+        "def even(d):\n    if not dist.is_initialized():\n        return d\n    names = sorted(d.keys())\n    values = torch.stack([d[k] for k in names])\n    dist.all_reduce(values)\n    return {k: v for k, v in zip(names, values)}\nfound = {k: v.item() for k, v in even({'x': torch.ones(()) * dist.get_rank(), 'y': torch.ones(())}).items()}\nprobe(found['x'])",
+        None,
+    ),
+    (
+        "def even(d):\n    names, values = [], []\n    for k in sorted(d.keys()):\n        names.append(k)\n        values.append(d[k])\n    values = torch.stack(values)\n    dist.all_reduce(values)\n    return dict(zip(names, values))\nfound = even({'x': torch.ones(()) * dist.get_rank(), 'y': torch.ones(())})\nprobe(found['x'] > 0)",
+        "same",
     ),
     # the same by what they are
     ("probe(3)", "same"),

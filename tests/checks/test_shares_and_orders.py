@@ -1,5 +1,7 @@
 """What each process has for itself, and what is the same for all: spellings unlike the fixtures."""
 
+# ruff: noqa: E501 - the cases are programs on a line
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -284,5 +286,67 @@ def test_values_under_keys_that_only_some_processes_have(
 ) -> None:
     """As many figures are joined as each process's own data gave keys, unless they are summed or asked for by name."""
     (tmp_path / "train.py").write_text(OWN_KEYS.format(shown=shown))
+    monkeypatch.chdir(tmp_path)
+    assert ("PT706" in [finding["code"] for finding in check()["findings"]]) is differs
+
+
+OWN_WIDTHS = """
+import random
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch.nn.utils.rnn import pad_sequence
+from torch.utils.data import DataLoader, Dataset, DistributedSampler
+
+MAX = 24
+
+
+class Lines(Dataset):
+    def __init__(self, count):
+        draw = random.Random(1)
+        self.rows = []
+        for _ in range(count):
+            {row}
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, place):
+        return torch.tensor(self.rows[place])
+
+
+def batch(rows):
+    return {batch}
+
+
+dist.init_process_group("gloo")
+lines = Lines(64)
+for ids in DataLoader(lines, 4, sampler=DistributedSampler(lines), collate_fn=batch):
+    everyone = [torch.zeros_like(ids) for _ in range(dist.get_world_size())]
+    dist.all_gather(everyone, ids)
+"""
+DRAWN = "size = draw.randint(3, 20)\n            self.rows.append([draw.randrange(1, 9) for _ in range(size)])"
+LETTERS = "word = ''.join(draw.choice('abcd') for _ in range(draw.randint(3, 9)))\n            self.rows.append([ord(one) for one in word])"
+FIELDS = "line = ' '.join(str(draw.randrange(1, 9)) for _ in range(6))\n            self.rows.append([int(one) for one in line.split()])"
+
+
+@pytest.mark.parametrize(
+    ("row", "batch", "differs"),
+    [
+        (DRAWN, "pad_sequence(rows, batch_first=True)", True),
+        (LETTERS, "pad_sequence(rows, batch_first=True)", True),
+        (DRAWN, "torch.stack([F.pad(one, (0, max(map(len, rows)) - len(one))) for one in rows])", True),
+        (DRAWN, "torch.stack([F.pad(one, (0, MAX - len(one))) for one in rows])", False),
+        (DRAWN, "pad_sequence([*rows, torch.zeros(MAX, dtype=torch.long)], batch_first=True)[:-1]", False),
+        (DRAWN, "pad_sequence(rows + [torch.zeros(MAX, dtype=torch.long)], batch_first=True)[:-1]", False),
+        (FIELDS, "torch.stack(rows)", False),
+        ("self.rows.append([draw.randrange(1, 9) for _ in range(16)])", "torch.stack(rows)", False),
+    ],
+)
+def test_rows_of_which_the_program_says_no_length(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, row: str, batch: str, differs: bool
+) -> None:
+    """Rows that are padded are of several lengths, rows that are stacked as they are have one."""
+    (tmp_path / "train.py").write_text(OWN_WIDTHS.format(row=row, batch=batch))
     monkeypatch.chdir(tmp_path)
     assert ("PT706" in [finding["code"] for finding in check()["findings"]]) is differs

@@ -142,7 +142,25 @@ for batch in loader:
         model(featurize(batch)).sum().backward()
 """
 
+OWN_ROWS = """
+import io
+import numpy as np
+packed = []
+for place in range(96):
+    packed.append(input())
+for place in {places}:
+    try:
+        row = {read}
+    except (ValueError, EOFError):
+        continue
+    model(torch.tensor(row)).sum().backward()
+"""
+FROM_TEXT = OWN_ROWS.format(places="DistributedSampler(packed)", read="json.loads(packed[place])")
+FROM_MEMORY = OWN_ROWS.format(places="DistributedSampler(packed)", read="np.load(io.BytesIO(packed[place]))")
+
 BAD = {
+    "row of a text": (FROM_TEXT, "exception"),
+    "row in memory": (FROM_MEMORY, "exception"),
     "suppressed": (SUPPRESSED, "exception"),
     "shards": (SHARDS, "rounds"),
     "kept by a test": (KEPT_BY_TEST, "rounds"),
@@ -305,6 +323,8 @@ for batch in loader:
 """
 
 GOOD = {
+    "rows of all": OWN_ROWS.format(places="range(96)", read="np.load(io.BytesIO(packed[place]))"),
+    "row made up": FROM_MEMORY.replace("continue", "row = [0.0] * 5"),
     "suppressed behind": SUPPRESSED_BEHIND,
     "limited": LIMITED,
     "counted": COUNTED,

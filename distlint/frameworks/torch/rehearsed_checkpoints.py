@@ -13,6 +13,7 @@ from distlint.frameworks.torch import rehearsed_saves as saves
 from distlint.frameworks.torch import rehearsed_unfilled as unfilled
 from distlint.model import python as ir
 from distlint.rehearsal.libraries import together
+from distlint.rehearsal.notes import FOLDER_DRAWN
 from distlint.rehearsal.stage import Event, Fault
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
 from distlint.rehearsal.values import Given, Made, Table, signature, source_of
@@ -36,8 +37,10 @@ def met(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
     event = next((one for one in reversed(stage.events[-2:]) if one.call is call), None)
     if event is not None:
         folder = _folder(last, given)
-        if folder is not UNKNOWN and source_of([folder]) is None:
-            event.seen["folder"] = signature(folder)
+        source = source_of([folder])
+        # a clock may show all processes the same, and a host may be the same; what each draws for itself is another on each
+        if folder is not UNKNOWN and (source is None or source.drawn):
+            event.seen["folder"], event.seen[FOLDER_DRAWN] = signature(folder), source
     state = given.get("state_dict", 0, UNKNOWN)
     if last.startswith("load") and isinstance(state, Table) and given.get("planner", None, None) is None:
         _loaded(player, state, event, call, scope)

@@ -11,7 +11,7 @@ from distlint.frameworks.torch.rehearsed_shapes import fresh, picked_by
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.bounds import of_any, same_bounds
-from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque, RowSize, Source
 from distlint.rehearsal.values import Given, Items, Table, Tensor, combined, is_known, source_of
 
 _MAX_DEPTH = 3
@@ -64,7 +64,7 @@ def _own(size: Any, known: dict[int, Any], sign: Any, source: Source | None) -> 
     if isinstance(size, int):
         return size
     if size is UNKNOWN or id(size) not in known:
-        known[id(size)] = same_bounds(Opaque(hash(sign), source), size)
+        known[id(size)] = same_bounds(RowSize(hash(sign), source), size)
     return known[id(size)]
 
 
@@ -97,7 +97,9 @@ def padded_rows(player: Any, given: Given, span: Span) -> Tensor:
     count, longest = player.length(rows), row.shape[0]
     every = items if items is not None else [rows, row]
     if items is not None or not isinstance(longest, int):
-        longest = Opaque(combined("longest", every), source_of([*every, row.shape[0]]))
+        # of a row that is one of several kinds it is not known whether the longest of them is each process's own
+        told = [*every, longest] if items is not None or longest.sign is not None else []
+        longest = Opaque(combined("longest", every), source_of(told))
         longest = of_any(longest, row.shape[0]) if items is None else longest
     sizes = (count, longest) if first else (longest, count)
     made = fresh("pad_sequence", (*sizes, *row.shape[1:]), row.dtype, every, span)

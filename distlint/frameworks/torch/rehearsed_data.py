@@ -19,6 +19,7 @@ from distlint.rehearsal.entities import FunctionValue, Outside
 from distlint.rehearsal.epochs import Shuffled, opened
 from distlint.rehearsal.failing import SHARE
 from distlint.rehearsal.libraries import PADDED
+from distlint.rehearsal.notes import SHORT
 from distlint.rehearsal.randomness import Generator, drawn
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
 from distlint.rehearsal.values import (
@@ -254,7 +255,10 @@ class Loader(Made):
         exact = isinstance(rows, int) and isinstance(self.batch, int) and self.batch > 0 and rows % self.batch == 0
         if exact or self.drops is True:
             return self.batch
-        return derived("size of a batch", [rows, self.batch])
+        size = derived("size of a batch", [rows, self.batch])
+        if self.drops is False and size.sign is not None:
+            player.stage.kept.setdefault(SHORT, set()).add(size.sign)
+        return size
 
 
 def _batches_of(loader: Loader, call: ir.Call) -> Sampler:

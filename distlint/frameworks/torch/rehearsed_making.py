@@ -10,11 +10,10 @@ from distlint.model.span import Span
 from distlint.rehearsal.bounds import same_bounds
 from distlint.rehearsal.entities import MethodOf
 from distlint.rehearsal.failing import SHARE
-from distlint.rehearsal.figures import kinds_of
 from distlint.rehearsal.randomness import Generator
 from distlint.rehearsal.randomness import drawn as drawn_from
 from distlint.rehearsal.sums import is_extreme
-from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source, kinds_of
 from distlint.rehearsal.values import Given, Items, Made, Tensor, combined, derived, source_of
 
 _FILLED = {"zeros": 0, "ones": 1, "empty": None, "rand": None, "randn": None}

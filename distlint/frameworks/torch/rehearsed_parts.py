@@ -10,10 +10,10 @@ from distlint.frameworks.torch.rehearsed_shapes import dimension, fresh, kept_si
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import Outside
-from distlint.rehearsal.notes import PIECES
+from distlint.rehearsal.notes import PIECES, SHORT
 from distlint.rehearsal.pieces import note_pieces
 from distlint.rehearsal.sums import added
-from distlint.rehearsal.unknowns import UNKNOWN, Opaque
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque, RowSize
 from distlint.rehearsal.values import Given, Items, Tensor, combined, derived
 
 CUTTING = ("chunk", "split", "unbind", "tensor_split", "split_with_sizes")
@@ -39,9 +39,13 @@ def total(sizes: list[Any]) -> Any:
 
 
 def _note_pieces(player: Any, pieces: Hashable, size: Any, step: Any) -> None:
-    """Remembers how many pieces there are where something may be left over."""
+    """Remembers how many pieces there are of a batch that may be shorter than the others.
+
+    Sizes that whoever starts the program chooses are chosen so that nothing is left over.
+    """
     whole, rest = combined("range", [derived("//", [size, step])]), combined("%", [size, step])
-    if pieces is not None and whole is not None:
+    short = isinstance(size, Opaque) and size.sign in player.stage.kept.get(SHORT, ())
+    if short and pieces is not None and whole is not None:
         player.stage.kept.setdefault(PIECES, {})["loop", pieces] = (("loop", whole), rest)
 
 
@@ -195,11 +199,17 @@ def _of_unknown_number(player: Any, name: str, items: Items, where: Any, span: S
         place = dimension(where, rank) if name in ("cat", "concat", "concatenate", "stack") else None
         if place is not None:
             size = count if name == "stack" else derived("rows", [items.whole, count, row])
-            rest = row.shape[place + (name != "stack") :]
-            shape = (*row.shape[:place], size if isinstance(size, int | Opaque) else UNKNOWN, *rest)
+            sizes = [_of_one_length(one) for one in row.shape] if name == "stack" else row.shape
+            rest = sizes[place + (name != "stack") :]
+            shape = (*sizes[:place], size if isinstance(size, int | Opaque) else UNKNOWN, *rest)
     made = fresh(name, shape, row.dtype, [items, row], span)
     made.sign = combined(name, [items.whole])
     return kept_size(made, [row])
+
+
+def _of_one_length(size: Any) -> Any:
+    """A size of rows that are stacked as they are: it is the same for all of them, or that would fail."""
+    return Opaque(size.sign) if isinstance(size, RowSize) else size
 
 
 def padded(player: Any, base: Tensor, given: Given, first: int) -> Tensor:
