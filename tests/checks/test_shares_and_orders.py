@@ -1,6 +1,6 @@
 """What each process has for itself, and what is the same for all: spellings unlike the fixtures."""
 
-# ruff: noqa: E501 - the cases are programs on a line
+
 
 from __future__ import annotations
 
