@@ -1,7 +1,7 @@
 """Lists that a loop fills with one item in each turn: afterwards they are as long as what it goes through.
 
 This matters where a loop goes through something that has another length on each process, such as a dictionary to which each adds
-keys of its own.
+keys of its own, or the files that each process takes of a folder.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from distlint.rehearsal.values import Items, combined, source_of
 
 
 def empty_lists(variables: dict[str, Any], count: Any) -> dict[str, Items]:
-    """The variables that hold empty lists before a loop with so many turns; none where that number is no process's own."""
-    if not isinstance(count, Opaque) or source_of([count]) is None:
+    """The variables that hold empty lists before a loop with so many turns; none where that number is not known and no process's own."""
+    if not _is_number(count) and (not isinstance(count, Opaque) or source_of([count]) is None):
         return {}
     return {name: one for name, one in variables.items() if isinstance(one, Items) and one.items == []}
 
@@ -30,7 +30,11 @@ def filled_by(loop: ir.For | ir.While, lists: dict[str, Items], variables: dict[
     for name, listed in lists.items():
         once = names.count(name) == 1 and _mentions(loop, name) == 1
         if once and variables.get(name) is listed and listed.items is None:
-            listed.size = Opaque(combined("filled", [count]), source_of([count]))
+            listed.size = count if _is_number(count) else Opaque(combined("filled", [count]), source_of([count]))
+
+
+def _is_number(count: Any) -> bool:
+    return isinstance(count, int) and not isinstance(count, bool)
 
 
 def _filled(body: tuple[ir.Stmt, ...]) -> Iterator[str]:
