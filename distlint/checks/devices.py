@@ -199,7 +199,7 @@ def _placed_on_first(context: CheckContext, file: str) -> Span | None:
     for name in ("cuda", "to", "device", "set_device"):
         for site in module.calls.get(name, ()):
             given = _devices_given(site.call)
-            if (given or name == "cuda") and all(_is_first(context, one, file, site.function) for one in given):
+            if (given or name == "cuda") and all(is_first(context, one, file, site.function) for one in given):
                 found.append(site.call)
     first = min(found, key=lambda call: call.at, default=None)
     return ir.unpack(first.at, file) if first is not None else None
@@ -209,7 +209,7 @@ def _devices_given(call: ir.Call) -> list[ir.Expr]:
     return [*call.args, *(word.value for word in call.keywords if word.name in ("device", "index", None))]
 
 
-def _is_first(context: CheckContext, expr: ir.Expr, file: str, function: int) -> bool:
+def is_first(context: CheckContext, expr: ir.Expr, file: str, function: int) -> bool:
     """Whether a device is certainly the current or the first one (a test may choose the CPU instead)."""
     if type(expr) is ir.Constant:
         return expr.value == 0 or expr.value in context.parameters["first"]
@@ -217,13 +217,13 @@ def _is_first(context: CheckContext, expr: ir.Expr, file: str, function: int) ->
         sides = (expr.body, expr.orelse)
         on_cpu = [type(side) is ir.Constant and side.value == "cpu" for side in sides]
         return not all(on_cpu) and all(
-            cpu or _is_first(context, side, file, function) for side, cpu in zip(sides, on_cpu, strict=True)
+            cpu or is_first(context, side, file, function) for side, cpu in zip(sides, on_cpu, strict=True)
         )
     project: Project = context.project
     if type(expr) is ir.Call:
         is_device = project.modules.dotted(expr.func, file) in context.parameters["devices"]
         given = _devices_given(expr)
-        return is_device and bool(given) and all(_is_first(context, one, file, function) for one in given)
+        return is_device and bool(given) and all(is_first(context, one, file, function) for one in given)
     if type(expr) is ir.Name or type(expr) is ir.Attribute:
         options = options_of(project.evaluator(None).ask(expr, file, function))
         some = [option for option in options if not _is_processor(context, option)]
@@ -242,7 +242,7 @@ def _is_processor(context: CheckContext, option: object) -> bool:
 
 def _is_first_object(context: CheckContext, option: object) -> bool:
     if isinstance(option, Instance):
-        return not option.part and _is_first(context, option.call, option.frame.file, option.frame.function)
+        return not option.part and is_first(context, option.call, option.frame.file, option.frame.function)
     if not isinstance(option, Leaf) or not option.value.options:
         return False
     # a device by name is the same for all processes that a launcher starts; a number may be what the launcher tells each
@@ -275,7 +275,7 @@ def _may_choose(context: CheckContext, file: str) -> bool:
     if module.attributes & set(parameters["attributes"]):
         return True
     return any(
-        not _is_first(context, argument, file, site.function) and not _is_kind(context, argument, file)
+        not is_first(context, argument, file, site.function) and not _is_kind(context, argument, file)
         for name in ("cuda", "to", "device", "set_device")
         for site in module.calls.get(name, ())
         for argument in _devices_given(site.call)

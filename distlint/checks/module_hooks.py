@@ -38,17 +38,27 @@ class Hooked(NamedTuple):
 @check("module-hooks")
 def module_hooks(context: CheckContext) -> Iterator[Finding]:
     """Findings of the kind that the rule asks for."""
-    project: Project = context.project
-    trainers = [one for one in project.calls_to(set(context.parameters["trainers"])) if _has_several(context, one)]
-    if not trainers:
-        return
     judge = _FAULTS[context.parameters["fault"]]
     if judge is _sampler:
-        for trainer in trainers:
+        for trainer in trainers_of_several(context):
             yield from _sampler(context, Hooked(ClassRef(trainer.file, -1), trainer, {}, {}))
         return
+    for hooked in hooked_classes(context):
+        yield from judge(context, hooked)
+
+
+def trainers_of_several(context: CheckContext) -> list[CallSite]:
+    """The trainers of a project (``trainers``) that are seen to be made for several processes."""
+    found = context.project.calls_to(set(context.parameters["trainers"]))
+    return [one for one in found if _has_several(context, one)]
+
+
+def hooked_classes(context: CheckContext) -> Iterator[Hooked]:
+    """The classes below the rule's ``bases`` whose objects such a trainer of the same program drives."""
+    project: Project = context.project
+    trainers = trainers_of_several(context)
     bases = frozenset(context.parameters["bases"])
-    for file in project.python_files:
+    for file in project.python_files if trainers else ():
         module = project.module(file)
         for number in range(len(module.classes)):
             owner = ClassRef(file, number)
@@ -58,7 +68,7 @@ def module_hooks(context: CheckContext) -> Iterator[Finding]:
             if driver is not None:
                 own = {f.name: (i, f) for i, f in enumerate(module.functions) if f.owner == number}
                 methods = {name: function for name, (_, function) in own.items()}
-                yield from judge(context, Hooked(owner, driver, methods, {name: i for name, (i, _) in own.items()}))
+                yield Hooked(owner, driver, methods, {name: i for name, (i, _) in own.items()})
 
 
 def _has_several(context: CheckContext, found: CallSite) -> bool:

@@ -37,6 +37,7 @@ from distlint.rehearsal.moving import HOLDING, MOVING, read_by
 from distlint.rehearsal.options import by_default, declared, set_defaults
 from distlint.rehearsal.paths import of_function, of_method, touched, touched_by_method
 from distlint.rehearsal.samples import like
+from distlint.rehearsal.some_ways import parted
 from distlint.rehearsal.stage import MAX_AGAIN, MAX_CALLS, MAX_IDLE, Left, Scope
 from distlint.rehearsal.standard import is_shared, standard_call
 from distlint.rehearsal.trace import Frame
@@ -310,7 +311,7 @@ class Calls(Definitions):
         results = inner.results if ended else [*inner.results, None]
         found = results[0] if results else UNKNOWN
         for other in results[1:]:
-            found = merged(found, other, inner.tests)
+            found = parted(found, other, merged(found, other, inner.tests), inner.tests)
         return found
 
     def fill(self, inner: Scope, definition: ir.Function, function: FunctionValue, given: Given) -> None:

@@ -1,7 +1,7 @@
 """Whether the files that a project writes itself are all as long as each other.
 
 Files of each rank's own hold different numbers of rows, as a rule. Where the program has written them, it can be read: with the same
-number of rounds for each file they are even.
+number of rounds for each file they are even, or with the same sizes of what is made and saved at once.
 """
 
 from __future__ import annotations
@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 MAX_CALLERS = 8
 _OF_RANK = re.compile(r"rank|shard|process|world|worker|node", re.IGNORECASE)
 """Names of what may be another one for each file."""
+_SAVING = ("save", "savez", "dump")
+"""What saves a whole file at once."""
+_MAKING = frozenset(
+    {"randn", "rand", "randint", "zeros", "ones", "full", "arange", "linspace", "empty", "normal", "uniform"}
+)
+"""What makes tensors and arrays of sizes."""
 _WRITING = ("write", "writerow", "print")
 
 
@@ -32,10 +38,10 @@ class _Even:
 
 
 def writes_evenly(project: Project) -> bool:
-    """Whether the project writes files row by row, and each certainly with as many rounds as the others."""
+    """Whether the project writes files row by row or at once, and each certainly with as much in it as the others."""
     found = project.kept.get(_Even)
     if found is None:
-        answers = list(_answers(project))
+        answers = [*_answers(project), *_saved(project)]
         found = project.kept[_Even] = _Even(holds=bool(answers) and all(answers))
     assert isinstance(found, _Even)  # noqa: S101 - stored just above
     return found.holds
@@ -71,6 +77,31 @@ def _answers(project: Project) -> Iterator[bool]:
             and not any(type(part) is ir.Call and _is_drawn(part) for loop in inner for part in below(loop.iterable))
             and (not asked or function < 0 or _given_alike(project, FunctionRef(site.file, function), asked))
             and all(type(one) is ir.For for one in around)
+        )
+
+
+def _saved(project: Project) -> Iterator[bool]:
+    """For each place that saves what is made there of numbers alone, whether it is as large every time."""
+    for site in (one for name in _SAVING for one in project.sites(name)):
+        module = project.module(site.file)
+        function = site.site.function
+        body = module.functions[function].body if function >= 0 else module.body
+        parts = [part for one in statements(body) for expr in expressions_of(one) for part in below(expr)]
+        made = [one for one in parts if type(one) is ir.Call and _last(one) in _MAKING]
+        if not made or any(type(one) is ir.Attribute and one.name == "state_dict" for one in parts):
+            continue
+        sizes = [part for call in made for size in call.args for part in below(size)]
+        names = {part.id for part in sizes if type(part) is ir.Name}
+        named = names | {part.name for part in sizes if type(part) is ir.Attribute}
+        parameters = [one.name for one in module.functions[function].parameters] if function >= 0 else []
+        asked = [place for place, name in enumerate(parameters) if name in names and name != "self"]
+        plain = not any(type(part) is ir.Call and _is_drawn(part) for part in sizes)
+        fixed = not names & (_varying(body, site.site.call.at) | _worked_out(body))
+        yield (
+            plain
+            and fixed
+            and not any(_OF_RANK.search(name) for name in named)
+            and (not asked or _given_alike(project, FunctionRef(site.file, function), asked))
         )
 
 

@@ -30,6 +30,7 @@ from distlint.rehearsal.operations import MAX_TEXT
 from distlint.rehearsal.options import is_parsed, option_of
 from distlint.rehearsal.paths import text_path
 from distlint.rehearsal.samples import seen_as_own, tensor_in
+from distlint.rehearsal.some_ways import parted
 from distlint.rehearsal.stage import Scope
 from distlint.rehearsal.trace import Branch
 from distlint.rehearsal.unknowns import UNKNOWN, Number, OneOf, Opaque, Perhaps, Source
@@ -429,7 +430,8 @@ class Expressions(Objects):
             widened([scope.variables], [told])
         if self.stage.grown > grown:
             self.stage.mark(branch)
-        return merged(values[0], values[1], [self.asked(test)])
+        asked = [self.asked(test)]
+        return parted(values[0], values[1], merged(values[0], values[1], asked), asked)
 
     def asked(self, value: Any) -> Any:
         """What a test asks of a value: of a list whether something is in it, not what."""
@@ -443,6 +445,8 @@ class Expressions(Objects):
     def parting(self, test: Any, at: ir.Expr, scope: Scope, arms: int = 2) -> Branch:
         """A place in the trace for a test that is not known."""
         test = self.asked(test)
+        if not is_known(test) and source_of([test]) is not None:
+            self.stage.tested[id(test)] = test, at, scope
         span, chain = self.span(at, scope), self.stage.chain
         sign = signature(test)
         branch = Branch(at, span, chain, sign if sign is not None else ("at", span, chain), source_of([test]), arms)

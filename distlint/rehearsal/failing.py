@@ -72,6 +72,7 @@ OWN_TEXT = "what each rank has to read"
 NO_OTHER = "only some ranks come here"
 OWN_FILE = "each rank's own file"
 EVEN_FILE = "each rank's own file of those that are as long as each other"
+OWN_FILES = "how many files each rank has"
 SHARE = "the part of the data that each rank gets"
 
 
@@ -139,6 +140,19 @@ def length_of(value: Any) -> Opaque:
     found = Opaque(combined("len", [value]), source if source is not None and source.why == OWN_FILE else None)
     same_bounds(found, value)
     return found
+
+
+def more_of(stage: Stage, count: Any, part: Any, at: ir.Expr, file: str) -> Opaque | None:
+    """How much ``count`` things like one hold together that were read from files, where processes have different numbers of these.
+
+    With more files there is more, as a rule; ``None`` where the number is not known, or is the same everywhere.
+    """
+    # asked for in any case: what differs shows only when all are followed once more
+    differs = isinstance(count, int) and not isinstance(count, bool) and stage.differs(at, file, count)
+    source = source_of([part])
+    if not differs or source is None or source.why not in (OWN_FILE, EVEN_FILE):
+        return None
+    return Opaque(combined(OWN_FILES, [count, part]), Source(OWN_FILES, ir.unpack(at.at, file)))
 
 
 def is_reading(name: str) -> bool:

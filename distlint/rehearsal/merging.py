@@ -9,6 +9,7 @@ from typing import Any
 
 from distlint.rehearsal.bounds import agreeing, of_one
 from distlint.rehearsal.entities import ClassValue, Library, ModuleValue
+from distlint.rehearsal.some_ways import parted
 from distlint.rehearsal.unknowns import UNKNOWN, Number, Opaque, Perhaps, kinds_of
 from distlint.rehearsal.values import (
     Items,
@@ -111,7 +112,7 @@ def joined(going: list[dict[str, Any]], test: Any) -> dict[str, Any]:
         for name in {*joined, *other}:
             one, two = joined.get(name, UNKNOWN), other.get(name, UNKNOWN)
             if one is not two:
-                joined[name] = merged(one, two, [test])
+                joined[name] = parted(one, two, merged(one, two, [test]), [test])
     return joined
 
 

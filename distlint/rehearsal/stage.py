@@ -329,6 +329,8 @@ class Stage:
         """Turns of a loop that are followed one by one; of a longer one the first two."""
         self.longest = 0
         """Turns of the longest loop, of those with a known number of turns, in which processes meet and of which not all were followed."""
+        self.tested: dict[int, tuple[Any, ir.Expr, Scope]] = {}
+        """Tests that differ between processes (by ``id``), and where they stand."""
         self.reasons: list[Any] = []
         self.reasons_around = 0
         """How many of them stand around the innermost loop of which not all turns are followed."""

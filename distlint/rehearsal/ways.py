@@ -17,7 +17,7 @@ from distlint.rehearsal.dealt_turns import take_own
 from distlint.rehearsal.epochs import closed
 from distlint.rehearsal.failing import caught_by
 from distlint.rehearsal.figures import keep_kinds
-from distlint.rehearsal.filled_lists import filled_by
+from distlint.rehearsal.filled_lists import empty_lists, filled_by
 from distlint.rehearsal.iterating import any_turn
 from distlint.rehearsal.merging import joined, merged
 from distlint.rehearsal.notes import OWN_ORDER
@@ -367,7 +367,7 @@ class Ways(Calls):
         one stands for any turn, and goes into the trace.
         """
         stage = self.stage
-        before = dict(scope.variables)
+        before, lists = dict(scope.variables), empty_lists(scope.variables, count)
         outer, stage.touched = stage.touched, []
         tests = len(scope.tests)
         place = (self.span(loop.iterable if isinstance(loop, ir.For) else loop.test, scope), stage.chain)
@@ -389,7 +389,7 @@ class Ways(Calls):
         self._widen(scope, before, touched, place, [count, *scope.tests[tests:]])
         if not _may_stop(loop):
             self._picked(touched)
-        filled_by(loop, scope.variables, count)
+        filled_by(loop, lists, scope.variables, count)
         return ended if ended in _LEAVING else ""
 
     def _picked(self, touched: list[Any]) -> None:

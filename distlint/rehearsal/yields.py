@@ -11,12 +11,10 @@ from typing import Any, NamedTuple
 
 from distlint.link.walking import statements
 from distlint.model import python as ir
-from distlint.rehearsal.failing import EVEN_FILE
+from distlint.rehearsal.failing import EVEN_FILE, OWN_FILES
 from distlint.rehearsal.stage import Stage
 from distlint.rehearsal.unknowns import Opaque, Source
 from distlint.rehearsal.values import Generated, combined, source_of
-
-OWN_FILES = "how many files each rank has"
 
 _Yields = Callable[[ir.Stmt], bool]
 

@@ -1,7 +1,5 @@
 """What each process has for itself, and what is the same for all: spellings unlike the fixtures."""
 
-
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -52,3 +52,27 @@ def test_rows_that_a_test_leaves_out_are_not_even(make_project: MakeProject) -> 
 
 def test_a_project_that_writes_nothing_says_nothing_of_its_files(make_project: MakeProject) -> None:
     assert not writes_evenly(make_project({"train.py": "print(open('rows.txt').read())\n"}))
+
+
+SAVE = """
+import torch
+
+def save(path, count, width):
+    rows = torch.randn(count, width)
+    torch.save({"rows": rows, "sums": rows.sum(1)}, path)
+"""
+
+
+def test_files_that_are_saved_at_once_with_as_much_in_them_are_even(make_project: MakeProject) -> None:
+    assert writes_evenly(make_project({"train.py": SAVE + "for part in range(8):\n    save(f'{part}.pt', 40, 3)\n"}))
+
+
+def test_files_that_are_saved_at_once_with_other_sizes_are_not(make_project: MakeProject) -> None:
+    assert not writes_evenly(
+        make_project({"train.py": SAVE + "for part in range(8):\n    save(f'{part}.pt', 40 + part, 3)\n"})
+    )
+
+
+def test_checkpoints_say_nothing_of_files_with_rows(make_project: MakeProject) -> None:
+    program = "import torch\nnoise = torch.randn(3)\ntorch.save(model.state_dict(), 'model.pt')\n"
+    assert not writes_evenly(make_project({"train.py": program}))

@@ -283,7 +283,8 @@ class Model(L.LightningModule):
 
 L.Trainer().fit(Model(), [torch.ones(2)])
 """
-    assert events(performed(make_project, code, "")) == [["Lightning fit", "module all_gather"], ["Lightning fit"]]
+    expected = [["Lightning fit", "module all_gather", "backward"], ["Lightning fit", "backward"]]
+    assert events(performed(make_project, code, "")) == expected
 
 
 def test_options_of_a_loader_that_are_not_known_leave_its_length_open(make_project: MakeProject) -> None:

@@ -10,11 +10,13 @@ from typing import Any
 
 from distlint.frameworks.torch.rehearsed_data import Loader
 from distlint.frameworks.torch.rehearsed_dealt import Dealing, Dealt
+from distlint.frameworks.torch.rehearsed_outputs import note
 from distlint.frameworks.torch.rehearsed_prepared import met
 from distlint.link.walking import statements
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import FunctionValue
+from distlint.rehearsal.failing import COMPUTING, may_fail
 from distlint.rehearsal.libraries import together
 from distlint.rehearsal.notes import OWN_FIGURE_DECIDES
 from distlint.rehearsal.stage import Event, Fault
@@ -42,6 +44,9 @@ def own_method(player: Any, thing: Thing, name: str, given: Given, call: ir.Call
         )
     if name in _SAME:
         return first
+    if name == "training_step":
+        may_fail(player.stage, COMPUTING, given.values(), call, scope)
+        note(player, "backward", call, scope)  # it ends with the backward pass, in which all processes meet
     if name in _STEPS:
         return Opaque(combined(name, given.values()), source_of(given.values()))
     if name in _GATHERING:

@@ -6,10 +6,12 @@ from typing import Any
 
 from distlint.frameworks.huggingface.rehearsed_evaluation import evaluated
 from distlint.frameworks.torch import rehearsed_passes as passes
+from distlint.frameworks.torch import rehearsed_some_ways as some_ways
 from distlint.frameworks.torch import rehearsed_waits as waits
 from distlint.frameworks.torch.rehearsed_prepared import data_parallel
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal.driven import driven
 from distlint.rehearsal.entities import FunctionValue
 from distlint.rehearsal.libraries import together
 from distlint.rehearsal.stage import Event
@@ -57,10 +59,12 @@ def trained(player: Any, parts: dict[str, Any], thing: Thing | None, name: str, 
     if name == "train" and _waits_for_all(player, wrapped, parts.get("args")):
         _first_step(player, wrapped, thing, batch, call, scope)
     if thing is not None:
-        for hook in ("compute_loss", "training_step") if name == "train" else ("prediction_step",):
-            _hooked(player, thing, hook, [wrapped, batch], call, scope)
         if name == "train":
+            steps = _steps(player, thing, span)
+            driven(player, span, steps, lambda: _trained_on(player, thing, wrapped, batch, call, scope))
             evaluated(player, parts, thing, call, scope)
+        else:
+            _hooked(player, thing, "prediction_step", [wrapped, batch], call, scope)
     metrics = parts.get("compute_metrics")
     if metrics is not None and name != "train":
         player.apply(metrics, Given([Opaque(together(player, call, scope))], {}), call, scope)
@@ -78,6 +82,30 @@ def _batch(span: Span) -> Table:
     made.whole = Opaque(None, Source(_BATCH, span))
     made.sample = Tensor(None, "", span)
     return made
+
+
+def _steps(player: Any, thing: Thing, span: Span) -> Any:
+    """How many steps the trainer makes: as many on each process, unless the program gives it a loader of its own."""
+    own = player.stage.project.modules.method(thing.cls, "get_train_dataloader") is not None
+    return UNKNOWN if own else Opaque(("steps of the trainer", span))
+
+
+def _trained_on(player: Any, thing: Thing, wrapped: Any, batch: Any, call: ir.Call, scope: Any) -> None:
+    """What a class of the project makes of a batch: the loss, of which the trainer makes the backward pass, or the whole step.
+
+    Source: transformers 5.23, ``Trainer.training_step`` (``num_items_in_batch`` since 4.46).
+    """
+    project = player.stage.project
+    given = Given([wrapped, batch, UNKNOWN], {})
+    step = project.modules.method(thing.cls, "training_step")
+    loss = project.modules.method(thing.cls, "compute_loss")
+    if loss is not None:
+        handed = Given([wrapped, batch], {"num_items_in_batch": UNKNOWN})
+        found = player.call_function(FunctionValue(loss, None, thing), handed, call, scope)
+        if step is None:
+            some_ways.passed_back(player, found, call, scope)
+    if step is not None:
+        player.call_function(FunctionValue(step, None, thing), given, call, scope)
 
 
 def _waits_for_all(player: Any, wrapped: Any, arguments: Any) -> bool:

@@ -17,7 +17,7 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import FunctionValue, Outside
 from distlint.rehearsal.epochs import Shuffled, opened
-from distlint.rehearsal.failing import SHARE
+from distlint.rehearsal.failing import SHARE, more_of
 from distlint.rehearsal.libraries import PADDED
 from distlint.rehearsal.notes import SHORT
 from distlint.rehearsal.randomness import Generator, drawn
@@ -182,6 +182,10 @@ class Loader(Made):
                 self._rows = size_of(player, self.dataset) if self.sampler is None else player.length(self.sampler)
         return self._rows
 
+    def deal(self, rows: Any) -> None:
+        """A library gives it a sampler that leaves so many rows to this process."""
+        self.sampler, self._rows = None, rows
+
     def length(self, player: Any) -> Any:
         """The number of batches of this process."""
         rows = self.rows(player)
@@ -299,10 +303,15 @@ def _of_tensors(player: Any, name: str, given: Given, call: ir.Call) -> Rows:
 
 def _of_others(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Rows:
     if name != "Subset":
-        parts = player.items_of(given.get("datasets", 0, UNKNOWN)) or []
+        listed = given.get("datasets", 0, UNKNOWN)
+        parts = player.items_of(listed)
+        if parts is None:
+            return _of_many(player, name, given, listed, call, scope)
         sizes = [size_of(player, one) for one in parts]
         known = bool(sizes) and all(isinstance(size, int) for size in sizes)
-        found = Rows(name, call, given, sum(sizes) if known else derived("+", sizes) if sizes else UNKNOWN)
+        more = None if known or not parts else more_of(player.stage, len(parts), parts[0], call, scope.file)
+        rest = derived("+", sizes) if sizes and more is None else more or UNKNOWN
+        found = Rows(name, call, given, sum(sizes) if known else rest)
         found.inner = parts[0] if parts else None
         found.source = source_of(parts)
         return found
@@ -314,6 +323,16 @@ def _of_others(player: Any, name: str, given: Given, call: ir.Call, scope: Any) 
     found.sign = None if content is None else hash((name, content, signature(found.inner)))
     if content is not None and player.stage.differs(call, scope.file, str(content)):
         found.source = Source(SHARE, ir.unpack(call.at, scope.file))
+    return found
+
+
+def _of_many(player: Any, name: str, given: Given, listed: Any, call: ir.Call, scope: Any) -> Rows:
+    """Datasets of which there are too many, or not all known: like one of them."""
+    part = player.item_of(listed)
+    more = more_of(player.stage, player.length(listed), part, call, scope.file)
+    found = Rows(name, call, given, UNKNOWN if more is None else more)
+    found.inner = part if isinstance(part, Made | Thing) else None
+    found.source = source_of([part])
     return found
 
 

@@ -5,9 +5,10 @@ Sources: lightning 2.6, ``pytorch/loops``, ``fabric/fabric.py``.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from distlint.frameworks.torch.rehearsed_data import SHARE, Loader
+from distlint.frameworks.torch.rehearsed_data import SHARE
+from distlint.frameworks.torch.rehearsed_fit import batches_of, step_ended
 from distlint.frameworks.torch.rehearsed_metrics import SINGLE
 from distlint.frameworks.torch.rehearsed_modules import LIGHTNING
 from distlint.frameworks.torch.rehearsed_outputs import note
@@ -20,14 +21,13 @@ from distlint.frameworks.torch.rehearsed_prepared import (
     prepared,
 )
 from distlint.model import python as ir
-from distlint.model.span import Span
+from distlint.rehearsal.driven import driven
 from distlint.rehearsal.libraries import together
-from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
-from distlint.rehearsal.values import Given, Items, Made, Tensor, Thing
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque
+from distlint.rehearsal.values import Given, Made, Tensor, Thing
 
 PACKAGES = ("lightning.", "pytorch_lightning.", "lightning_fabric.")
 _HOOK = "hook of a trainer"
-_BATCH = "the batch that each rank gets"
 
 
 def _evaluation(word: str) -> tuple[str, ...]:
@@ -40,11 +40,16 @@ def _evaluation(word: str) -> tuple[str, ...]:
     )
 
 
+_BEFORE = ("configure_model", "setup", "configure_optimizers", "on_fit_start", "on_train_start", "on_train_epoch_start")
+_TURN = (
+    *("on_train_batch_start", "training_step", "on_before_backward", "on_after_backward"),
+    *("on_before_optimizer_step", "on_before_zero_grad", "on_train_batch_end"),
+)
+"""The hooks of each turn of the loop over the batches to train with."""
 _STEPS = {
     "fit": (
-        *("configure_model", "setup", "configure_optimizers", "on_fit_start", "on_train_start", "on_train_epoch_start"),
-        *("on_train_batch_start", "training_step", "on_before_backward", "on_after_backward"),
-        *("on_before_optimizer_step", "on_before_zero_grad", "on_train_batch_end"),
+        *_BEFORE,
+        *_TURN,
         *_evaluation("validation"),
         *("on_train_epoch_end", "on_train_end", "on_fit_end", "teardown"),
     ),
@@ -64,6 +69,14 @@ def _handed_to(hook: str, batch: Any) -> list[Any]:
     return [UNKNOWN] if hook.startswith("on_before_") else []
 
 
+class Parts(NamedTuple):
+    """What a trainer drives: a module, perhaps a data module, and callbacks."""
+
+    module: Thing
+    data: Any
+    callbacks: list[Any]
+
+
 class Trainer(Made):
     """A trainer: what it runs calls the hooks of a module and of callbacks, on every process."""
 
@@ -75,18 +88,71 @@ class Trainer(Made):
             return NotImplemented
         module = given.get("model", 0, UNKNOWN)
         loader = given.get("train_dataloaders" if name == "fit" else "dataloaders", 1, None)
+        data = given.get("datamodule", 3 if name == "fit" else None, None)
+        if isinstance(loader, Thing) and data is None:
+            loader, data = None, loader
         callbacks = self.arguments.get("callbacks", None, None) if self.arguments is not None else None
         listed = player.items_of(callbacks) if callbacks is not None else []
         if isinstance(module, Thing):
-            trainer = Made(f"{PACKAGES[0]}LightningModule().trainer")
-            module.attributes.setdefault("trainer", trainer)
-            batch = _batch(player, loader, ir.unpack(call.at, scope.file))
-            for hook in _STEPS[name]:
-                given_on = _handed_to(hook, batch)
-                _hooked(player, module, hook, given_on, call, scope)
-                for one in listed or ():
-                    _hooked(player, one, hook, [trainer, module, *given_on], call, scope)
+            self._run(player, name, Parts(module, data, listed or []), loader, call, scope)
         return Opaque(together(player, call, scope))
+
+    def _run(self, player: Any, name: str, parts: Parts, loader: Any, call: ir.Call, scope: Any) -> None:
+        span = ir.unpack(call.at, scope.file)
+        trainer = Made(f"{PACKAGES[0]}LightningModule().trainer")
+        for one in (parts.module, parts.data):
+            if isinstance(one, Thing):
+                one.attributes.setdefault("trainer", trainer)
+
+        def hooked(hook: str, batch: Any) -> Any:
+            given_on = _handed_to(hook, batch)
+            if hook == "teardown":
+                _hooked(player, parts.data, hook, given_on, call, scope)
+            found = _hooked(player, parts.module, hook, given_on, call, scope) if hook != "setup" else None
+            for one in parts.callbacks:
+                _hooked(player, one, hook, [trainer, parts.module, *given_on], call, scope)
+            return found
+
+        self._prepared(player, name, parts, call, scope)
+        if name != "fit":
+            batch = batches_of(player, self, loader, span).batch
+            for hook in _STEPS[name]:
+                hooked(hook, batch)
+            return
+        for hook in _BEFORE:
+            hooked(hook, UNKNOWN)
+        if loader is None:
+            asked = parts.data if isinstance(parts.data, Thing) else parts.module
+            loader = _hooked(player, asked, "train_dataloader", [], call, scope)
+        batches = batches_of(player, self, loader, span)
+
+        def turn() -> None:
+            for hook in _TURN:
+                found = hooked(hook, batches.batch)
+                if hook == "training_step" and found is not None:
+                    step_ended(player, parts.module, batches, call, scope)
+
+        driven(player, batches.span, batches.count, turn)
+        for hook in _STEPS[name][len(_BEFORE) + len(_TURN) :]:
+            hooked(hook, batches.batch)
+
+    def _prepared(self, player: Any, name: str, parts: Parts, call: ir.Call, scope: Any) -> None:
+        """What comes before anything else: data are prepared on one process of each node, and all set up, with barriers around that.
+
+        Source: lightning 2.6, ``trainer.py``, ``_run``; ``call.py``, ``_call_setup_hook``.
+        """
+        stage = player.stage
+        methods = stage.project.modules.method
+        owners = [one for one in (parts.data, parts.module) if isinstance(one, Thing)]
+        if not any(methods(one.cls, hook) is not None for one in owners for hook in ("prepare_data", "setup")):
+            return
+        if stage.rank % stage.per_node == 0:
+            for one in owners:
+                _hooked(player, one, "prepare_data", [], call, scope)
+        note(player, "barrier", call, scope)
+        for one in owners:
+            _hooked(player, one, "setup", [name], call, scope)
+        note(player, "barrier", call, scope)
 
 
 class Fabric(Made):
@@ -147,22 +213,13 @@ def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any
     return (Trainer if last == "Trainer" else Fabric)(f"{name}()", call, given)
 
 
-def _batch(player: Any, loader: Any, span: Span) -> Any:
-    """A batch: the trainer gives each process its own share of the data."""
-    loader = loader.items[0] if isinstance(loader, Items) and loader.items else loader
-    if not isinstance(loader, Loader):
-        return Opaque(None, Source(_BATCH, span))
-    loader.source = loader.source or Source(_BATCH, span)
-    return loader.item(player)
-
-
-def _hooked(player: Any, thing: Any, name: str, values: list[Any], call: ir.Call, scope: Any) -> None:
-    """Calls a method of an object of the project, where its class has it."""
+def _hooked(player: Any, thing: Any, name: str, values: list[Any], call: ir.Call, scope: Any) -> Any:
+    """Calls a method of an object of the project, where its class has it; gives what that gives."""
     method = player.stage.project.modules.method(thing.cls, name) if isinstance(thing, Thing) else None
     if method is None:
-        return
+        return UNKNOWN
     player.stage.kept[_HOOK] = name
     parameters = player.stage.project.function(method).parameters[1:]
     plain = [one for one in parameters if one.kind not in ("var-positional", "var-keyword")]
     found = player.bound(player.class_attribute(thing.cls, name), thing)  # with what its decorators make of it
-    player.apply(found, Given(values[: len(plain)], {}, is_open=True), call, scope)
+    return player.apply(found, Given(values[: len(plain)], {}, is_open=True), call, scope)

@@ -151,6 +151,7 @@ def _from_data(player: Any, data: Any, dtype: str | None, span: Span) -> Tensor:
     made = Tensor(shape, kind if dtype is None else dtype, span, combined("tensor", [data]), source_of([data]))
     made.gradient = False
     made.copied = True
+    made.level = isinstance(data, int | float)
     if not made.dtype:
         made.typed = _typed_by(data)
     items = data.items if isinstance(data, Items) else data if type(data) is tuple else None

@@ -33,6 +33,7 @@ from distlint.frameworks.torch import rehearsed_reentrant as reentrant
 from distlint.frameworks.torch import rehearsed_rounds as rounds
 from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch import rehearsed_sharding as sharding
+from distlint.frameworks.torch import rehearsed_some_ways as some_ways
 from distlint.frameworks.torch import rehearsed_spread as spread
 from distlint.frameworks.torch import rehearsed_stale as stale
 from distlint.frameworks.torch import rehearsed_thawed as thawed
@@ -297,6 +298,8 @@ def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any, *, noted: boo
     copies.passed_back(player, loss)
     beside.passed_back(player)
     rounds.passed_back(player, loss.through)
+    if not muted:
+        some_ways.passed_back(player, loss, call, scope)
     accumulated.passed_back(player, loss.through, ir.unpack(call.at, scope.file))
     for one in loss.through:
         changes.passed_back(player, one, call, scope)
