@@ -11,6 +11,10 @@ from distlint.rehearsal.values import Given, Table
 
 def table_of(player: Iterating, values: list[Any], given: Given) -> Table:
     """``dict(values, **given)``."""
+    return player.stage.made(_table_of(player, values, given))  # type: ignore[no-any-return]
+
+
+def _table_of(player: Iterating, values: list[Any], given: Given) -> Table:
     table = Table()
     if values:
         pairs = None if isinstance(values[0], Table) else player.items_of(values[0])
