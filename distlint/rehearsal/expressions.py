@@ -31,7 +31,7 @@ from distlint.rehearsal.options import is_parsed, option_of
 from distlint.rehearsal.paths import text_path
 from distlint.rehearsal.samples import seen_as_own, tensor_in
 from distlint.rehearsal.some_ways import parted
-from distlint.rehearsal.stage import Scope
+from distlint.rehearsal.stage import Scope, Tested
 from distlint.rehearsal.trace import Branch
 from distlint.rehearsal.unknowns import UNKNOWN, Number, OneOf, Opaque, Perhaps, Source
 from distlint.rehearsal.values import (
@@ -446,7 +446,7 @@ class Expressions(Objects):
         """A place in the trace for a test that is not known."""
         test = self.asked(test)
         if not is_known(test) and source_of([test]) is not None:
-            self.stage.tested[id(test)] = test, at, scope
+            self.stage.tested[id(test)] = Tested(test, at, scope, len(self.stage.reasons))
         span, chain = self.span(at, scope), self.stage.chain
         sign = signature(test)
         branch = Branch(at, span, chain, sign if sign is not None else ("at", span, chain), source_of([test]), arms)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distlint.link.modules import ClassRef, External, FunctionRef, GlobalRef, ModuleFile, Target
 from distlint.model import python as ir
@@ -164,6 +164,15 @@ class Scope:
         self.doubt = 0
         self.played = False
         self.members: dict[str, Any] = {}
+
+
+class Tested(NamedTuple):
+    """A test that differs between processes: its value, where it stands, and behind how many others."""
+
+    value: Any
+    at: ir.Expr
+    scope: Scope
+    behind: int
 
 
 class Shared:
@@ -329,8 +338,8 @@ class Stage:
         """Turns of a loop that are followed one by one; of a longer one the first two."""
         self.longest = 0
         """Turns of the longest loop, of those with a known number of turns, in which processes meet and of which not all were followed."""
-        self.tested: dict[int, tuple[Any, ir.Expr, Scope]] = {}
-        """Tests that differ between processes (by ``id``), and where they stand."""
+        self.tested: dict[int, Tested] = {}
+        """Tests that differ between processes, by ``id``."""
         self.reasons: list[Any] = []
         self.reasons_around = 0
         """How many of them stand around the innermost loop of which not all turns are followed."""

@@ -55,6 +55,7 @@ from distlint.rehearsal.held import held_in
 from distlint.rehearsal.models import Models
 from distlint.rehearsal.notes import GRADIENTS_BY_HAND
 from distlint.rehearsal.randomness import Generator, seeded
+from distlint.rehearsal.some_ways import alone
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
 from distlint.rehearsal.values import Array, Given, Items, Made, Tensor, derived, source_of
 
@@ -117,6 +118,7 @@ class Torch(Models):
     def changed(self, player: Any, tensor: Tensor, how: str, others: list[Any], span: Span | None = None) -> None:
         """A tensor was changed in place."""
         buffers.changed(player, tensor, how, others, span)
+        alone(tensor, others)
         if isinstance(tensor.whole, modules.Gradient):
             scaling.plain(player)
             shares.scaled(player, tensor, how, others)

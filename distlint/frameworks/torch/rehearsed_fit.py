@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_some_ways as some_ways
 from distlint.frameworks.torch.rehearsed_data import Loader, Sampler
 from distlint.frameworks.torch.rehearsed_metrics import SINGLE
 from distlint.model import python as ir
@@ -48,18 +49,29 @@ def batches_of(player: Any, trainer: Made, loader: Any, span: Span) -> Batches:
     return Batches(loader.item(player), count, loader.span, loader.call)
 
 
-def step_ended(player: Any, module: Thing, batches: Batches, call: ir.Call, scope: Any) -> None:
-    """The backward pass behind a training step, in which all processes meet: the trainer makes it, unless it is told not to."""
+def step_ended(player: Any, module: Thing, loss: Any, batches: Batches, call: ir.Call, scope: Any) -> None:
+    """The backward pass behind a training step, in which all processes meet: the trainer makes it, unless it is told not to.
+
+    Where a test chose a number instead of what the module worked out, they meet on the other way only.
+    """
     stage = player.stage
-    if stage.kept.get(SINGLE) or module.attributes.get(_MANUAL, True) is not True:
+    if loss is None or stage.kept.get(SINGLE) or module.attributes.get(_MANUAL, True) is not True:
         return
-    at, file, function = call, scope.file, scope.function
-    if batches.call is not None:
-        at, file, function = batches.call, batches.span.file, -1
-    event = Event("backward", at, file, function, Arguments())
-    event.group = stage.everyone
-    event.seen["what"] = "backward"
-    stage.record(event)
+
+    def noted() -> None:
+        at, file, function = call, scope.file, scope.function
+        if batches.call is not None:
+            at, file, function = batches.call, batches.span.file, -1
+        event = Event("backward", at, file, function, Arguments())
+        event.group = stage.everyone
+        event.seen["what"] = "backward"
+        stage.record(event)
+
+    mark = some_ways.mark_of(player, loss)
+    if mark is None:
+        noted()
+    else:
+        some_ways.met(player, mark, noted)
 
 
 def _as_many(span: Span) -> Opaque:

@@ -11,6 +11,7 @@ from typing import Any
 from distlint.frameworks.torch.rehearsed_passes import NoGradients
 from distlint.model import python as ir
 from distlint.rehearsal.entities import ClassValue
+from distlint.rehearsal.some_ways import alone
 from distlint.rehearsal.values import Given, Made, Tensor
 
 _BASE = "torch.autograd.Function"
@@ -44,3 +45,4 @@ def _hang(result: Tensor, given: Given) -> None:
     for one in given.values():
         if isinstance(one, Tensor):
             result.through = (*result.through, *(other for other in one.through if other not in result.through))
+    alone(result, given.values())

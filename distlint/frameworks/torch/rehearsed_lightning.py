@@ -129,8 +129,8 @@ class Trainer(Made):
         def turn() -> None:
             for hook in _TURN:
                 found = hooked(hook, batches.batch)
-                if hook == "training_step" and found is not None:
-                    step_ended(player, parts.module, batches, call, scope)
+                if hook == "training_step":
+                    step_ended(player, parts.module, found, batches, call, scope)
 
         driven(player, batches.span, batches.count, turn)
         for hook in _STEPS[name][len(_BEFORE) + len(_TURN) :]:

@@ -8,6 +8,7 @@ from typing import Any
 from distlint.model.span import Span
 from distlint.rehearsal.entities import Library
 from distlint.rehearsal.merging import alike
+from distlint.rehearsal.some_ways import alone
 from distlint.rehearsal.unknowns import UNKNOWN, Number, Opaque
 from distlint.rehearsal.values import Array, Given, Items, Tensor, combined, derived, source_of
 
@@ -108,7 +109,7 @@ def fresh(name: str, shape: Any, dtype: str, inputs: list[Any], span: Span | Non
     for one in inputs:
         if isinstance(one, Tensor) and one.through:
             made.through = (*made.through, *(other for other in one.through if other not in made.through))
-    return made
+    return alone(made, inputs)
 
 
 def figured(found: Any) -> Any:
