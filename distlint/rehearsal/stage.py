@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from distlint.link.modules import ClassRef, External, FunctionRef, GlobalRef, ModuleFile, Target
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal.certainty import Certainty
 from distlint.rehearsal.entities import ClassValue, FunctionValue, Group, Library, MethodOf, ModuleValue, Outside, Work
 from distlint.rehearsal.files import met
 from distlint.rehearsal.listings import Folders
@@ -259,10 +260,11 @@ _OF_NODES = frozenset({"local-rank", "local-main", "per-node", "node", "nodes"})
 """Sources that tell nodes apart."""
 
 
-class Stage:
+class Stage(Certainty):
     """One process of a rehearsal: its rank, how many there are, and everything that it did so far."""
 
     def __init__(self, project: Project, entry: str, rank: int, world: int, per_node: int = 0) -> None:
+        super().__init__()
         self.project = project
         self.entry = entry
         self.rank = rank
@@ -295,9 +297,6 @@ class Stage:
         self.steps = 0
         self.most = MAX_STEPS
         self.depth = 0
-        self.contexts: list[int] = []
-        """What is followed although it is not sure that the process comes there: a number for each way, test or loop around."""
-        self._ways = 0
         self.repeating = 0
         self.loops: list[int] = []
         """The loops around of which not all turns are followed, by a number for each time that one is gone through."""
@@ -361,31 +360,6 @@ class Stage:
     def looks_at(self, kind: str, span: Span) -> None:
         """Notes that a place will show whether it has a kind of faults."""
         self.in_order.setdefault((kind, span), None)
-
-    @property
-    def unsure(self) -> int:
-        """How many things around make it unsure that the process comes here."""
-        return len(self.contexts)
-
-    @unsure.setter
-    def unsure(self, many: int) -> None:
-        del self.contexts[many:]
-        while len(self.contexts) < many:
-            self._ways += 1
-            self.contexts.append(self._ways)
-
-    def is_sure_for(self, made_in: tuple[int, ...]) -> bool:
-        """Whether the process certainly comes here if it came to where something was made."""
-        return made_in[: len(self.contexts)] == tuple(self.contexts)
-
-    def doubts(self, thing: Any) -> bool:
-        """Whether what is done to a list or dictionary here may not be done, though it is there."""
-        return bool(self.contexts) and not self.is_sure_for(thing.made_in)
-
-    def made(self, thing: Any) -> Any:
-        """The same new list or dictionary, which remembers on which way it is made."""
-        thing.made_in = tuple(self.contexts)
-        return thing
 
     def looked_at(self, kind: str, span: Span, *, fits: bool) -> None:
         """Notes whether a place certainly has none of a kind of faults this time."""
