@@ -245,7 +245,7 @@ class Iterating:
     def length(self, value: Any) -> Any:
         """``len(value)``."""
         value = _listed(value)
-        if isinstance(value, Generated | Ranged):
+        if isinstance(value, Generated):
             return value.count
         if isinstance(value, Items):
             size = value.length()
@@ -302,7 +302,8 @@ class Iterating:
         tests = len(expr.generators) > 1 or bool(expr.generators[0][2]) or expr.kind == "set"
         own = [one for one in asked if source_of([one]) is not None]
         whole = derived("comprehension", [first, *found[:1], *own[:1]])
-        count = self._count(expr, first, inner, whole) if tests else self.length(first)
+        turns = first.count if isinstance(first, Ranged) else self.length(first)
+        count = self._count(expr, first, inner, whole) if tests else turns
         if own:
             count = Opaque(None, source_of(own))
         elif expr.kind == "set":
