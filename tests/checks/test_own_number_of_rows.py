@@ -247,3 +247,46 @@ def test_streams_of_the_own_part(
     given: str, loop: str, own: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert differs(PROGRAM.format(kind="Stream", filled="pass", given=given, loop=loop), tmp_path, monkeypatch) is own
+
+
+DISPATCHED = """
+import random
+import torch
+from accelerate import Accelerator, DataLoaderConfiguration
+from torch import nn
+from torch.utils.data import DataLoader, IterableDataset
+
+
+class Events(IterableDataset):
+    def __init__(self):
+        self.drawn = random.Random()
+
+    def __iter__(self):
+        for number in range(self.drawn.randint(90, 180)):
+            yield torch.tensor([self.drawn.random(), float(number)])
+
+
+def main():
+    accelerator = Accelerator(cpu=True, dataloader_config=DataLoaderConfiguration(dispatch_batches=True))
+    model = nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model, optimizer, loader = accelerator.prepare(model, optimizer, DataLoader(Events(), batch_size=8))
+    for epoch in range(2):
+        steps = 0
+        for batch in loader:
+            accelerator.backward(model(batch).square().mean())
+            optimizer.step()
+            optimizer.zero_grad()
+            steps += 1
+        print(accelerator.reduce(torch.tensor(float(steps)), reduction="mean"))
+
+
+main()
+"""
+
+
+def test_batches_that_the_first_process_hands_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream of random length is read by one process, and all get as many batches."""
+    (tmp_path / "train.py").write_text(DISPATCHED)
+    monkeypatch.chdir(tmp_path)
+    assert check()["findings"] == []
