@@ -302,7 +302,9 @@ class Iterating:
         tests = len(expr.generators) > 1 or bool(expr.generators[0][2]) or expr.kind == "set"
         own = [one for one in asked if source_of([one]) is not None]
         whole = derived("comprehension", [first, *found[:1], *own[:1]])
-        turns = first.count if isinstance(first, Ranged) else self.length(first)
+        turns = self.length(first)
+        if isinstance(first, Ranged) and isinstance(turns, Opaque) and turns is not UNKNOWN:
+            turns.source = first.count.source  # it has as many items as numbers are gone through
         count = self._count(expr, first, inner, whole) if tests else turns
         if own:
             count = Opaque(None, source_of(own))
