@@ -20,7 +20,6 @@ KEYS = ("keys", None)
 ORDERING = frozenset({"sorted", "list", "tuple", "reversed", "iter", "set"})
 """Built-in functions that go over the keys of a mapping."""
 
-
 _EMPTY = {"collections.defaultdict": 1, "collections.OrderedDict": 0}
 """Mappings that are made without an item, by how many arguments they take then at most."""
 

@@ -30,6 +30,7 @@ from distlint.rehearsal.kinds import has_attribute, is_instance, type_of
 from distlint.rehearsal.options import all_options, is_parsed
 from distlint.rehearsal.paths import of_function, opened
 from distlint.rehearsal.pieces import note_pieces
+from distlint.rehearsal.samples import order_of
 from distlint.rehearsal.stage import Left, Scope
 from distlint.rehearsal.sums import is_summand, note_extreme
 from distlint.rehearsal.tables import table_of
@@ -46,7 +47,6 @@ from distlint.rehearsal.values import (
     derived,
     escape,
     is_known,
-    order_of,
     signature,
     source_of,
 )

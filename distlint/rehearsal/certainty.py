@@ -34,7 +34,7 @@ class Certainty:
 
     def doubts(self, thing: Any) -> bool:
         """Whether what is done to a list or dictionary here may not be done, though it is there."""
-        return bool(self.contexts) and not self.is_sure_for(thing.made_in)
+        return not self.is_sure_for(thing.made_in)
 
     def made(self, thing: Any) -> Any:
         """The same new list or dictionary, which remembers on which way it is made."""

@@ -14,6 +14,7 @@ from distlint.rehearsal.dealt_turns import take_own
 from distlint.rehearsal.entities import ClassValue, FunctionValue, Library, MethodOf
 from distlint.rehearsal.failing import length_of
 from distlint.rehearsal.merging import some_of
+from distlint.rehearsal.samples import order_of
 from distlint.rehearsal.stage import Left, Scope, Stage
 from distlint.rehearsal.unknowns import UNKNOWN, Named, Number, Opaque, Perhaps, Ranged, Source, Words
 from distlint.rehearsal.values import (
@@ -29,7 +30,6 @@ from distlint.rehearsal.values import (
     derived,
     holds_work,
     is_known,
-    order_of,
     source_of,
 )
 

@@ -280,7 +280,7 @@ class Objects(Operations):
         ``made_in`` is where the object was made whose variable it is: on a way that is not sure, it may be sure for that object.
         """
         earlier = variables.get(name, UNKNOWN)
-        if self.stage.unsure and not self.stage.is_sure_for(made_in):
+        if not self.stage.is_sure_for(made_in):
             value = merged(earlier, value, self.stage.reasons)
         variables[name] = value
         if self.stage.touched is not None:

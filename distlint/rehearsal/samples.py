@@ -98,3 +98,8 @@ def seen_as_own(item: Any, source: Source) -> Any:
         made.shape = None if item.shape is None else tuple(seen_as_own(size, source) for size in item.shape)
         return made
     return Opaque(item.sign, item.source or source) if type(item) is Opaque else item
+
+
+def order_of(value: Any) -> Source | None:
+    """Why going through something has another order on each process; ``None`` where the order is the same, or not known."""
+    return value.order if isinstance(value, Items | Table) else None

@@ -163,6 +163,7 @@ class Items:
         self.most: int | None = None
         """How many items it keeps (``deque(maxlen=...)``)."""
         self.made_in: tuple[int, ...] = ()
+        """As that of ``Thing``."""
         self.either: tuple[Items, ...] = ()
         """The lists that it may be one of, and those that these may be: each once."""
 
@@ -239,6 +240,7 @@ class Table:
         self.missing: Any = None
         self.whole: Opaque = UNKNOWN
         self.made_in: tuple[int, ...] = ()
+        """As that of ``Thing``."""
         self.keyed: Source | None = None
         self.family: str | None = None
         self.order: Source | None = None
@@ -466,11 +468,6 @@ class Given:
         return derived("argument", [name, *self.rest]) if self.rest else UNKNOWN
 
 
-def order_of(value: Any) -> Source | None:
-    """Why going through something has another order on each process; ``None`` where the order is the same, or not known."""
-    return value.order if isinstance(value, Items | Table) else None
-
-
 def escape(value: Any, depth: int = 0) -> None:
     """Takes it that whatever is under way in a value may be waited for, and what is in it changed, where we don't see it."""
     if depth > 4:
@@ -545,6 +542,8 @@ def combined(name: str, values: Iterable[Any], depth: int = 0) -> Hashable:
 
 
 OWN_PLACE = "each rank has filled only its own place"
+"""Why what stands where in a row differs between processes."""
+
 MEMBERS = "which ones each rank has met in its part of the data"
 
 

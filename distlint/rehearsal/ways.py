@@ -21,6 +21,7 @@ from distlint.rehearsal.filled_lists import empty_lists, filled_by
 from distlint.rehearsal.iterating import any_turn
 from distlint.rehearsal.merging import joined, merged
 from distlint.rehearsal.notes import OWN_ORDER
+from distlint.rehearsal.samples import order_of
 from distlint.rehearsal.stage import Enough, Left, Scope
 from distlint.rehearsal.trace import Attempt, Branch, End, Laps, Round, is_idle
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Opposite, Ranged
@@ -34,7 +35,6 @@ from distlint.rehearsal.values import (
     derived,
     holds_work,
     is_known,
-    order_of,
     signature,
     source_of,
 )

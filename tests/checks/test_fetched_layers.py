@@ -75,7 +75,7 @@ def test_a_layer_that_only_some_batches_use(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Small parameters stay whole on every process, and so do all of them under stage 2."""
+    """Nothing is said of small parameters, which stay whole between the steps; under stage 2 all of them do."""
     text = PROGRAM.format(stage=stage, more=more, width=width, test=test)
     (tmp_path / "train.py").write_text(text)
     monkeypatch.chdir(tmp_path)

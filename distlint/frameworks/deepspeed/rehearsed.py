@@ -20,8 +20,6 @@ from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
 from distlint.rehearsal.values import Given, Made, Table
 
 _PARTITIONED = ("save_16bit_model", "save_fp16_model", "_zero3_consolidated_16bit_state_dict", "generate")
-
-
 _KEPT_WHOLE = 100_000
 """Parameters of at most so many numbers are not parted, where nothing else is said."""
 
@@ -84,7 +82,7 @@ def _option(config: Any, name: str, default: int) -> Any:
 def _is_fetched(engine: Engine, part: Any) -> bool:
     """Whether a layer certainly has a parameter that is fetched from all processes each time that the layer is used.
 
-    Small parameters stay whole on every process.
+    Of small parameters, which stay whole between the steps, that is not said.
     """
     limit = engine.kept_whole
     weights = part.own_weights() if isinstance(part, Layer) and engine.partitioned and type(limit) is int else None

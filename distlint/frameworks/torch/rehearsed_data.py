@@ -182,6 +182,13 @@ class Loader(Made):
                 self._rows = size_of(player, self.dataset) if self.sampler is None else player.length(self.sampler)
         return self._rows
 
+    def is_stream(self, player: Any) -> bool:
+        """Whether it goes through a data set of the program that gives its rows in turn."""
+        if not isinstance(self.dataset, Thing):
+            return False
+        bases = player.stage.project.modules.external_bases(self.dataset.cls)
+        return any(name.endswith("IterableDataset") for name in bases)
+
     def deal(self, rows: Any) -> None:
         """A library gives it a sampler that leaves so many rows to this process."""
         self.sampler, self._rows = None, rows

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from distlint.frameworks.torch.rehearsed_data import Loader
 from distlint.model.span import Span
 from distlint.rehearsal.unknowns import Opaque, Source
-from distlint.rehearsal.values import Given, Thing, derived
+from distlint.rehearsal.values import Given, derived
 
 DEALING = "how batches are dealt out for now"
 """Whether a context evens out the shares of loaders that are made already, whatever they were made with."""
@@ -80,12 +80,6 @@ class Dealt(Loader):
         if len(set(counts)) == 1:
             return counts[0]
         steps = self.dealing.steps
-        if steps is None or len({-(-count // steps) for count in counts}) == 1 or self._is_stream(player):
+        if steps is None or len({-(-count // steps) for count in counts}) == 1 or self.is_stream(player):
             return Opaque(None)
         return counts[player.stage.rank]
-
-    def _is_stream(self, player: Any) -> bool:
-        if not isinstance(self.dataset, Thing):
-            return False
-        bases = player.stage.project.modules.external_bases(self.dataset.cls)
-        return any(name.endswith("IterableDataset") for name in bases)

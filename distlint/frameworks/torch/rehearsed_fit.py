@@ -92,7 +92,7 @@ def _count(player: Any, trainer: Made, loader: Loader) -> Any:
     switches = [given.get(name, None, True) for name in _SWITCHES]
     if not all(isinstance(one, bool) for one in switches):
         return _as_many(loader.span)
-    if all(switches) and not _is_parted(loader) and not _is_stream(player, loader):
+    if all(switches) and not _is_parted(loader) and not loader.is_stream(player):
         rows = loader.rows(player)
         world = player.stage.world
         loader.deal(-(-rows // world) if isinstance(rows, int) else derived("share", [rows, world]))
@@ -101,10 +101,3 @@ def _count(player: Any, trainer: Made, loader: Loader) -> Any:
 
 def _is_parted(loader: Loader) -> bool:
     return isinstance(loader.sampler, Sampler) and "DistributedSampler" in loader.sampler.name
-
-
-def _is_stream(player: Any, loader: Loader) -> bool:
-    if not isinstance(loader.dataset, Thing):
-        return False
-    bases = player.stage.project.modules.external_bases(loader.dataset.cls)
-    return any(name.endswith("IterableDataset") for name in bases)

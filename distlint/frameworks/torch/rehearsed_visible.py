@@ -19,8 +19,8 @@ MOVING = ("to", "cuda")
 _PREFIX = "torch.cuda."
 _MAKING = "torch.device"
 _CHOOSING = (f"{_PREFIX}set_device", f"{_PREFIX}device")
-_LEAVING_ALONE = ("manual_seed", "manual_seed_all", "amp")
-"""What is put off until there are devices."""
+_LEAVING_ALONE = ("manual_seed", "manual_seed_all")
+"""What is put off until devices are used (torch 2.13, ``cuda/random.py``)."""
 _FAILED = "a device was chosen that is not there"
 _LOOKED = "devices were asked for before the program said which may be seen"
 
