@@ -22,6 +22,7 @@ from distlint.checks.schedule_numbers import (
     numbers_of,
     places_of,
     reached,
+    targets_of,
 )
 from distlint.link.abstract import Instance
 from distlint.link.project import CallSite, Project
@@ -150,7 +151,7 @@ def _arithmetic(project: Project, part: Part, depth: int) -> list[Part] | None:
         stores = [
             one
             for one in statements(body_of(project, part.file, part.function))
-            if any(type(target) is ir.Name and target.id == expr.id for target in _targets(one))
+            if any(type(target) is ir.Name and target.id == expr.id for target in targets_of(one))
         ]
         if not stores:
             return found
@@ -174,12 +175,6 @@ def _arithmetic(project: Project, part: Part, depth: int) -> list[Part] | None:
             return None
         found += more
     return found
-
-
-def _targets(statement: ir.Stmt) -> tuple[ir.Expr, ...]:
-    if type(statement) is ir.Assign:
-        return statement.targets
-    return (statement.target,) if type(statement) is ir.AugAssign or type(statement) is ir.For else ()
 
 
 def _of_loader(found: Preparations, part: Part) -> tuple[Span, bool] | None:

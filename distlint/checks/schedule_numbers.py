@@ -114,11 +114,12 @@ def _seen_by(
 def _stored(body: tuple[ir.Stmt, ...]) -> Iterator[str]:
     """The variables that statements set."""
     for statement in statements(body):
-        for target in _targets(statement):
+        for target in targets_of(statement):
             yield from (part.id for part in below(target) if type(part) is ir.Name)
 
 
-def _targets(statement: ir.Stmt) -> tuple[ir.Expr, ...]:
+def targets_of(statement: ir.Stmt) -> tuple[ir.Expr, ...]:
+    """What a statement sets: the targets of an assignment, the variables of a loop."""
     if type(statement) is ir.Assign:
         return statement.targets
     return (statement.target,) if type(statement) is ir.AugAssign or type(statement) is ir.For else ()
@@ -142,6 +143,20 @@ def reached(project: Project, number: Number) -> Iterator[Part]:
             waiting += _inside(project, part)
 
 
+def handed(project: Project, part: Part) -> Iterator[Part]:
+    """An expression, and what is put into the variables and parameters that it names: nothing that is worked out of that."""
+    waiting = [part]
+    seen: set[tuple[str, int, ir.Position]] = set()
+    while waiting and len(seen) < _MAX_PARTS:
+        one = waiting.pop()
+        key = (one.file, one.function, one.expr.at)
+        if key not in seen:
+            seen.add(key)
+            yield one
+            if type(one.expr) is ir.Name or type(one.expr) is ir.Attribute:
+                waiting += _stores(project, one)
+
+
 def _inside(project: Project, part: Part) -> Iterator[Part]:
     expr, inner = part.expr, list[ir.Expr]()
     if type(expr) is ir.Name or type(expr) is ir.Attribute:
@@ -155,16 +170,41 @@ def _inside(project: Project, part: Part) -> Iterator[Part]:
     elif type(expr) is ir.Lambda:
         inner.append(expr.body)
     elif type(expr) is ir.Call:
-        target = project.modules.resolve(expr.func, part.file)
-        if isinstance(target, FunctionRef):
-            for statement in statements(project.function(target).body):
-                if type(statement) is ir.Return and statement.value is not None:
-                    yield Part(statement.value, target.file, target.index)
+        target = _called(project, part, expr)
+        if target is not None:
+            yield from _returned(project, target)
         elif not _is_length(expr):
             inner += (expr.func, *expr.args, *(word.value for word in expr.keywords))
     elif type(expr) is ir.Subscript:
         inner += (expr.base, expr.index)
     yield from (Part(one, part.file, part.function) for one in inner)
+
+
+def _of_property(project: Project, owner: ClassRef, name: str) -> Iterator[Part]:
+    """What a property of a class gives."""
+    for index, one in enumerate(project.module(owner.file).functions):
+        if (
+            one.owner == owner.index
+            and one.name == name
+            and any("property" in texts_of(mark) for mark in one.decorators)
+        ):
+            yield from _returned(project, FunctionRef(owner.file, index))
+
+
+def _called(project: Project, part: Part, call: ir.Call) -> FunctionRef | None:
+    """The function or method of the project that a call runs, if it can be no other."""
+    target = project.modules.resolve(call.func, part.file)
+    if isinstance(target, FunctionRef) or type(call.func) is not ir.Attribute:
+        return target if isinstance(target, FunctionRef) else None
+    options = options_of(project.evaluator(None).ask(call.func, part.file, part.function))
+    found = [one.target for one in options if isinstance(one, Reference) and isinstance(one.target, FunctionRef)]
+    return found[0] if len(found) == len(options) == 1 else None
+
+
+def _returned(project: Project, target: FunctionRef) -> Iterator[Part]:
+    for statement in statements(project.function(target).body):
+        if type(statement) is ir.Return and statement.value is not None:
+            yield Part(statement.value, target.file, target.index)
 
 
 def _is_length(call: ir.Call) -> bool:
@@ -177,14 +217,16 @@ def _stores(project: Project, part: Part) -> Iterator[Part]:
     found = False
     for statement in statements(body_of(project, part.file, function)):
         if type(statement) is ir.Assign or type(statement) is ir.AugAssign:
-            if statement.value is not None and any(texts_of(one) == name for one in _targets(statement)):
+            if statement.value is not None and any(texts_of(one) == name for one in targets_of(statement)):
                 found = True
                 yield Part(statement.value, part.file, function)
     definition = project.module(part.file).functions[function] if function >= 0 else None
     if definition is None or found:
         return
     if name.startswith("self.") and name.count(".") == 1 and definition.owner >= 0:
-        stores = project.attribute_stores(ClassRef(part.file, definition.owner)).get(name[len("self.") :], ())
+        owner = ClassRef(part.file, definition.owner)
+        stores = project.attribute_stores(owner).get(name[len("self.") :], ())
+        yield from _of_property(project, owner, name[len("self.") :])
         yield from (Part(value, where.file, where.index) for where, value, _ in stores if value is not None)
         return
     position = next((at for at, one in enumerate(definition.parameters) if one.name == name), None)
