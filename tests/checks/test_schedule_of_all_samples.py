@@ -17,7 +17,7 @@ import torch.distributed as dist
 import torch.nn as nn
 from torch.nn.parallel import DistributedDataParallel as DDP
 from torch.utils.data import DataLoader, TensorDataset, DistributedSampler
-from torch.optim.lr_scheduler import OneCycleLR, CosineAnnealingLR, LambdaLR, LinearLR
+from torch.optim.lr_scheduler import OneCycleLR, CosineAnnealingLR, LambdaLR, LinearLR, SequentialLR
 """
 SAMPLED = """
 def parse():
@@ -401,7 +401,8 @@ def codes(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[st
                 "sched": (
                     "steps = len(dataset) // args.batch_size * args.epochs\n"
                     "    warm = LinearLR(opt, 0.1, total_iters=steps // 10)\n"
-                    "    scheduler = torch.optim.lr_scheduler.SequentialLR(opt, [warm, CosineAnnealingLR(opt, steps)], milestones=[steps // 10])"
+                    "    cosine = CosineAnnealingLR(opt, steps)\n"
+                    "    scheduler = SequentialLR(opt, [warm, cosine], milestones=[steps // 10])"
                 )
             },
             True,
