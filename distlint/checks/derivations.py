@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from distlint.checks.execution import body_of
+from distlint.checks.option_definitions import option_definition
 from distlint.checks.plain_numbers import is_number
 from distlint.link.modules import ClassRef, FunctionRef, GlobalRef
 from distlint.link.walking import access_path, below, blocks_of, expressions_of, guards_of, holder_of, statements
@@ -172,12 +173,33 @@ class _Slice:
     def add(self, expr: ir.Expr, file: str, function: int, *, fixed: bool = False) -> None:
         """An expression and all below it are to be looked at; ``fixed`` where it is a text or a path."""
         paths = {id(one) for one in self._paths(expr, file, fixed=fixed)}
-        fields = [part for part in below(expr) if self._is_field(part, file, function)] if self._by_field else []
-        whole = {id(part.base) for part in fields}
+        whole: set[int] = set()
         for part in below(expr):
             if id(part) in whole:
                 continue
+            if self._by_field and type(part) is ir.Attribute:
+                if self._add_option(part, file, function):
+                    whole |= {id(one) for one in below(part.base)}
+                    continue
+                if self._is_field(part, file, function):
+                    whole.add(id(part.base))
             self._stack.append(Part(part, file, function, id(part) in paths))
+
+    def _add_option(self, read: ir.Attribute, file: str, function: int) -> bool:
+        """Whether an attribute is an option of a command line: then how that is defined is all that there is to it, and what is stored in it."""
+        site = option_definition(self._project, read, file, function)
+        if site is None:
+            return False
+        key = (f"{site.site.call.at}.{read.name}", site.file, site.site.function)
+        if key not in self._names:
+            self._names.add(key)
+            self._parts.append(Part(read, file, function, fixed=True))
+            for given in (*site.site.call.args, *(word.value for word in site.site.call.keywords)):
+                self.add(given, site.file, site.site.function)
+            for where, store in self._project.outside_stores(read.name):
+                if store.value is not None:
+                    self.add(store.value, where, store.function)
+        return True
 
     def _is_field(self, part: ir.Expr, file: str, function: int) -> TypeGuard[ir.Attribute]:
         """Whether an expression is an attribute of a variable, or one of a method's own object in which the class stores something."""

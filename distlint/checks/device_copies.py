@@ -108,8 +108,10 @@ def _saves_states(project: Project, site: CallSite) -> bool:
 def _called_for(project: Project, file: str, function: int, given: tuple[ir.Expr, ...], depth: int) -> Iterator[str]:
     """The methods that are called for some values: where these are written, put into variables, and handed to the function."""
     parts = [part for one in given for part in below(one)]
+    parts += [inner for part in parts if type(part) is ir.Lambda for inner in below(part.body)]
     methods = [part.func for part in parts if type(part) is ir.Call and type(part.func) is ir.Attribute]
     yield from (method.name for method in methods)
+    yield from _called_in_functions(project, file, parts)
     # whose state it is does not matter
     owners = {id(part) for method in methods if method.name == _STATE for part in below(method.base)}
     names = {part.id for part in parts if type(part) is ir.Name and id(part) not in owners}
@@ -130,6 +132,15 @@ def _called_for(project: Project, file: str, function: int, given: tuple[ir.Expr
             handed, _ = find_argument(caller.site.call, parameter.name, shifted)
             if handed is not None:
                 yield from _called_for(project, caller.file, caller.site.function, (handed,), depth + 1)
+
+
+def _called_in_functions(project: Project, file: str, parts: list[ir.Expr]) -> Iterator[str]:
+    """The methods that functions of the project call that are called with the values, or handed on beside them."""
+    for part in parts:
+        target = project.modules.resolve(part, file) if type(part) is ir.Name or type(part) is ir.Attribute else None
+        if isinstance(target, FunctionRef):
+            calls = calls_in(project.function(target).body)
+            yield from (call.func.name for call in calls if type(call.func) is ir.Attribute)
 
 
 def _is_saved_by_one(project: Project, site: CallSite) -> bool:

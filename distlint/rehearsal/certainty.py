@@ -15,6 +15,7 @@ class Certainty:
     def __init__(self) -> None:
         self.contexts: list[int] = []
         self._ways = 0
+        self._written: dict[tuple[int, str], tuple[object, list[tuple[tuple[int, ...], Any]]]] = {}
 
     @property
     def unsure(self) -> int:
@@ -40,3 +41,19 @@ class Certainty:
         """The same new list or dictionary, which remembers on which way it is made."""
         thing.made_in = tuple(self.contexts)
         return thing
+
+    def before(self, holder: object, name: str, now: Any) -> Any:
+        """What a variable holds if the process does not come here: what it did before the first store on the way that leads here.
+
+        ``now`` is what it holds. What was stored on the same way before, or on a way that went off from it, is gone whenever this is done.
+        """
+        here = tuple(self.contexts)
+        # the holder is kept as well: its address must not be used again while it is a key
+        _, stores = self._written.setdefault((id(holder), name), (holder, []))
+        found = now
+        while stores and stores[-1][0][: len(here)] == here:
+            found = stores.pop()[1]
+        while stores and here[: len(stores[-1][0])] != stores[-1][0]:
+            stores.pop()
+        stores.append((here, found))
+        return found

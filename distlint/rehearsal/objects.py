@@ -281,7 +281,7 @@ class Objects(Operations):
         """
         earlier = variables.get(name, UNKNOWN)
         if not self.stage.is_sure_for(made_in):
-            value = merged(earlier, value, self.stage.reasons)
+            value = merged(self.stage.before(variables, name, earlier), value, self.stage.reasons)
         variables[name] = value
         if self.stage.touched is not None:
             self.stage.touched.append((variables, name, earlier))

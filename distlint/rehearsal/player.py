@@ -130,7 +130,8 @@ class Player(Ways):
                 holder = holder.outer
             holder = holder or self.module_scope(scope.file)
             if self.stage.unsure:
-                value = merged(holder.variables.get(name, UNKNOWN), value, self.stage.reasons)
+                earlier = self.stage.before(holder.variables, name, holder.variables.get(name, UNKNOWN))
+                value = merged(earlier, value, self.stage.reasons)
         holder.variables[name] = value  # type: ignore[union-attr]
         if isinstance(value, Tensor):
             value.copied = False

@@ -41,3 +41,24 @@ def test_a_choice_that_all_processes_share_parts_nobody(make_project: MakeProjec
     (performance,) = Rehearsal.of(project).performances()
     assert not compared(project, performance).clashes
     assert [event.name for event in performance.stages[0].events][-1] == "all_reduce"
+
+
+def test_what_is_stored_again_on_one_way_is_all_that_is_left(make_project: MakeProject) -> None:
+    lines = (
+        "class State: pass",
+        "state = State()",
+        "state.done = False",
+        "flag = [random.random()]",
+        "dist.broadcast_object_list(flag, 0)",
+        "if flag[0] > 0.5:",
+        "    state.done = dist.get_rank() == 0",
+        "    told = [state.done]",
+        "    dist.broadcast_object_list(told, 0)",
+        "    state.done = told[0]",
+        "if state.done:",
+        "    dist.all_reduce(torch.ones(1))",
+    )
+    project = make_project({"train.py": HEAD + "\n".join(lines) + "\n"})
+    (performance,) = Rehearsal.of(project).performances()
+    assert not compared(project, performance).clashes
+    assert [event.name for event in performance.stages[0].events][-1] == "all_reduce"

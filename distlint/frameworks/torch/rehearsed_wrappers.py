@@ -57,10 +57,8 @@ IN_PLACE = ("torch.distributed.fsdp.fully_shard", "torch.distributed._composable
 HOOKS = ("register_hook", "register_post_accumulate_grad_hook")
 _HOOKED = "hooks of parameters"
 _BY_NAME = ("modules", "named_modules", "children", "named_children", "get_submodule")
-MAX_HOOKS = 8
-"""Hooks of parameters that are called in a backward pass."""
-OFTEN = 2
-"""How often one function is called there: once more, for another parameter, shows what it keeps of the first."""
+MAX_HOOKS = 64
+"""Hooks of parameters that are called in a backward pass: programs count how often theirs were."""
 _STATES = "torch.distributed.checkpoint.state_dict."
 _GETTING = ("get_model_state_dict", "get_optimizer_state_dict", "get_state_dict")
 _SETTING = ("set_model_state_dict", "set_optimizer_state_dict", "set_state_dict")
@@ -317,7 +315,7 @@ def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any, *, noted: boo
             player.stage.excused.add((scope.file, call.at))
     if not any(isinstance(one, Wrapped) for one in loss.through):
         kept["gradient"] = loss.source or kept.get("gradient")
-    for callback, tensor, name in list(kept.get(_HOOKED, ()))[:MAX_HOOKS]:
+    for callback, tensor, name in list(kept.get(_HOOKED, ())):
         value = tensor if name == HOOKS[1] else gradient_of(player, tensor)
         player.apply(callback, Given([value], {}), call, scope)
 
@@ -326,8 +324,7 @@ def hooked(player: Any, tensor: Tensor, name: str, given: Given) -> Any:
     """A function is to be called with a parameter, or its gradient, whenever that is made."""
     callback = given.get("hook", 0, UNKNOWN)
     kept = player.stage.kept.setdefault(_HOOKED, [])
-    before = [one for value, one, _ in kept if value == callback]
-    if len(before) < OFTEN and not any(one is tensor for one in before):
+    if len(kept) < MAX_HOOKS and not any(one is tensor for value, one, _ in kept if value == callback):
         kept.append((callback, tensor, name))
     return UNKNOWN
 
