@@ -186,7 +186,7 @@ class _Slice:
             self._stack.append(Part(part, file, function, id(part) in paths))
 
     def _add_option(self, read: ir.Attribute, file: str, function: int) -> bool:
-        """Whether an attribute is an option of a command line: then how that is defined is all that there is to it, and what is stored in it."""
+        """Whether an attribute is an option of a command line: all that there is to it is how that is defined, and what is stored in it."""
         site = option_definition(self._project, read, file, function)
         if site is None:
             return False

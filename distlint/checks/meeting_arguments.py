@@ -48,10 +48,8 @@ def different_roots(performance: Performance) -> Iterator[Suspicion]:
         roots = [(one.rank, root_of(one.event)) for one in met]
         yield from _own_roots(met, [value for _, (_, value) in roots])
         yield from _chosen_roots(met, [(rank, value) for rank, (_, value) in roots])
-        if len({name for _, (name, _) in roots}) != 1 or not all(is_number(value) for _, (_, value) in roots):
-            continue
-        values = [(rank, value) for rank, (_, value) in roots]
-        if len({value for _, value in values}) == 1:
+        values = [(rank, value) for rank, (_, value) in roots if is_number(value)]
+        if len({name for _, (name, _) in roots}) != 1 or len({value for _, value in values}) < 2:
             continue
         name, event = roots[0][1][0], met[0].event
         yield Suspicion(

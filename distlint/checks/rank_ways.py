@@ -43,8 +43,16 @@ class Way(NamedTuple):
     entered: tuple[FunctionRef, ...]
 
 
-def ways_to(project: Project, file: str, function: int, at: ir.Position, depth: int = 0) -> Iterator[Way]:
-    """The ways to a place; none where they can't be told."""
+def ways_to(
+    project: Project,
+    file: str,
+    function: int,
+    at: ir.Position,
+    depth: int = 0,
+    *,
+    entries: Collection[FunctionRef] = (),
+) -> Iterator[Way]:
+    """The ways to a place; none where they can't be told. ``entries`` are functions that a library calls in every process."""
     body = body_of(project, file, function)
     tests = tuple(Test(guard, file, function) for guard in guards_of(body, at) or ())
     alone = any(_lets_pass_alone(statement) for statement in holders(body, at))
@@ -56,6 +64,8 @@ def ways_to(project: Project, file: str, function: int, at: ir.Position, depth: 
         _names_one(one) or _asks_for_rank(project, one, file, definition.parent) for one in definition.decorators
     )
     ref = FunctionRef(file, function)
+    if ref in entries:
+        yield Way(tests, file, True, alone, (ref,))
     callers = project.callers(ref)
     if depth >= MAX_DEPTH or len(callers) > MAX_CALLERS:
         return
@@ -63,7 +73,7 @@ def ways_to(project: Project, file: str, function: int, at: ir.Position, depth: 
         if (caller.file, caller.site.function) == (file, function):
             continue
         starts = _starts(project, caller.file, caller.site)
-        for way in ways_to(project, caller.file, caller.site.function, caller.site.call.at, depth + 1):
+        for way in ways_to(project, caller.file, caller.site.function, caller.site.call.at, depth + 1, entries=entries):
             yield Way(
                 (*way.tests, *tests) if not starts else tests,
                 way.top,

@@ -1,9 +1,8 @@
 """Folders and files that every rank makes or removes, though only the first can.
 
-Parameters: ``starts`` (calls that make processes a job), ``calls`` (by dotted name, or ``.method`` for methods of path objects: how it
+Parameters: those of ``common_ways``; ``calls`` (by dotted name, or ``.method`` for methods of path objects: how it
 fails for the second process, the argument with which it does not, its position or -1, and the position of the path if it is not
-the first), ``waiting`` (names of calls that wait for
-the other ranks).
+the first).
 """
 
 from __future__ import annotations
@@ -11,21 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from distlint.checks.common_ways import jobs_of, tests_of, ways_of_all
 from distlint.checks.derivations import derivation
 from distlint.checks.execution import body_of, handles_errors_around
 from distlint.checks.programs import left_out
-from distlint.checks.rank_ways import (
-    Way,
-    all_ranks_go,
-    in_many_processes,
-    only_rank_0_goes,
-    waits_by_turns,
-    ways_to,
-)
 from distlint.checks.registry import CheckContext, check
 from distlint.link.arguments import find_argument
 from distlint.link.project import CallSite
-from distlint.link.walking import below
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 
@@ -39,15 +30,13 @@ _OWN_WORDS = ("tempfile", "mkdtemp", "uuid", "uuid4", "getpid", "time", "now", "
 def shared_files(context: CheckContext) -> Iterator[Finding]:
     """A finding for each call that fails on all ranks but the first."""
     project: Project = context.project
-    starts = list(project.calls_to(set(context.parameters["starts"])))
-    if not starts:
+    jobs = jobs_of(context)
+    if not jobs:
         return
-    for found, verb, path in _changes(context, starts):
+    for found, verb, path in _changes(context, [*jobs.starts, *jobs.hooks.values()]):
         if not path or handles_errors_around(body_of(project, found.file, found.site.function), found.site.call.at):
             continue
-        if waits_by_turns(project, found.file, found.site.function, context.parameters["waiting"]):
-            continue
-        way, start = next(ways_of_all(project, found, starts), (None, None))
+        way, start = next(ways_of_all(project, found, jobs), (None, None))
         if way is None or start is None or is_own(project, path, found):
             continue
         yield context.finding(
@@ -55,32 +44,6 @@ def shared_files(context: CheckContext) -> Iterator[Finding]:
             found.span,
             related=[Related(start.span, "the processes of the job meet here"), *tests_of(way)],
         )
-
-
-def ways_of_all(project: Project, found: CallSite, starts: list[CallSite]) -> Iterator[tuple[Way, CallSite]]:
-    """The ways on which all ranks of a job come to a call, with the call that starts the job.
-
-    Where rank 0 comes there alone too, and the call is made only if something is not there yet, that was done for the others.
-    """
-    ways = list(ways_to(project, found.file, found.site.function, found.site.call.at))
-    prepared = any(only_rank_0_goes(project, way) is not None for way in ways)
-    for way in ways:
-        start = in_many_processes(project, way, starts)
-        if start is not None and all_ranks_go(project, way) and not (prepared and any(True for _ in tests_of(way))):
-            yield way, start
-
-
-def tests_of(way: Way) -> Iterator[Related]:
-    """The tests whether something is there: they may find the same on all ranks."""
-    for test in way.tests:
-        expr = test.guard.test
-        if expr is not None and any(
-            type(part) is ir.Attribute and part.name in ("exists", "isdir", "is_dir", "isfile", "is_file")
-            for part in below(expr)
-        ):
-            yield Related(
-                ir.unpack(expr.at, test.file), "several ranks may pass this test before one of them has done it"
-            )
 
 
 def _changes(context: CheckContext, starts: list[CallSite]) -> Iterator[tuple[CallSite, str, list[ir.Expr]]]:

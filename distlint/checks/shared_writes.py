@@ -1,8 +1,8 @@
 """Files that all ranks write at once.
 
-Parameters: ``starts`` (calls that make processes a job), ``writes`` (by dotted name, or ``.method`` for methods of path objects: the
-position of the path), ``waiting`` (names of calls that wait for the other ranks), ``downloads`` (prefixes of what downloads with
-``download=True``).
+Parameters: those of ``common_ways``; ``writes`` (by dotted name: the position of the path, its name, and, where the call may only read,
+position and name of the mode), ``methods`` (names of methods with the position of the path, -1 for the object itself), ``downloads``
+(prefixes of what downloads with ``download=True``).
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from distlint.checks.common_ways import jobs_of, tests_of, ways_of_all
 from distlint.checks.derivations import derivation
 from distlint.checks.execution import body_of
-from distlint.checks.rank_ways import waits_by_turns
 from distlint.checks.registry import CheckContext, check
-from distlint.checks.shared_files import is_own, tests_of, ways_of_all
+from distlint.checks.shared_files import is_own
 from distlint.link.arguments import find_argument
 from distlint.link.project import CallSite
 from distlint.link.walking import below, statements
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 def shared_writes(context: CheckContext) -> Iterator[Finding]:
     """A finding for each call with which every rank writes one file."""
     project: Project = context.project
-    starts = list(project.calls_to(set(context.parameters["starts"])))
-    if not starts:
+    jobs = jobs_of(context)
+    if not jobs:
         return
     reported: set[tuple[str, int]] = set()
     for site, path in (*_writes(context), *_downloads(context)):
         key = (site.file, site.site.call.at)
-        if key in reported or waits_by_turns(project, site.file, site.site.function, context.parameters["waiting"]):
+        if key in reported:
             continue
         if path is not None and (_is_nothing(project, path, site) or is_own(project, [path], site)):
             continue
-        way, start = next(ways_of_all(project, site, starts), (None, None))
+        way, start = next(ways_of_all(project, site, jobs), (None, None))
         if way is None or start is None or _is_prepared_for(project, site):
             continue
         reported.add(key)
@@ -54,21 +54,29 @@ def _writes(context: CheckContext) -> Iterator[tuple[CallSite, ir.Expr]]:
     """The calls that write a file, and the expressions of its path."""
     project: Project = context.project
     table = context.parameters["writes"]
-    for site in project.calls_to({name for name in table if not name.startswith(".")}):
-        given, _ = find_argument(site.site.call, "f", table[site.name])
-        if given is not None and _is_path(project, given, site):
-            yield site, given
-    for name in table:
-        for site in project.sites(name[1:]) if name.startswith(".") else ():
+    plain = (one for one in project.sites("open") if type(one.site.call.func) is ir.Name)
+    for site in (*project.calls_to(set(table)), *plain):
+        position, name, *mode = table[site.name or "open"]
+        given, _ = find_argument(site.site.call, name, position)
+        if given is not None and _is_path(project, given, site) and (not mode or _writes_by(site, *mode)):
+            if not mode or not _has_own_rows(project, site):
+                yield site, given
+    for name, position in context.parameters["methods"].items():
+        for site in project.sites(name):
             func = site.site.call.func
-            if type(func) is ir.Attribute and not project.modules.dotted(func, site.file):
-                yield site, func.base
-    for site in project.sites("open"):
-        call = site.site.call
-        mode, _ = find_argument(call, "mode", 1)
-        if type(call.func) is ir.Name and call.args and type(mode) is ir.Constant and type(mode.value) is str:
-            if mode.value[:1] in ("w", "a") and not _has_own_rows(project, site):
-                yield site, call.args[0]
+            if type(func) is not ir.Attribute or project.modules.dotted(func, site.file):
+                continue
+            if name == "open" and (not _writes_by(site, 0, "mode") or _has_own_rows(project, site)):
+                continue
+            given = func.base if position < 0 else find_argument(site.site.call, "path", position)[0]
+            if given is not None and _is_path(project, given, site):
+                yield site, given
+
+
+def _writes_by(site: CallSite, position: int, name: str) -> bool:
+    """Whether the mode of a call says that it writes."""
+    mode, _ = find_argument(site.site.call, name, position)
+    return type(mode) is ir.Constant and type(mode.value) is str and mode.value[:1] in ("w", "a", "x")
 
 
 def _has_own_rows(project: Project, site: CallSite) -> bool:

@@ -11,6 +11,7 @@ from distlint.model.span import Span
 from distlint.rehearsal.absent import used_by
 from distlint.rehearsal.bounds import is_limited, of_any, of_ends, of_one, same_bounds
 from distlint.rehearsal.calls import Calls
+from distlint.rehearsal.chosen_items import one_of
 from distlint.rehearsal.entities import ClassValue, FunctionValue, LambdaOf, MethodOf, ModuleValue, Partial, Special
 from distlint.rehearsal.failing import (
     CONVERTERS,
@@ -441,13 +442,15 @@ def _gathered(player: Calls, name: str, values: list[Any], given: Given, call: i
             return order[0]
         made = derived(name, [*items, *keys])
         made.source = made.source or player.stage.own_places(ir.unpack(call.at, scope.file), keys)
-        return made
+        return one_of(items, made, derived("which", keys))
     if all(isinstance(item, int | float) for item in items) or (name != "sum" and all(map(_orderable, items))):
         functions: dict[str, Callable[[Any], Any]] = {"min": min, "max": max, "sum": sum}
         try:
             return functions[name](items)
         except TypeError:
             return UNKNOWN
+    if name != "sum" and all(type(item) is tuple for item in items):
+        return one_of(items, derived(name, items), derived("which", items))
     if name == "sum" and (any(isinstance(item, Tensor | Items) for item in items) or all(map(is_summand, items))):
         found = items[0]
         for item in items[1:]:

@@ -29,6 +29,7 @@ from distlint.rehearsal.failing import (
     kind_of,
     may_fail,
     own_file,
+    saved,
 )
 from distlint.rehearsal.file_names import FileNames, is_asking, is_waiting
 from distlint.rehearsal.files import asked, waited, written
@@ -409,6 +410,7 @@ class Calls(Definitions):
             waited(self.stage)
         elif FileNames.of(self.stage.project).is_writing(name):
             written(self.stage, given.values())
+            saved(self.stage, given.values())
         elif is_asking(name) and given.positional:
             return asked(self.stage, given.positional[0], call, scope)
         return None

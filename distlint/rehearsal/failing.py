@@ -115,12 +115,27 @@ def _part(stage: Stage, classes: frozenset[str], source: Source | None, at: ir.E
     stage.mark(branch)
 
 
+_WRITTEN = "files that a process has written"
+
+
+def saved(stage: Stage, values: Iterable[Any]) -> None:
+    """Remembers what a process certainly writes to a path: what it reads there later differs between processes if that does."""
+    values = list(values)
+    held = [one for one in values if not isinstance(one, str)]
+    for path in values if held and not stage.unsure else ():
+        if isinstance(path, str):
+            stage.kept.setdefault(_WRITTEN, {})[path] = source_of(held)
+
+
 def own_file(stage: Stage, values: Iterable[Any], call: ir.Call, scope: Scope) -> Source | None:
     """Why what is read here differs between processes: they are known to read different files."""
     why = EVEN_FILE if writes_evenly(stage.project) else OWN_FILE
     for value in values:
         if isinstance(value, InMemory):
             return None
+        known = stage.kept.get(_WRITTEN, {})
+        if isinstance(value, str) and value in known:
+            return known[value]  # type: ignore[no-any-return]
         given = source_of([value])
         if given is not None:
             return Source(why, given.span)

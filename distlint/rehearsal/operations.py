@@ -9,6 +9,7 @@ from typing import Any
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.bounds import COMPARING, asks, asks_all, compared, is_of_members
+from distlint.rehearsal.chosen_items import of_each
 from distlint.rehearsal.entities import ClassValue, FunctionValue, Group, Library, Nothing
 from distlint.rehearsal.figures import numbered
 from distlint.rehearsal.iterating import Iterating
@@ -144,6 +145,13 @@ class Operations(Iterating):
                 if symbol == "=="
                 else Opaque(one.sign, one.source, measured=one.measured)
             )
+        found = self._of_numbers(symbol, one, two)
+        if isinstance(found, Opaque) and (is_known(one) or is_known(two)):
+            return of_each(one, two, lambda first, second: _computed(symbol, first, second), found)
+        return found
+
+    def _of_numbers(self, symbol: str, one: Any, two: Any) -> Any:
+        """The result where it is not known what one of both is."""
         if symbol in ("+", "-"):
             return numbered(symbol, one, two, added(one, two, minus=symbol == "-"))
         if symbol in COMPARING:
