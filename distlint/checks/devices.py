@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from distlint.checks.devices_by_rank import global_rank, indexes
 from distlint.checks.followed import followed
-from distlint.checks.local_rank import mentions
-from distlint.checks.programs import family
-from distlint.checks.ranks import SECOND_NODE, RankView
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
@@ -20,7 +18,7 @@ from distlint.link.project import CallSite, Project
 from distlint.link.walking import below
 from distlint.model import python as ir
 from distlint.model.document import Leaf
-from distlint.model.finding import Finding, FixPlan, Operation, Related
+from distlint.model.finding import Finding, Related
 from distlint.model.launch import Launch
 from distlint.model.span import Span
 from distlint.model.value import Confidence, Value
@@ -32,110 +30,9 @@ def devices(context: CheckContext) -> Iterator[Finding]:
     yield from _FAULTS[context.parameters["fault"]](context)
 
 
-def _global_rank(context: CheckContext) -> Iterator[Finding]:
-    project: Project = context.project
-    view = RankView(project, SECOND_NODE, guess=False)
-    for site, index in (*_indexes(context), *_written_indexes(context)):
-        if view.ask(index, site.file, site.site.function) != SECOND_NODE.rank or _on_one_node(project, site.file):
-            continue
-        if not _tells_nodes_apart(context, site.file) and _is_tried_without_devices(context, site.file):
-            continue
-        yield context.finding(
-            "the device index is the rank in the whole job, which is too high from the second node on",
-            ir.unpack(index.at, site.file),
-            plan=_modulo(context, index, site.file),
-        )
-
-
-def _written_indexes(context: CheckContext) -> Iterator[tuple[CallSite, ir.Expr]]:
-    """Indexes in other spellings (``.cuda(rank)``, ``.to(rank)``, ``f"cuda:{rank}"``) of programs that mind several nodes."""
-    project: Project = context.project
-    for name in ("cuda", "to", "device", "set_device"):
-        for site in project.sites(name):
-            given = site.site.call.args[:1]
-            if not given or type(given[0]) is ir.Constant or not _tells_nodes_apart(context, site.file):
-                continue
-            state = project.flow(site.file, site.site.function).before(site.site.call.at)
-            index = followed(given[0], state)
-            if type(index) is ir.Formatted and len(index.parts) == 2:
-                start = index.parts[0]
-                if type(start) is ir.Constant and start.value == "cuda:":
-                    yield site, index.parts[1]
-            elif name in ("cuda", "to") and type(given[0]) is ir.Name:
-                yield site, given[0]
-
-
-def _tells_nodes_apart(context: CheckContext, file: str) -> bool:
-    """Whether a launch of a file is seen to start processes on more than one node, or the program asks for what tells nodes apart."""
-    project: Project = context.project
-    nodes = [run.launch.nodes for run in project.runs_reaching(file) if run.launch is not None]
-    if any(isinstance(one.only, int) and one.only > 1 for one in nodes):
-        return True
-    return not _asking(project, frozenset(context.parameters["within"])).isdisjoint(family(project, file))
-
-
-class _Asking(frozenset[str]):
-    """The files that tell nodes apart."""
-
-    __slots__ = ()
-
-
-def _asking(project: Project, names: frozenset[str]) -> frozenset[str]:
-    """The files of a project that speak of one of some variables or options, looked for once."""
-    found = project.kept.get(_Asking)
-    if found is None:
-        texts = (file for file in project.python_files if any(name in project.text_of(file) for name in names))
-        found = project.kept[_Asking] = _Asking(file for file in texts if mentions(project, frozenset({file}), names))
-    assert isinstance(found, _Asking)  # noqa: S101 - stored just above
-    return found
-
-
-def _is_tried_without_devices(context: CheckContext, file: str) -> bool:
-    """Whether the groups of a program are all for processes without devices, or may be: such a job hardly runs on several nodes."""
-    project: Project = context.project
-    files = family(project, file)
-    plain = []
-    for site in project.calls_to(set(context.parameters["groups"])):
-        given, _ = find_argument(site.site.call, "backend", 0)
-        if site.file in files and given is not None:
-            value = project.evaluator(None).value(given, site.file, site.site.function).only
-            told = followed(given, project.flow(site.file, site.site.function).before(site.site.call.at))
-            words = {part.value for part in below(told) if type(part) is ir.Constant}
-            plain.append(context.parameters["plain"] in (words if value is None else {value}))
-    return bool(plain) and all(plain)
-
-
-def _modulo(context: CheckContext, index: ir.Expr, file: str) -> FixPlan | None:
-    if type(index) is not ir.Name:
-        return None
-    text = f"{index.id} % {context.parameters['count']}"
-    return context.plan(Operation("replace", ir.unpack(index.at, file), {"text": text}))
-
-
-def _on_one_node(project: Project, file: str) -> bool:
-    """Whether the processes of a file are all on one node: so all its launches say, or it starts them itself."""
-    if any(name.endswith("spawn") for name in project.module(file).calls):
-        return True
-    runs = project.runs_reaching(file)
-    return bool(runs) and all(run.launch is not None and run.launch.nodes.only == 1 for run in runs)
-
-
-def _indexes(context: CheckContext) -> Iterator[tuple[CallSite, ir.Expr]]:
-    """The device indexes that a program gives to library calls: ``setters`` maps these to (parameter, position)."""
-    project: Project = context.project
-    setters = context.parameters["setters"]
-    for site in project.calls_to(set(setters)):
-        name, position = setters[site.name]
-        given, _ = find_argument(site.site.call, name, position)
-        if type(given) is ir.ListDisplay and len(given.items) == 1:
-            given = given.items[0]
-        if given is not None and type(given) is not ir.Constant:
-            yield site, given
-
-
 def _physical_id(context: CheckContext) -> Iterator[Finding]:
     project: Project = context.project
-    for site, index in _indexes(context):
+    for site, index in indexes(context):
         source = _from_visible_list(context, index, site)
         if source is not None:
             yield context.finding(
@@ -361,7 +258,7 @@ def _needs_devices(context: CheckContext, launch: Launch) -> bool:
 
 
 _FAULTS: dict[str, Callable[[CheckContext], Iterator[Finding]]] = {
-    "global-rank": _global_rank,
+    "global-rank": global_rank,
     "physical-id": _physical_id,
     "none-chosen": _none_chosen,
     "too-many": _too_many,

@@ -7,6 +7,8 @@ from typing import Any
 
 from distlint.checks.meeting_arguments import is_number
 from distlint.checks.meetings import Suspicion, listed
+from distlint.checks.trace_faults import fault_of_clash
+from distlint.checks.traces import compared
 from distlint.model.finding import Related
 from distlint.rehearsal.performance import Performance
 from distlint.rehearsal.stage import Event, Stage
@@ -49,6 +51,23 @@ def different_groups(performance: Performance) -> Iterator[Suspicion]:
                 first.name,
             )
             return
+    yield from _out_of_turn(performance)
+
+
+def _out_of_turn(performance: Performance) -> Iterator[Suspicion]:
+    """All processes make the same groups, but some of them while others are in another operation of the whole job."""
+    if performance.function >= 0 or not performance.complete:
+        return
+    for clash in compared(performance.stages[0].project, performance).clashes:
+        made = [one for one in (clash.event, clash.other) if one is not None and one.name == "new_group"]
+        if len(made) != 1 or not clash.different or not _is_for_all(made[0]) or _is_alone(made[0]):
+            continue
+        fault = fault_of_clash(performance, clash)
+        shown = {fault.span, *(one.span for one in fault.related)}
+        calls = [span for span in made[0].chain[:2] if span not in shown and clash.part is None]
+        related = (*fault.related, *(Related(span, "this call leads to it") for span in calls))
+        yield Suspicion(fault.span, fault.message, related, fault.symbol)
+        return
 
 
 def outside_groups(performance: Performance) -> Iterator[Suspicion]:

@@ -9,7 +9,6 @@ from distlint.checks.rank_values import (
     AROUND,
     MAX_ITEMS,
     UNKNOWN,
-    binary,
     is_complete,
     item_at,
     part_of,
@@ -157,7 +156,7 @@ def _bound(view: RankView, bind: Bind, scope: Scope) -> Any:
         return Closure(FunctionRef(scope.file, bind.expr.index), scope, bind.prev)
     if isinstance(bind.expr, ir.AugAssign):
         before = view.value(bind.expr.target, scope, bind.prev)
-        return binary(bind.expr.operator, before, view.value(bind.expr.value, scope, bind.prev))
+        return view.combined(bind.expr.operator, before, view.value(bind.expr.value, scope, bind.prev))
     found = view.value(bind.expr, scope, bind.at)  # type: ignore[arg-type]
     if not bind.part:
         return found

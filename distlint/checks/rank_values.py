@@ -12,13 +12,18 @@ from distlint.model import python as ir
 class Unknown:
     """What nothing is known of; compared by identity."""
 
+    def __init__(self, name: str = "unknown") -> None:
+        self.name = name
+
     def __repr__(self) -> str:
-        return "unknown"
+        return self.name
 
 
 UNKNOWN: Any = Unknown()
 AROUND: Any = Unknown()
 """What the way back of a loop adds: nothing."""
+BEFORE: Any = Unknown("before")
+"""The number of all processes on the nodes before: what one that counts the nodes gives, times what one holds."""
 
 
 class Many:
@@ -130,7 +135,7 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], object]] = {
 
 def truth_of(value: Any) -> bool | None:
     """Whether a value counts as true; ``None`` where it is not known."""
-    if value is UNKNOWN or value is AROUND:
+    if isinstance(value, Unknown):
         return None
     return True if isinstance(value, Many) else bool(value)
 
@@ -158,7 +163,7 @@ def part_of(value: Any, part: tuple[Any, ...]) -> Any:
 
 def converted(kind: str, value: Any) -> Any:
     """The value after ``int``, ``str``, ``bool`` or ``float``."""
-    if value is UNKNOWN or value is AROUND or isinstance(value, Many):
+    if isinstance(value, Unknown | Many):
         return value
     if isinstance(value, str) and len(value) > MAX_ITEMS:
         return UNKNOWN
@@ -186,7 +191,7 @@ def binary(symbol: str, left: Any, right: Any) -> Any:
         return left.compare(symbol, right)
     if isinstance(right, Many):
         return right.compare(_MIRRORED.get(symbol, ""), left)
-    if any(value is UNKNOWN or value is AROUND for value in (left, right)):
+    if isinstance(left, Unknown) or isinstance(right, Unknown):
         # the number of the first node times whatever
         return 0 if symbol == "*" and 0 in [value for value in (left, right) if isinstance(value, int)] else UNKNOWN
     try:

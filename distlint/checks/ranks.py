@@ -13,6 +13,7 @@ from distlint.checks.questions import MAX_ALLOWANCE, Allowance, Questions
 from distlint.checks.rank_scope import Closure, Common, Scope
 from distlint.checks.rank_values import (
     AROUND,
+    BEFORE,
     MANY,
     UNKNOWN,
     binary,
@@ -71,8 +72,8 @@ class Process:
 
 FIRST = Process(0, 0)
 SECOND = Process(1, 1)
-SECOND_NODE = Process(8, 0, 8)
-"""The first process of a second node: the one for which rank and local rank differ."""
+SECOND_NODE = Process(13, 5, 8, node=1, per_node=8)
+"""A process of a second node: one for which rank and local rank differ, and are numbers that hardly anything else is."""
 
 
 class RankView:
@@ -80,7 +81,8 @@ class RankView:
 
     ``variables`` are those of the environment that tell this process where it is (all that are known, by default);
     ``counters`` maps attributes of library objects (by what made them) to the argument that switches them off; such a
-    counter stays at 0 on a process where it is off, and ``off`` is set when one was met.
+    counter stays at 0 on a process where it is off, and ``off`` is set when one was met. ``counted``: the product of two numbers
+    of which one is not known counts the processes on the nodes before, so that with the local rank it gives the rank.
 
     What was worked out without a look at the process (``own`` stays false) holds for all of them, and is not worked out again.
     """
@@ -93,6 +95,7 @@ class RankView:
         guess: bool = True,
         counters: dict[str, str] | None = None,
         variables: Collection[str] | None = None,
+        counted: bool = False,
     ) -> None:
         self.project = project
         self.own = False
@@ -107,7 +110,9 @@ class RankView:
         self.evaluator = project.evaluator(None)
         self.off = False
         self._variables = variables
-        self._common: Common = project.kept.setdefault(Common, Common())
+        self._counted = counted
+        # what others leave open is known to one that counts
+        self._common: Common = Common() if counted else project.kept.setdefault(Common, Common())
         self._outer: dict[tuple[int, int, int], tuple[Any, bool]] = {}
         """Answers to whole questions, those that a bound cut short among them: asked anew they would come out the same."""
         self._questions: Questions[tuple[Any, bool, bool]] = Questions(
@@ -233,11 +238,21 @@ class RankView:
         if len(values) == 1:
             return unary(first, values[0])
         if len(values) == 2:
-            return binary(first, values[0], values[1])
+            return self.combined(first, values[0], values[1])
         parts = [
             truth_of(binary(symbol, values[place], values[place + 1])) for place, symbol in enumerate(expr.operators)
         ]
         return False if False in parts else UNKNOWN if None in parts else True
+
+    def combined(self, symbol: str, left: Any, right: Any) -> Any:
+        """What an operator gives for two values."""
+        if self._counted and symbol in ("*", "+"):
+            values, local = (left, right), self._process.local_rank
+            if symbol == "*" and UNKNOWN in values and not any(one in (0, local) for one in values):
+                return BEFORE
+            if symbol == "+" and BEFORE in values and local in values:
+                return self.process.rank
+        return binary(symbol, left, right)
 
     def _logic(self, symbol: str, operands: tuple[ir.Expr, ...], scope: Scope, state: Env) -> Any:
         """A short circuit: the operand that decides, else unknown if one of them is."""
@@ -366,7 +381,7 @@ class RankView:
             found = 0 if on_first else UNKNOWN
         else:
             return UNKNOWN
-        return found if self._guess else UNKNOWN
+        return found if self._guess or (self._counted and name == "local_rank") else UNKNOWN
 
     def known_attribute(self, name: str) -> Any:
         """What an attribute of an unknown object tells that libraries give to their objects alone: ``is_main_process``."""

@@ -13,14 +13,13 @@ from typing import NamedTuple
 from distlint.checks.called_places import joining_calls
 from distlint.checks.derivations import Part, derivation
 from distlint.checks.divergence import DivergenceView
+from distlint.checks.epoch_settings import relation_of, sampler_of, settings_of
 from distlint.checks.execution import body_of
 from distlint.checks.loaders import (
     Around,
     Loop,
     Pass,
-    argument_of,
     evaluates,
-    is_none,
     loader_classes,
     loaders_in,
     loop_head,
@@ -33,9 +32,8 @@ from distlint.checks.programs import family
 from distlint.checks.ranks import FIRST
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.rehearsed_epochs import Order, orders
-from distlint.link.abstract import Abstract, Instance, options_of
+from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
-from distlint.link.modules import ClassRef, External
 from distlint.link.project import CallSite, Project
 from distlint.link.walking import below, expressions_below, statements
 from distlint.model import python as ir
@@ -57,14 +55,6 @@ class Sampler(NamedTuple):
     loader: Instance
     place: Pass
     outer: Around
-
-
-class Setting(NamedTuple):
-    """A call that sets the epoch, and how it concerns a sampler: ``own``, ``other`` or ``maybe``."""
-
-    site: CallSite
-    relation: str
-    receiver: Instance | None
 
 
 @check("sampler-epochs")
@@ -130,7 +120,7 @@ def _used(context: CheckContext, words: Collection[str]) -> list[Sampler]:
         if outer is None or _is_once(project, outer):
             continue
         for loader in loaders:
-            sampler = _sampler_of(context, loader)
+            sampler = sampler_of(context, loader)
             if sampler is None:
                 continue
             if (sampler.frame.file, sampler.call.at) not in to_train and evaluates(project, place):
@@ -207,7 +197,7 @@ def _is_handed_on(context: CheckContext, sampler: Sampler) -> bool:
                 for one in given:
                     if type(one) is ir.Attribute and one.name == setter:
                         options = options_of(evaluator.ask(one.base, file, function))
-                        if any(_relation(context, option, wanted) != "other" for option in options):
+                        if any(relation_of(context, option, wanted) != "other" for option in options):
                             return True
     return False
 
@@ -233,41 +223,9 @@ def _is_once(project: Project, around: Around) -> bool:
     return length is not None and length <= 1
 
 
-def _sampler_of(context: CheckContext, loader: Instance) -> Instance | None:
-    """The only sampler object of a loader; ``None`` where it may be another."""
-    _, options, _ = argument_of(context.project, loader, "sampler", context.parameters["signature"])
-    if all(is_none(one) for one in options):
-        options = _behind_batches(context, loader)
-    samplers = [one for one in options if isinstance(one, Instance) and _is_class(context, one)]
-    rest = [one for one in options if not (isinstance(one, Instance) or is_none(one))]
-    return samplers[0] if len(samplers) == 1 and not rest else None
-
-
-def _behind_batches(context: CheckContext, loader: Instance) -> tuple[Abstract, ...]:
-    """The samplers that the batch sampler of a loader gets its indices from: the library's, or one of the project that is given one."""
-    project: Project = context.project
-    _, options, _ = argument_of(project, loader, "batch_sampler", context.parameters["signature"])
-    made = [one for one in options if isinstance(one, Instance) and not one.part]
-    if len(made) != 1 or len(options) != 1:
-        return ()
-    batches = made[0]
-    if isinstance(batches.callee, External):
-        if batches.callee.name not in context.parameters["batchers"]:
-            return ()
-        return argument_of(project, batches, "sampler", ("sampler", "batch_size", "drop_last"))[1]
-    evaluator = project.evaluator(None)
-    given = (*batches.call.args, *(word.value for word in batches.call.keywords))
-    found = [one for part in given for one in options_of(evaluator.ask_in(part, batches.frame, batches.state))]
-    return tuple(one for one in found if isinstance(one, Instance) and _is_class(context, one))
-
-
-def _is_class(context: CheckContext, one: Instance) -> bool:
-    return isinstance(one.callee, External) and one.callee.name in context.parameters["samplers"]
-
-
 def _judged(context: CheckContext, sampler: Sampler) -> Iterator[Finding]:
     project: Project = context.project
-    settings = list(_settings(context, sampler))
+    settings = list(settings_of(context, sampler.made))
     if any(setting.relation == "maybe" for setting in settings):
         return
     own = [setting.site for setting in settings if setting.relation == "own"]
@@ -296,56 +254,6 @@ def _judged(context: CheckContext, sampler: Sampler) -> Iterator[Finding]:
             own[0].span,
             related=[Related(made, "the sampler is made here"), drawn, counted],
         )
-
-
-def _settings(context: CheckContext, sampler: Sampler) -> Iterator[Setting]:
-    project: Project = context.project
-    files = family(project, sampler.made.file)
-    evaluator = project.evaluator(None)
-    wanted = (sampler.made.file, sampler.made.site.call.at)
-    for site in project.sites(context.parameters["setter"]):
-        func = site.site.call.func
-        if site.file not in files or type(func) is not ir.Attribute:
-            continue
-        options = options_of(evaluator.ask(func.base, site.file, site.site.function))
-        relations = {_relation(context, option, wanted) for option in options if not is_none(option)}
-        receiver = next((one for one in options if isinstance(one, Instance)), None)
-        for word in ("own", "maybe", "other"):
-            if word in relations:
-                yield Setting(site, word, receiver)
-                break
-
-
-def _relation(context: CheckContext, option: object, wanted: _Identity) -> str:
-    """Whether an object is the wanted sampler, also as the attribute of its loader."""
-    if not isinstance(option, Instance):
-        return "maybe"
-    evaluator = context.project.evaluator(None)
-    place = (option.frame.file, option.call.at)
-    name = evaluator.instance_name(Instance(option.callee, option.call, option.frame, option.state))
-    is_loader = name.removesuffix("()") in context.parameters["loaders"]
-    if option.part == (".batch_sampler",) and is_loader:
-        whole = Instance(option.callee, option.call, option.frame, option.state)
-        _, batches, _ = argument_of(context.project, whole, "batch_sampler", context.parameters["signature"])
-        return _relation(context, batches[0], wanted) if len(batches) == 1 and not is_none(batches[0]) else "other"
-    if option.part in ((".sampler",), (".batch_sampler", ".sampler")) and is_loader:
-        whole = Instance(option.callee, option.call, option.frame, option.state)
-        sampler = _sampler_of(context, whole)
-        if sampler is None:
-            return "maybe"
-        return "own" if (sampler.frame.file, sampler.call.at) == wanted else "other"
-    if place == wanted and not option.part:
-        return "own"
-    if isinstance(option.callee, External) and (name.removesuffix("()") in context.parameters["samplers"]):
-        return "other" if not option.part else "maybe"
-    if isinstance(option.callee, External) and name.removesuffix("()") in context.parameters["batchers"]:
-        return "other" if not option.part else "maybe"
-    if isinstance(option.callee, ClassRef) and not option.part:
-        # an object of the project's own that has no such method; one that has it may tell the sampler
-        has = context.project.modules.method(option.callee, context.parameters["setter"]) is not None
-        return "maybe" if has else "other"
-    inner = option.part in ((".dataset",), (".batch_sampler",))
-    return "other" if is_loader and (not option.part or inner) else "maybe"
 
 
 def _fault_of(project: Project, site: CallSite, sampler: Sampler) -> str:

@@ -57,12 +57,12 @@ def _faults(project: Project) -> Iterator[TraceFault]:
         if performance.function >= 0 or performance.world < 2:
             continue
         clashes = compared(project, performance).clashes
-        found = [_fault(performance, clash) for clash in clashes if not _is_agreed(project, clash)]
+        found = [fault_of_clash(performance, clash) for clash in clashes if not _is_agreed(project, clash)]
         if found and not performance.told:
             other = rehearsal.again(performance)
             if other is not None:
                 again = compared(project, other)
-                places = {_fault(other, clash).span for clash in again.clashes}
+                places = {fault_of_clash(other, clash).span for clash in again.clashes}
                 # uneven shares may come to as many batches each for one number of processes, where else nothing is wrong
                 works = not places and other.complete and again.whole
                 found = [fault for fault in found if fault.span in places or (works and fault.rounds)]
@@ -71,7 +71,8 @@ def _faults(project: Project) -> Iterator[TraceFault]:
         yield from new
 
 
-def _fault(performance: Performance, clash: Clash) -> TraceFault:
+def fault_of_clash(performance: Performance, clash: Clash) -> TraceFault:
+    """What is said of a clash."""
     event, part = clash.event, clash.part
     depth = len(part.chain) if part is not None else len(event.chain)
     inside = depth < len(event.chain)

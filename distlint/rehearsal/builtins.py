@@ -219,7 +219,8 @@ def _listed(player: Calls, name: str, values: list[Any], given: Given, call: ir.
         escape(values[0])
         size = player.length(values[0]) if "set" not in name else UNKNOWN
         # the order of what is sorted is everywhere the same
-        made = player.some(derived(name, values), size, span=span)
+        copied = name in ("list", "tuple") and isinstance(values[0], Items)
+        made = player.some(values[0].whole if copied else derived(name, values), size, span=span)
         made.sample = player.item_of(values[0])
         made.distinct = "set" in name
         made.ordered = order if name == "sorted" else order_of(values[0])

@@ -40,6 +40,10 @@ class Special(NamedTuple):
     callee: Any
 
 
+OF_FUNCTIONS = "attributes of functions"
+"""In ``Stage.kept`` what a program stores in its functions (``function.name = value``), by function."""
+
+
 class FunctionValue(NamedTuple):
     """A function of the project, with the scope it was defined in and the object that it is bound to."""
 

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from distlint.rehearsal.entities import ClassValue, FunctionValue, LambdaOf, Library, ModuleValue, Nothing, Special
+from distlint.rehearsal.entities import (
+    OF_FUNCTIONS,
+    ClassValue,
+    FunctionValue,
+    LambdaOf,
+    Library,
+    ModuleValue,
+    Nothing,
+    Special,
+)
 from distlint.rehearsal.iterating import Iterating
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
 from distlint.rehearsal.values import Array, Items, Made, Table, Tensor, Thing, is_known
@@ -129,5 +138,6 @@ def has_attribute(player: Any, value: Any, name: str) -> bool | None:
             return name in value.stored or known
         return False if value.stored and "Namespace" in value.name else None
     if isinstance(value, FunctionValue | Special) and not name.startswith("__"):
-        return False
+        stored = player.stage.kept.get(OF_FUNCTIONS, {}) if isinstance(value, FunctionValue) else {}
+        return isinstance(value, FunctionValue) and name in stored.get(value.ref, ())
     return None

@@ -8,6 +8,7 @@ from distlint.link.modules import ClassRef, FunctionRef
 from distlint.model import python as ir
 from distlint.rehearsal.absent import UNSET
 from distlint.rehearsal.entities import (
+    OF_FUNCTIONS,
     ClassValue,
     FunctionValue,
     Group,
@@ -156,6 +157,8 @@ class Objects(Operations):
             return self._of_class(base, name)
         if type(base) is tuple:
             return self.models.row_attribute(base, name)
+        if isinstance(base, FunctionValue) and name in self.stage.kept.get(OF_FUNCTIONS, {}).get(base.ref, ()):
+            return self.stage.kept[OF_FUNCTIONS][base.ref][name]
         if isinstance(base, FunctionValue) and name in ("__name__", "__qualname__"):
             return self.stage.project.function(base.ref).name
         if isinstance(base, FunctionValue) and name == "__wrapped__":
@@ -271,6 +274,9 @@ class Objects(Operations):
         if isinstance(base, Made):
             escape(value)
             self.put(base.stored, name, value)
+            return True
+        if isinstance(base, FunctionValue) and base.receiver is None:
+            self.put(self.stage.kept.setdefault(OF_FUNCTIONS, {}).setdefault(base.ref, {}), name, value)
             return True
         return False
 

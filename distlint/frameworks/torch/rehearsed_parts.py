@@ -141,7 +141,9 @@ def joined(player: Any, name: str, given: Given, span: Span) -> Tensor:
     rows = items or [listed.sample if isinstance(listed, Items) else None]
     found = _joined(player, name, given, span)
     if all(isinstance(row, Tensor) and isinstance(row.whole, Gradient) and row.whole.sign is None for row in rows):
-        return Gradient(found.shape, found.dtype, span, None, found.source)
+        made = Gradient(found.shape, found.dtype, span, None, found.source)
+        made.ragged = found.ragged
+        return made
     return found
 
 
@@ -204,6 +206,8 @@ def _of_unknown_number(player: Any, name: str, items: Items, where: Any, span: S
             shape = (*sizes[:place], size if isinstance(size, int | Opaque) else UNKNOWN, *rest)
     made = fresh(name, shape, row.dtype, [items, row], span)
     made.sign = combined(name, [items.whole])
+    if isinstance(count, Opaque):
+        picked_by(made, count)  # of each process's own number of rows
     return kept_size(made, [row])
 
 

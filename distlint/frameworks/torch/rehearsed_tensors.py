@@ -335,7 +335,9 @@ def computed(player: Any, name: str, base: Tensor, given: Given, first: int, spa
     everything = [base, *values, *given.keywords.values()]
     shape = base.shape
     if name == "clone":
-        return kept_size(fresh(name, shape, base.dtype, [base], base.at), [base])
+        made = kept_size(fresh(name, shape, base.dtype, [base], base.at), [base])
+        made.sign = base.sign  # the same numbers
+        return made
     if name in computing.NAMES:
         return computing.computed(player, name, base, values, given, everything)
     if name in _SAME or name in _SAME_KIND:
