@@ -1,5 +1,7 @@
 """A training loop is told on some processes only what all have to do: a callback sets a flag of it under a test of the process.
 
+A test in the callback shows it by itself; what other objects have kept of a process's own data shows where the program is rehearsed.
+
 Parameters: ``bases`` (library classes of callbacks), ``flags`` (attributes that the loop reads), ``ranks`` (attributes that differ from
 process to process), ``collecting`` (last names of calls behind which a value is the same everywhere).
 """
@@ -12,6 +14,7 @@ from distlint.checks.divergence import DIFFERS, DivergenceView
 from distlint.checks.execution import body_of
 from distlint.checks.preparing import last_name
 from distlint.checks.registry import CheckContext, check
+from distlint.checks.rehearsed import rehearsed
 from distlint.link.modules import ClassRef
 from distlint.link.project import Project
 from distlint.link.walking import Guard, below, calls_in, guards_of, statements
@@ -22,6 +25,17 @@ from distlint.model.finding import Finding, Related
 @check("flags-of-loop")
 def flags_of_loop(context: CheckContext) -> Iterator[Finding]:
     """A finding for each such assignment."""
+    known = set()
+    for finding in _tested(context):
+        known.add((finding.span.file, finding.span.line))
+        yield finding
+    for finding in rehearsed(context):
+        if (finding.span.file, finding.span.line) not in known:
+            yield finding
+
+
+def _tested(context: CheckContext) -> Iterator[Finding]:
+    """Those of which a test in the same function tells."""
     project: Project = context.project
     bases = frozenset(context.parameters["bases"])
     flags = frozenset(context.parameters["flags"])
@@ -41,6 +55,8 @@ def flags_of_loop(context: CheckContext) -> Iterator[Finding]:
                         if statement.value is not None and type(statement.value) is not ir.Constant:
                             guards.append(Guard(statement.value, True, "if", statement.at))
                         for guard in guards:
+                            if _set_otherwise(function.body, target, guard):
+                                continue
                             why = _why(context, guard, file, index)
                             if why:
                                 yield _finding(context, file, target, guard, why)
@@ -63,6 +79,20 @@ def _why(context: CheckContext, guard: Guard, file: str, function: int) -> str:
         if type(part) is ir.Attribute and part.name in context.parameters["ranks"]:
             return f"`{last_name(part)}` is true on one process only" if part.name.startswith("is_") else "the rank"
     return found.why if found.state == DIFFERS else ""
+
+
+def _set_otherwise(body: tuple[ir.Stmt, ...], target: ir.Attribute, guard: Guard) -> bool:
+    """Whether the flag is set as well where a test goes the other way."""
+    for statement in statements(body):
+        if type(statement) is ir.If and guard.test is not None and statement.test.at == guard.test.at:
+            other = statement.orelse if guard.holds else statement.body
+            return any(
+                type(place) is ir.Attribute and place.name == target.name
+                for one in statements(other)
+                if type(one) is ir.Assign
+                for place in one.targets
+            )
+    return False
 
 
 def _fills(call: ir.Call, parts: list[ir.Expr]) -> bool:

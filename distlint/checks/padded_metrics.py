@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from distlint.checks.collected_values import Collected, collected
 from distlint.checks.execution import body_of
 from distlint.checks.loaders import trains
 from distlint.checks.padded_sums import padded_sums
-from distlint.checks.padding import is_uneven, loader_of, minds
+from distlint.checks.padding import is_cut, is_uneven, loader_of, minds
 from distlint.checks.preparing import Preparations, last_name, texts_of
 from distlint.checks.registry import CheckContext, check
 from distlint.link.project import Project
@@ -32,41 +33,47 @@ def padded_metrics(context: CheckContext) -> Iterator[Finding]:
     reported = set()
     for site in project.calls_to(set(context.parameters["gather"])):
         body = body_of(project, site.file, site.site.function)
-        loop = _loop_around(body, site.site.call.at)
-        if (
-            loop is None
-            or not site.site.call.args
-            or trains(project, site.file, loop.body)
-            or minds(context, body, site)
-        ):
+        if not site.site.call.args or minds(context, body, site):
             continue
-        sample = sample_of(context, loop, site.site.call.args[0])
-        handed = loader_of(context, found, loop, site.file, site.site.function)
-        if sample is None or handed is None or loop.at in reported:
-            continue
-        if handed.instance is None or not is_uneven(context, handed.instance):
-            continue
-        reported.add(loop.at)
-        yield context.finding(
-            f"`{site.name.rpartition('.')[2]}` also collects the samples that only fill up the last batch, so they count twice",
-            site.span,
-            related=[
-                Related(ir.unpack(sample.at, site.file), "one value for each sample"),
-                Related(handed.instance.span(), "the loader over the data"),
-                Related(handed.found.span, "this makes all processes get as many batches of one size"),
-            ],
-            symbol=site.name,
-        )
+        for one in collected(project, site.file, site.site.function, site.site.call.at, site.site.call.args[0]):
+            around = body_of(project, one.file, one.function)
+            if one.loop.at in reported or trains(project, one.file, one.loop.body):
+                continue
+            if one.function != site.site.function and _minds_on_the_way(context, one, around):
+                continue
+            sample = sample_of(context, one.loop, one.given)
+            handed = loader_of(context, found, one.loop, one.file, one.function)
+            if sample is None or handed is None:
+                continue
+            if handed.instance is None or not is_uneven(context, handed.instance):
+                continue
+            reported.add(one.loop.at)
+            yield context.finding(
+                f"`{site.name.rpartition('.')[2]}` also collects the samples that only fill up the last batch, so they count twice",
+                site.span,
+                related=[
+                    Related(ir.unpack(sample.at, one.file), "one value for each sample"),
+                    Related(handed.instance.span(), "the loader over the data"),
+                    Related(handed.found.span, "this makes all processes get as many batches of one size"),
+                ],
+                symbol=site.name,
+            )
+            break
     yield from padded_sums(context, found)
 
 
-def _loop_around(body: tuple[ir.Stmt, ...], at: ir.Position) -> ir.For | None:
-    """The innermost ``for`` around a place."""
-    found = None
-    for statement in statements(body):
-        if type(statement) is ir.For and any(ir.encloses(one.at, at) for one in statement.body):
-            found = statement
-    return found
+def _minds_on_the_way(context: CheckContext, one: Collected, around: tuple[ir.Stmt, ...]) -> bool:
+    """Whether what is collected elsewhere is cut there: around the loop, or by an object that keeps it."""
+    project: Project = context.project
+    bodies = [around]
+    for ref in one.through:
+        owner = project.function(ref).owner
+        bodies += [
+            body for each in project.module(ref.file).functions if (body := each.body) and each.owner == owner >= 0
+        ]
+    texts = {one.file, *(ref.file for ref in one.through)}
+    words = [word for word in context.parameters["minding"] if not word.startswith("[")]
+    return any(map(is_cut, bodies)) or any(word in project.text_of(file) for file in texts for word in words)
 
 
 def sample_of(context: CheckContext, loop: ir.For, given: ir.Expr) -> ir.Expr | None:

@@ -61,6 +61,7 @@ _FAULTS: dict[str, _Fault] = {
     "averaged-by-each": meeting_copies.averaged_by_each,
     "own-folder": meeting_states.own_folders,
     "figure-decides": meeting_choices.own_figures,
+    "own-flag": meeting_choices.own_flags,
     "no-such-device": meeting_devices.no_such_device,
     "not-sent": meeting_states.not_sent,
     "save-under-way": meeting_states.save_under_way,

@@ -83,6 +83,12 @@ class Waited:
         self.work = work
 
 
+class Stops:
+    """The loop that a library drives is told to end with this turn (``Round.driven``)."""
+
+    __slots__ = ()
+
+
 class Branch:
     """A test that is not known. ``key`` is equal for tests that go the same way, ``source`` says why processes may part here.
 
@@ -108,9 +114,9 @@ class Branch:
 
 
 class Round:
-    """A loop whose turns are not followed one by one. ``count`` is their number where it is known."""
+    """A loop whose turns are not followed one by one. ``count`` is their number where it is known; ``driven``: a library makes it."""
 
-    __slots__ = ("body", "chain", "count", "key", "source", "span")
+    __slots__ = ("body", "chain", "count", "driven", "key", "source", "span")
 
     def __init__(
         self, span: Span, chain: tuple[Span, ...], key: Hashable, source: Source | None, count: int | None
@@ -120,6 +126,7 @@ class Round:
         self.key = key
         self.source = source
         self.count = count
+        self.driven = False
         self.body: list[Any] = []
 
 
@@ -230,6 +237,8 @@ class Choice:
         self.thrown: frozenset[str] = frozenset()
         self.handling = 0
         """Handlers around that take the exception of a place that failed."""
+        self.stopping = False
+        """Whether the loop that a library drives ends with the turn under way."""
         self.passed = 0
         """Nodes that the way came along so far."""
 
@@ -255,7 +264,7 @@ class Choice:
             leaving = [number for number, arm in enumerate(branch.arms) if arm and _leaves(arm[-1])]
             if leaving:
                 return leaving[0]
-        going = [number for number, arm in enumerate(branch.arms) if not (arm and isinstance(arm[-1], End))]
+        going = [number for number, arm in enumerate(branch.arms) if not _ends(arm)]
         going = going or [*range(len(branch.arms))]
         return going[min(self.usual, len(going) - 1)]
 
@@ -281,13 +290,15 @@ def follow(nodes: list[Any], choice: Choice, line: list[Step]) -> str:
             ended = follow(node.body, choice, line)
             ended = "" if ended == "return" else ended
         elif kind is Round:
-            ended = _turns([node.body] * choice.number(node), choice, line)
+            ended = _turns([node.body] * choice.number(node), choice, line, driven=node.driven)
         elif kind is Laps:
             ended = _turns(node.turns, choice, line)
         elif kind is Attempt:
             ended = _attempt(node, choice, line)
         elif kind is End:
             ended = node.kind
+        elif kind is Stops:
+            choice.stopping = True
         elif kind is not Touch or choice.files:
             line.append(node)
             if kind is not Touch and len(line) > MAX_LINE:
@@ -302,9 +313,17 @@ def _leaves(node: Any) -> bool:
     return isinstance(node, End) and node.kind in ("return", "continue", "break")
 
 
-def _turns(bodies: list[list[Any]], choice: Choice, line: list[Step]) -> str:
+def _ends(arm: list[Any]) -> bool:
+    """Whether an arm does not go on, or is the last turn of a loop."""
+    return bool(arm) and (isinstance(arm[-1], End) or any(isinstance(node, Stops) for node in arm))
+
+
+def _turns(bodies: list[list[Any]], choice: Choice, line: list[Step], *, driven: bool = False) -> str:
     for body in bodies:
         ended = follow(body, choice, line)
+        if driven and choice.stopping and ended in ("", "continue"):
+            choice.stopping = False
+            return ""
         if ended == "break":
             return ""
         if ended not in ("", "continue"):

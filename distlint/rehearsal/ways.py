@@ -14,6 +14,7 @@ from distlint.rehearsal.absent import used
 from distlint.rehearsal.bounds import narrowed, widened
 from distlint.rehearsal.calls import Calls
 from distlint.rehearsal.dealt_turns import take_own
+from distlint.rehearsal.driven import either, widen
 from distlint.rehearsal.epochs import closed
 from distlint.rehearsal.failing import caught_by
 from distlint.rehearsal.figures import keep_kinds
@@ -32,8 +33,6 @@ from distlint.rehearsal.values import (
     Table,
     Tensor,
     Thing,
-    derived,
-    holds_work,
     is_known,
     signature,
     source_of,
@@ -477,25 +476,14 @@ class Ways(Calls):
         self, scope: Scope, before: dict[str, Any], touched: list[Any], place: tuple[Any, ...], tests: list[Any]
     ) -> None:
         """Takes what a loop changes to be unknown: equal on all processes where all that it is made of is."""
+        widen(self, touched, place, tests)
         turn = Opaque(("turns", place))
-        for changed in touched:
-            if isinstance(changed, Items):
-                size = merged(changed.size, changed.length(), [turn, *tests])
-                sample, whole = self.item_of(changed), derived("turns", [turn, *tests, changed])
-                held = changed.sample if changed.items is None else next(iter(changed.items), None)
-                sample = held if holds_work(held) else sample
-                changed.open(sample)
-                changed.size = size if not is_known(size) else UNKNOWN
-                changed.sample, changed.whole = sample, whole
-            elif isinstance(changed, tuple):
-                variables, name, earlier = changed
-                variables[name] = _either(earlier, variables.get(name, UNKNOWN), [turn, *tests])
         for name, value in list(scope.variables.items()):
             earlier = before.get(name, value)
             if earlier is not value:
-                scope.variables[name] = _either(earlier, value, [turn, *tests])
+                scope.variables[name] = either(earlier, value, [turn, *tests])
             elif name not in before and not isinstance(value, Tensor) and is_known(value):
-                scope.variables[name] = _either(UNKNOWN, value, [turn, *tests])
+                scope.variables[name] = either(UNKNOWN, value, [turn, *tests])
 
     def _on_While(self, statement: ir.While, scope: Scope) -> str:  # noqa: N802
         self.stage.whiles += 1
@@ -539,13 +527,6 @@ def _key_of(sign: Hashable, count: Any, place: tuple[Any, ...]) -> Hashable:
     if count is True:
         return ("endless", *place)
     return ("loop", sign) if sign is not None and not is_known(count) else ("loop at", *place)
-
-
-def _either(earlier: Any, value: Any, tests: list[Any]) -> Any:
-    """What is one of two values, even where both look the same now: a loop goes on."""
-    if earlier is value:
-        return value
-    return merged(earlier, value, tests, ())
 
 
 def _unset(earlier: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:

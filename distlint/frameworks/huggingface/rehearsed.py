@@ -9,6 +9,7 @@ from typing import Any
 
 from distlint.frameworks.huggingface.dealing import Joining, dealing_of
 from distlint.frameworks.huggingface.parted_models import may_part
+from distlint.frameworks.huggingface.rehearsed_callbacks import Control, added
 from distlint.frameworks.huggingface.rehearsed_evaluation import TAKEN, own_method
 from distlint.frameworks.huggingface.rehearsed_trainer import TRAINERS, Trainer, trained
 from distlint.frameworks.torch.rehearsed_outputs import note
@@ -192,7 +193,14 @@ class HuggingFace(Models):
             return NotImplemented
         if name in ("train", "evaluate", "predict"):
             return trained(player, receiver.attributes, receiver, name, call, scope)
+        if name == "add_callback":
+            return added(player, receiver.attributes, given)
         return own_method(player, receiver, name, given, call, scope)
+
+    def stored(self, player: Any, base: Any, name: str, value: Any, span: Span) -> None:
+        """A flag by which the trainer's loop is told what to do."""
+        if isinstance(base, Control):
+            base.told(player, name, value, span)
 
     def inherited(self, player: Any, thing: Any, name: str) -> Any:
         """The accelerator of a trainer of the project's own."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
-from distlint.frameworks.huggingface.rehearsed_evaluation import evaluated
+from distlint.frameworks.huggingface.rehearsed_callbacks import Control, added, callbacks_of
+from distlint.frameworks.huggingface.rehearsed_evaluation import TAKEN, evaluated
 from distlint.frameworks.torch import rehearsed_passes as passes
 from distlint.frameworks.torch import rehearsed_some_ways as some_ways
 from distlint.frameworks.torch import rehearsed_waits as waits
@@ -19,12 +22,11 @@ from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
 from distlint.rehearsal.values import Given, Made, Table, Tensor, Thing
 
 TRAINERS = frozenset({"transformers.Trainer", "transformers.Seq2SeqTrainer", "trl.SFTTrainer", "trl.DPOTrainer"})
-_STEPS = ("on_train_begin", "on_epoch_begin", "on_step_begin", "on_step_end", "on_log", "on_epoch_end", "on_evaluate")
-_HOOKS = {
-    "train": (*_STEPS, "on_save", "on_train_end"),
-    "evaluate": ("on_prediction_step", "on_evaluate"),
-    "predict": ("on_prediction_step", "on_predict"),
-}
+_HOOKS = {"evaluate": ("on_prediction_step", "on_evaluate"), "predict": ("on_prediction_step", "on_predict")}
+_BEGIN = ("on_train_begin", "on_epoch_begin")
+_STEP = ("on_step_end", "on_log", "on_evaluate", "on_save")
+"""What is called behind each step of training; before it ``on_step_begin`` is."""
+_END = ("on_epoch_end", "on_train_end")
 _DATA = ("eval_dataset", "test_dataset")
 """What ``evaluate`` and ``predict`` are given to go through, each rank its part of it."""
 _SWITCH = "ddp_find_unused_parameters"
@@ -40,30 +42,46 @@ class Trainer(Made):
 
     def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         """Training and its kin call the hooks, and give the same everywhere."""
-        if name in _HOOKS and self.arguments is not None:
-            keywords = dict(self.arguments.keywords)
-            return trained(player, keywords, None, name, call, scope)
+        if name == "add_callback":
+            return added(player, self.stored, given)
+        if name in ("train", *_HOOKS) and self.arguments is not None:
+            placed = dict(zip(TAKEN, self.arguments.positional, strict=False))
+            return trained(player, {**self.stored, **placed, **self.arguments.keywords}, None, name, call, scope)
         return NotImplemented
 
 
 def trained(player: Any, parts: dict[str, Any], thing: Thing | None, name: str, call: ir.Call, scope: Any) -> Any:
     """``train``, ``evaluate`` or ``predict``: what the program hands in, or overrides, is executed by every process."""
-    owner = next(iter(sorted(TRAINERS)))
-    for callback in player.items_of(parts.get("callbacks", ())) or ():
-        for hook in _HOOKS[name]:
-            _hooked(player, callback, hook, [Made(f"{owner}().args"), Made(f"{owner}().state"), UNKNOWN], call, scope)
     model = parts.get("model", UNKNOWN)
     span = ir.unpack(call.at, scope.file)
     batch = _batch(span)
     wrapped = data_parallel(player, model, span)
     if name == "train" and _waits_for_all(player, wrapped, parts.get("args")):
         _first_step(player, wrapped, thing, batch, call, scope)
-    if thing is not None:
-        if name == "train":
-            steps = _steps(player, thing, span)
-            driven(player, span, steps, lambda: _trained_on(player, thing, wrapped, batch, call, scope))
+    control = Control(player, call, scope)
+    hooked = _hooks(player, parts, thing, control, call, scope)
+    if name == "train":
+
+        def turn() -> None:
+            hooked("on_step_begin")
+            if thing is not None:
+                _trained_on(player, thing, wrapped, batch, call, scope)
+            for hook in _STEP:
+                hooked(hook)
+            control.compared(player)
+
+        for hook in _BEGIN:
+            hooked(hook)
+        driven(player, span, _steps(player, thing, span), turn, any_turn=True)
+        for hook in _END:
+            hooked(hook)
+        control.compared(player)
+        if thing is not None:
             evaluated(player, parts, thing, call, scope)
-        else:
+    else:
+        for hook in _HOOKS[name]:
+            hooked(hook)
+        if thing is not None:
             _hooked(player, thing, "prediction_step", [wrapped, batch], call, scope)
     metrics = parts.get("compute_metrics")
     if metrics is not None and name != "train":
@@ -76,6 +94,25 @@ def trained(player: Any, parts: dict[str, Any], thing: Thing | None, name: str, 
     return Table({}, is_open=True) if name == "evaluate" else Opaque(sign)
 
 
+def _hooks(
+    player: Any, parts: dict[str, Any], thing: Thing | None, control: Control, call: ir.Call, scope: Any
+) -> Callable[[str], None]:
+    """What calls a hook of all callbacks."""
+    owner = next(iter(sorted(TRAINERS)))
+    arguments, state = Made(f"{owner}().args"), Made(f"{owner}().state")
+    if thing is not None:
+        thing.attributes.update(control=control, state=state)
+    callbacks = callbacks_of(player, parts, call, scope)
+    control.belongs(player, [thing, *callbacks])
+    more = {"model": parts["model"]} if "model" in parts else {}
+
+    def hooked(hook: str) -> None:
+        for callback in callbacks:
+            _hooked(player, callback, hook, [arguments, state, control], call, scope, more)
+
+    return hooked
+
+
 def _batch(span: Span) -> Table:
     """A batch as it is handed to methods: tensors by names, which are as large on all ranks, and called the same."""
     made = Table(is_open=True)
@@ -84,9 +121,9 @@ def _batch(span: Span) -> Table:
     return made
 
 
-def _steps(player: Any, thing: Thing, span: Span) -> Any:
+def _steps(player: Any, thing: Thing | None, span: Span) -> Any:
     """How many steps the trainer makes: as many on each process, unless the program gives it a loader of its own."""
-    own = player.stage.project.modules.method(thing.cls, "get_train_dataloader") is not None
+    own = thing is not None and player.stage.project.modules.method(thing.cls, "get_train_dataloader") is not None
     return UNKNOWN if own else Opaque(("steps of the trainer", span))
 
 
@@ -148,10 +185,18 @@ def _first_step(player: Any, wrapped: Any, thing: Thing | None, batch: Any, call
         player.stage.repeating -= 1
 
 
-def _hooked(player: Any, thing: Any, name: str, values: list[Any], call: ir.Call, scope: Any) -> None:
+def _hooked(
+    player: Any,
+    thing: Any,
+    name: str,
+    values: list[Any],
+    call: ir.Call,
+    scope: Any,
+    more: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
     """Calls a method of an object of the project, where its class has it."""
     if not isinstance(thing, Thing):
         return
     method = player.stage.project.modules.method(thing.cls, name)
     if method is not None:
-        player.call_function(FunctionValue(method, None, thing), Given(values, {}, is_open=True), call, scope)
+        player.call_function(FunctionValue(method, None, thing), Given(values, dict(more), is_open=True), call, scope)

@@ -210,6 +210,7 @@ _LIGHTNING = (
             ("reduce", "strategy reduce"),
             ("broadcast", "strategy broadcast"),
             ("all_gather", "strategy all_gather"),
+            ("reduce_boolean_decision", "strategy reduce_boolean_decision"),
         )
     )
     + tuple(
@@ -224,6 +225,7 @@ _LIGHTNING = (
             ("trainer.strategy.reduce", "strategy reduce"),
             ("trainer.strategy.broadcast", "strategy broadcast"),
             ("trainer.strategy.all_gather", "strategy all_gather"),
+            ("trainer.strategy.reduce_boolean_decision", "strategy reduce_boolean_decision"),
         )
     )
 )

@@ -100,6 +100,7 @@ class Torch(Models):
         """A value becomes an attribute of an object."""
         changes.stored(player, base, name, value, span)
         buffers.stored(player, base, name, value, span)
+        lightning.stored(player, base, name, value, span)
 
     def handed(self, player: Any, values: Iterable[Any]) -> None:
         """Values go where nobody sees what is done with them."""

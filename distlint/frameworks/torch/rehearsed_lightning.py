@@ -21,13 +21,15 @@ from distlint.frameworks.torch.rehearsed_prepared import (
     prepared,
 )
 from distlint.model import python as ir
-from distlint.rehearsal.driven import driven
+from distlint.model.span import Span
+from distlint.rehearsal.driven import driven, told_to_stop
 from distlint.rehearsal.libraries import together
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
-from distlint.rehearsal.values import Given, Made, Tensor, Thing
+from distlint.rehearsal.values import Given, Made, Table, Tensor, Thing
 
 PACKAGES = ("lightning.", "pytorch_lightning.", "lightning_fabric.")
 _HOOK = "hook of a trainer"
+_DRIVING = f"{PACKAGES[0]}LightningModule().trainer"
 
 
 def _evaluation(word: str) -> tuple[str, ...]:
@@ -59,14 +61,22 @@ _STEPS = {
 }
 
 
-def _handed_to(hook: str, batch: Any) -> list[Any]:
+def _handed_to(hook: str, batch: Any, outputs: Any) -> list[Any]:
     """What a hook gets, besides the trainer and the module that those of a callback get first."""
     turn = Opaque(("turn", hook))
     if hook.endswith(("_step", "batch_start")):
         return [batch, turn]
     if hook.endswith("batch_end"):
-        return [UNKNOWN, batch, turn]
+        return [outputs, batch, turn]
     return [UNKNOWN] if hook.startswith("on_before_") else []
+
+
+def _outputs(found: Any) -> Any:
+    """What a callback gets of what a step gives: a loss by its name.
+
+    Source: lightning 2.6, ``pytorch/loops/optimization/automatic.py``, ``ClosureResult.asdict``.
+    """
+    return Table({"loss": found}) if isinstance(found, Tensor) or type(found) is Opaque else found
 
 
 class Parts(NamedTuple):
@@ -99,13 +109,13 @@ class Trainer(Made):
 
     def _run(self, player: Any, name: str, parts: Parts, loader: Any, call: ir.Call, scope: Any) -> None:
         span = ir.unpack(call.at, scope.file)
-        trainer = Made(f"{PACKAGES[0]}LightningModule().trainer")
+        trainer = Made(_DRIVING)
         for one in (parts.module, parts.data):
             if isinstance(one, Thing):
                 one.attributes.setdefault("trainer", trainer)
 
-        def hooked(hook: str, batch: Any) -> Any:
-            given_on = _handed_to(hook, batch)
+        def hooked(hook: str, batch: Any, outputs: Any = UNKNOWN) -> Any:
+            given_on = _handed_to(hook, batch, outputs)
             if hook == "teardown":
                 _hooked(player, parts.data, hook, given_on, call, scope)
             found = _hooked(player, parts.module, hook, given_on, call, scope) if hook != "setup" else None
@@ -127,12 +137,14 @@ class Trainer(Made):
         batches = batches_of(player, self, loader, span)
 
         def turn() -> None:
+            outputs: Any = UNKNOWN
             for hook in _TURN:
-                found = hooked(hook, batches.batch)
+                found = hooked(hook, batches.batch, outputs)
                 if hook == "training_step":
+                    outputs = _outputs(found)
                     step_ended(player, parts.module, found, batches, call, scope)
 
-        driven(player, batches.span, batches.count, turn)
+        driven(player, batches.span, batches.count, turn, any_turn=True)
         for hook in _STEPS[name][len(_BEFORE) + len(_TURN) :]:
             hooked(hook, batches.batch)
 
@@ -182,6 +194,15 @@ class Fabric(Made):
         if name == "clip_gradients":
             return Tensor((), "float32", span, hash(("norm", player.stage.kept.get("backward"))))
         return None if name in ("launch", "print", "log", "barrier") else NotImplemented
+
+
+def stored(player: Any, base: Any, name: str, value: Any, span: Span) -> None:
+    """``trainer.should_stop = ...``: each process goes by what it has set itself.
+
+    Source: lightning 2.6, ``pytorch/loops/fit_loop.py``, ``done``, and ``training_epoch_loop.py``.
+    """
+    if name == "should_stop" and isinstance(base, Made) and base.name == _DRIVING:
+        told_to_stop(player, value, span)
 
 
 def is_lightning(player: Any, thing: Any) -> bool:

@@ -146,6 +146,12 @@ EVENED = (
     ("horovod.torch.allgather", ""),
     ("horovod.torch.broadcast", ""),
     ("horovod.torch.broadcast_object", ""),
+    *(
+        (f"{package}.{holder}.strategy.{name}", "")
+        for package in ("lightning", "lightning.pytorch", "pytorch_lightning")
+        for holder in ("Trainer()", "LightningModule().trainer")
+        for name in ("reduce", "broadcast", "all_gather", "reduce_boolean_decision")
+    ),
 )
 """As ``FrameworkSpec.evened`` has them."""
 
