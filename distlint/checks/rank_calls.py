@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from distlint.checks import rank_names, rank_objects
+from distlint.checks.derivations import holders
 from distlint.checks.rank_lengths import made_by_library, yielded
 from distlint.checks.rank_scope import Closure, Made, Record, Scope
 from distlint.checks.rank_values import (
@@ -27,7 +28,7 @@ from distlint.checks.rank_values import (
 from distlint.link.calls import is_static
 from distlint.link.flow import Env
 from distlint.link.modules import ClassRef, External, FunctionRef
-from distlint.link.walking import guards_of
+from distlint.link.walking import guards_of, statements
 from distlint.model import python as ir
 
 if TYPE_CHECKING:
@@ -131,8 +132,10 @@ def bound(
         found[parameter.name] = view.value(argument, scope, state)
     for keyword in expr.keywords:
         found[str(keyword.name)] = view.value(keyword.value, scope, state)
-    for parameter in parameters:
-        if parameter.kind.startswith("var"):
+    for place, parameter in enumerate(parameters):
+        if parameter.kind == "var-positional":
+            found[parameter.name] = tuple(view.value(one, scope, state) for one in expr.args[place:])
+        elif parameter.kind.startswith("var"):
             found[parameter.name] = UNKNOWN
     return found
 
@@ -156,20 +159,48 @@ def _returned(view: RankView, target: FunctionRef, given: dict[str, Any] | None,
     scope = Scope(target.file, target.index, given, own=own, depth=depth + 1)
     found: list[Any] = []
     for statement, state in flow.returns:
-        reached = _reached(view, definition.body, statement.at, scope)
-        if reached is False:
-            continue
-        value = view.value(statement.value, scope, state) if statement.value is not None else None
-        if reached:
-            return same([*found, value])
-        found.append(value)
+        for turn, is_made in _turns(view, definition.body, statement.at, scope):
+            reached = _reached(view, definition.body, statement.at, turn, in_turn=is_made)
+            if reached is False:
+                continue
+            value = view.value(statement.value, turn, state) if statement.value is not None else None
+            if reached:
+                return same([*found, value])
+            found.append(value)
     return same([*found, None] if flow.exit is not None else found)
 
 
-def _reached(view: RankView, body: tuple[ir.Stmt, ...], at: ir.Position, scope: Scope) -> bool | None:
+def _turns(view: RankView, body: tuple[ir.Stmt, ...], at: ir.Position, scope: Scope) -> Iterator[tuple[Scope, bool]]:
+    """The place of a statement in each turn of the loop around it, if that goes over a few things that are known; as it is otherwise.
+
+    With it whether it is known that the turn is made.
+    """
+    loops = [one for one in holders(body, at) if type(one) is ir.For or type(one) is ir.While]
+    loop = loops[0] if len(loops) == 1 else None
+    if type(loop) is not ir.For or type(loop.target) is not ir.Name or _may_stop(loop):
+        yield scope, False
+        return
+    flow = view.project.flow(scope.file, scope.function)
+    items = items_of(view.value(loop.iterable, scope, flow.before(loop.iterable.at)))
+    if items is None or len(items) > MAX_ITEMS:
+        yield scope, False
+        return
+    for item in items:
+        yield scope.with_local({loop.target.id: item}), True
+
+
+def _may_stop(loop: ir.For) -> bool:
+    return any(type(one) is ir.Jump and one.kind == "break" for one in statements(loop.body))
+
+
+def _reached(
+    view: RankView, body: tuple[ir.Stmt, ...], at: ir.Position, scope: Scope, *, in_turn: bool = False
+) -> bool | None:
     flow = view.project.flow(scope.file, scope.function)
     decided = [
-        None
+        True
+        if in_turn and guard.kind == "for"
+        else None
         if guard.test is None or guard.kind in ("for", "while")
         else agrees(truth_of(view.value(guard.test, scope, flow.before(guard.test.at))), guard.holds)
         for guard in guards_of(body, at) or []

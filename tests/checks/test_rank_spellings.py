@@ -343,3 +343,35 @@ def test_numbers_that_depend_on_the_rank_are_worked_out(
 )
 def test_what_is_not_the_process_own_rank_stays_unknown(make_project: MakeProject, code: str) -> None:
     assert values(make_project, code) == (UNKNOWN, UNKNOWN)
+
+
+@pytest.mark.parametrize(
+    ("body", "ranks"),
+    [
+        (
+            "for name in names:\n        if name in os.environ:\n            return int(os.environ[name])\n    return 0",
+            (0, 1),
+        ),
+        (
+            "for name in names:\n        found = os.environ.get(name)\n        if found is not None:\n            return int(found)",
+            (0, 1),
+        ),
+        (
+            "for name in names:\n        if name not in os.environ:\n            continue\n        return int(os.environ[name])",
+            (0, 1),
+        ),
+        (
+            "for name in names:\n        if name in SKIPPED:\n            break\n        return int(os.environ[name])",
+            None,
+        ),
+        ("for name in SKIPPED:\n        return int(os.environ[name])", None),
+    ],
+)
+def test_the_first_variable_that_is_set(make_project: MakeProject, body: str, ranks: tuple[int, int] | None) -> None:
+    code = (
+        f'import os\nSKIPPED = os.listdir()\n\ndef first(*names):\n    {body}\n\nprint(first("RANK", "SLURM_PROCID"))\n'
+    )
+    project = make_project({"train.py": code})
+    (site,) = project.module("train.py").calls["first"]
+    found = tuple(RankView(project, one).ask(site.call, "train.py", -1) for one in (FIRST, SECOND))
+    assert found == (ranks or (UNKNOWN, UNKNOWN))
