@@ -29,7 +29,20 @@ _COPIES = frozenset({"deepcopy", "copy", "dict", "OrderedDict", "clone"})
 _GETTERS = frozenset({"get", "pop"})
 _READING = frozenset({"items", "keys", "values", "get", "pop", "copy"})
 _LOOKING = frozenset(
-    {"print", "len", "list", "sorted", "set", "isinstance", "load_state_dict", "save", "save_file", "deepcopy", "copy"}
+    {
+        "print",
+        "len",
+        "list",
+        "sorted",
+        "set",
+        "isinstance",
+        "load_state_dict",
+        "save",
+        "save_file",
+        "deepcopy",
+        "copy",
+        "update",
+    }
 )
 
 _OPEN = re.compile(r"\{[\w*]*\}")
@@ -94,12 +107,34 @@ class ModelStates:
         if type(expr) is ir.Name:
             if self._is_changed(expr.id, frame, keys):
                 return None
+            if keys and (put := self._put(expr.id, keys[0], frame)):
+                return self._all(
+                    [
+                        self._origins(value, frame, self._evaluator.state(frame, value.at), keys[1:], depth + 1)
+                        for value in put
+                    ]
+                )
             found = list(self._things.definitions(expr.id, frame, at))
             if found:
                 return self._all(
                     [self._origins(value, inside, state, keys, depth + 1) for value, state, inside in found]
                 )
         return self._evaluated(expr, frame, at, keys, depth)
+
+    def _put(self, name: str, key: str, frame: Frame) -> list[ir.Expr]:
+        """What a function puts into a dictionary under a key: ``held["model"] = net.state_dict()``."""
+        module = self._things.project.module(frame.file)
+        body = module.body if frame.function < 0 else module.functions[frame.function].body
+        return [
+            statement.value
+            for statement in statements(body)
+            if type(statement) is ir.Assign and statement.value is not None
+            for target in statement.targets
+            if type(target) is ir.Subscript
+            and _is_name(target.base, name)
+            and type(target.index) is ir.Constant
+            and target.index.value == key
+        ]
 
     def _all(self, found: list[list[Taken | Read] | None]) -> list[Taken | Read] | None:
         together: list[Taken | Read] = []
@@ -214,7 +249,7 @@ class ModelStates:
         for call in calls_in(body):
             last = last_name(call.func)
             if type(call.func) is ir.Attribute and _is_name(call.func.base, name):
-                if last not in _READING or (last == "pop" and not _is_text(call)):
+                if last not in _READING:
                     return True
             elif any(_is_name(one, name) or _is_item(one, name, keys) for one in call.args) and last not in _LOOKING:
                 if not self._is_seen(call, frame):
@@ -271,13 +306,14 @@ class ModelStates:
                     return self._path(value, inside, state, depth + 1) or f"{{{expr.id}}}"
             return (self._path_handed(expr.id, frame, depth) if not defined else "") or f"{{{expr.id}}}"
         if type(expr) is ir.Attribute:
-            return f"{{{expr.name}}}"
+            handed = self._path_handed(expr.base.id, frame, depth, expr.name) if type(expr.base) is ir.Name else ""
+            return handed or f"{{{expr.name}}}"
         if type(expr) is ir.Constant:
             return str(expr.value)
         return ""
 
-    def _path_handed(self, name: str, frame: Frame, depth: int) -> str:
-        """The path that all callers of a function hand over for a parameter; ``""`` where they differ, or too little is known."""
+    def _path_handed(self, name: str, frame: Frame, depth: int, field: str = "") -> str:
+        """The path that all callers of a function hand over for a parameter or a field of it; ``""`` where they differ or hide it."""
         project = self._things.project
         function = project.module(frame.file).functions[frame.function] if frame.function >= 0 else None
         names = [one.name for one in function.parameters] if function is not None else []
@@ -291,6 +327,7 @@ class ModelStates:
             if given is None:
                 return ""
             around = self._evaluator.frame(caller.file, caller.site.function)
+            given = ir.Attribute(given, field, given.at) if field else given
             found.add(self._path(given, around, self._evaluator.state(around, given.at), depth + 1))
         return found.pop() if len(found) == 1 else ""
 
@@ -404,11 +441,6 @@ def _is_nothing(expr: ir.Expr | None) -> bool:
 
 def _is_name(expr: ir.Expr, name: str) -> bool:
     return type(expr) is ir.Name and expr.id == name
-
-
-def _is_text(call: ir.Call) -> bool:
-    """Whether the first argument is a text, so that one entry is taken, not each in turn."""
-    return bool(call.args) and type(call.args[0]) is ir.Constant and type(call.args[0].value) is str
 
 
 def names_prefix(test: ir.Expr | None) -> bool:
