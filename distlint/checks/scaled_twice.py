@@ -2,8 +2,8 @@
 
 The rule's ``fault`` says which: ``rate``, ``batch`` or ``gradients``. Parameters: ``optimizers`` (prefixes of the names
 of optimizer classes) and ``classes`` (the last names), ``schedulers`` (schedulers that take a function of the step),
-``loaders`` with their ``signature``, ``prepare`` (calls that hand each rank its part of the batches); those of gradients:
-``scaled_gradients``.
+``loaders`` with their ``signature``, ``prepare`` (calls that hand each rank its part of the batches), and those of
+``accumulated_twice``; those of gradients: ``scaled_gradients``.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from distlint.checks.accumulated_twice import counted_apart, given_together
 from distlint.checks.execution import body_of
 from distlint.checks.followed import followed
 from distlint.checks.loaders import argument_of
@@ -172,6 +173,7 @@ def _is_rate(expr: ir.Expr) -> bool:
 def _batch(context: CheckContext) -> Iterator[Finding]:
     project: Project = context.project
     signature = list(context.parameters["signature"])
+    yield from given_together(context)
     for site in project.calls_to(set(context.parameters["loaders"])):
         file, function = site.file, site.site.function
         size, _ = find_argument(site.site.call, "batch_size", signature.index("batch_size"))
@@ -189,7 +191,9 @@ def _batch(context: CheckContext) -> Iterator[Finding]:
                 )
             elif degree is not None and degree.power == -1:
                 divider = _divider(context, site)
-                if divider is not None:
+                if divider is None:
+                    yield from counted_apart(context, site, given, degree)
+                else:
                     yield context.finding(
                         "the batch size is divided by the number of ranks, and `split_batches` divides each batch again",
                         ir.unpack(given.at, file),

@@ -32,10 +32,11 @@ NONE = Degree(0)
 
 
 class Degrees(HeldDegrees):
-    """Finds degrees in a project."""
+    """Finds degrees in a project; an object of one of the ``makers`` holds what it was made with."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, makers: frozenset[str] = frozenset()) -> None:
         self._project = project
+        self._makers = makers
         self._view = DivergenceView.of_project(project).view(_PROBE)
         self._steps = self._visits = 0
         self._active: set[tuple[object, ...]] = set()

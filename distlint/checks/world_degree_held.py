@@ -81,6 +81,7 @@ class HeldDegrees:
     _project: Project
     _view: RankView
     _active: set[tuple[object, ...]]
+    _makers: frozenset[str]
     _visits: int
 
     def _of(self, expr: ir.Expr, file: str, function: int, state: Env) -> Degree | None:
@@ -249,10 +250,13 @@ class HeldDegrees:
             return agreed(seen) if seen and len(seen) == len(found) else UNSEEN
         func = call.func
         name = func.name if type(func) is ir.Attribute else func.id if type(func) is ir.Name else ""
-        if name in _PLAIN:
+        if name in _PLAIN or (self._makers and self._project.modules.dotted(func, file) in self._makers):
             for keyword in call.keywords:
                 if keyword.name == key:
                     return self._of(keyword.value, file, function, state)
+            spread = [self._held(one.value, key, file, function, state) for one in call.keywords if one.name is None]
+            if len(spread) == 1:
+                return spread[0]
         if name in _COPIES and call.args:
             return self._held(call.args[0], key, file, function, state)
         if name in _COPIES and type(func) is ir.Attribute:

@@ -94,7 +94,9 @@ def test_a_parameter_called_rank_counts_only_where_guessing_is_wanted(make_proje
 def test_rank_and_local_rank_differ_on_the_second_node(make_project: MakeProject) -> None:
     assert value(make_project, "probe(dist.get_rank())", SECOND_NODE) == SECOND_NODE.rank
     assert value(make_project, "probe(int(os.environ['LOCAL_RANK']))", SECOND_NODE) == SECOND_NODE.local_rank
-    assert value(make_project, "probe(dist.get_rank() % torch.cuda.device_count())", SECOND_NODE) == SECOND_NODE.local_rank
+    assert (
+        value(make_project, "probe(dist.get_rank() % torch.cuda.device_count())", SECOND_NODE) == SECOND_NODE.local_rank
+    )
 
 
 def test_one_process_does_not_answer_for_another(make_project: MakeProject) -> None:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from distlint.frameworks.torch import rehearsed_epochs as epochs
+from distlint.frameworks.torch import rehearsed_exclusive as exclusive
 from distlint.frameworks.torch import rehearsed_own_orders as own_orders
 from distlint.frameworks.torch.rehearsed_collating import collated
 from distlint.model import python as ir
@@ -184,10 +185,7 @@ class Loader(Made):
 
     def is_stream(self, player: Any) -> bool:
         """Whether it goes through a data set of the program that gives its rows in turn."""
-        if not isinstance(self.dataset, Thing):
-            return False
-        bases = player.stage.project.modules.external_bases(self.dataset.cls)
-        return any(name.endswith("IterableDataset") for name in bases)
+        return exclusive.is_stream(player.stage, self.dataset)
 
     def deal(self, rows: Any) -> None:
         """A library gives it a sampler that leaves so many rows to this process."""
@@ -291,6 +289,7 @@ def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any
     if name in _SAMPLERS:
         return _sampler(player, name, given, call, span)
     if name == "DataLoader":
+        exclusive.tested(player, given, call, scope)
         return Loader(call, given, span)
     if name == "get_worker_info":
         # torch 2.13, _utils/worker.py: a process that works for no loader has none

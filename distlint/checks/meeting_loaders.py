@@ -1,0 +1,43 @@
+"""Loaders of batches that are made with options which they refuse together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from distlint.checks.meetings import Suspicion
+from distlint.model.finding import Related
+from distlint.rehearsal.notes import EXCLUSIVE
+from distlint.rehearsal.performance import Performance
+from distlint.rehearsal.stage import Fault
+
+_SHUFFLED = ("`sampler`", "`shuffle=True`")
+
+
+def shuffled_samplers(performance: Performance) -> Iterator[Suspicion]:
+    """A loader is given a sampler and told to shuffle."""
+    for fault, words in _refused(performance):
+        if words == _SHUFFLED:
+            message = "`shuffle=True` is given together with a sampler"
+            yield Suspicion(fault.span, message, _way(fault), fault.event.name)
+
+
+def exclusive_options(performance: Performance) -> Iterator[Suspicion]:
+    """A loader is given any other two things that it refuses together."""
+    for fault, words in _refused(performance):
+        if words != _SHUFFLED:
+            first, second = words
+            message = f"the loader is given {first} and {second}, which exclude each other"
+            yield Suspicion(fault.span, message, _way(fault), fault.event.name)
+
+
+def _refused(performance: Performance) -> Iterator[tuple[Fault, tuple[str, str]]]:
+    seen = set()
+    for stage in performance.stages:
+        for fault in stage.faults:
+            if fault.kind == EXCLUSIVE and fault.span not in seen:
+                seen.add(fault.span)
+                yield fault, (fault.words["first"], fault.words["second"])
+
+
+def _way(fault: Fault) -> tuple[Related, ...]:
+    return tuple(Related(span, "on the way there") for span in fault.event.chain[-1:])
