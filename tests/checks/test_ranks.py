@@ -36,12 +36,12 @@ class Trainer:
 """
 
 
-def value(make_project: MakeProject, code: str, process: Process, *, guess: bool = True) -> Any:
+def value(make_project: MakeProject, code: str, process: Process, *, guess: bool = True, counted: bool = False) -> Any:
     """The argument of ``probe`` in a script, as it is on a process."""
     project = make_project({"train.py": HEAD + code})
     site = project.sites("probe")[0].site
     argument: ir.Expr = site.call.args[0]
-    return RankView(project, process, guess=guess).ask(argument, "train.py", site.function)
+    return RankView(project, process, guess=guess, counted=counted).ask(argument, "train.py", site.function)
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_a_parameter_called_rank_counts_only_where_guessing_is_wanted(make_proje
 
 
 def test_rank_and_local_rank_differ_on_the_second_node(make_project: MakeProject) -> None:
-    assert value(make_project, "probe(dist.get_rank())", SECOND_NODE) == 8
-    assert value(make_project, "probe(int(os.environ['LOCAL_RANK']))", SECOND_NODE) == 0
-    assert value(make_project, "probe(dist.get_rank() % torch.cuda.device_count())", SECOND_NODE) == 0
+    assert value(make_project, "probe(dist.get_rank())", SECOND_NODE) == 13
+    assert value(make_project, "probe(int(os.environ['LOCAL_RANK']))", SECOND_NODE) == 5
+    assert value(make_project, "probe(dist.get_rank() % torch.cuda.device_count())", SECOND_NODE) == 5
 
 
 def test_one_process_does_not_answer_for_another(make_project: MakeProject) -> None:
@@ -110,3 +110,15 @@ def test_one_process_does_not_answer_for_another(make_project: MakeProject) -> N
     assert asked(FIRST, variables=()) == [1, UNKNOWN, 7, UNKNOWN]
     assert asked(SECOND) == [2, UNKNOWN, 7, 1]
     assert asked(FIRST) == [1, UNKNOWN, 7, 0]
+
+
+def test_a_rank_may_be_counted_over_the_nodes(make_project: MakeProject) -> None:
+    code = (
+        "def work(number, args):\n    probe(args.place * args.processes + number)\n"
+        "torch.multiprocessing.spawn(work, args=(args,))"
+    )
+    assert value(make_project, code, SECOND_NODE, guess=False) is UNKNOWN
+    assert value(make_project, code, SECOND_NODE, guess=False, counted=True) == SECOND_NODE.rank
+    for other in ("args.place + number", "args.place * number", "number * 2 + 1", "args.place * args.processes"):
+        text = code.replace("args.place * args.processes + number", other)
+        assert value(make_project, text, SECOND_NODE, guess=False, counted=True) != SECOND_NODE.rank
