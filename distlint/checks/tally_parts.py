@@ -54,11 +54,16 @@ def quotients(region: Region, project: Project) -> Iterator[ir.Operation]:
                     yield part
 
 
+_AVERAGING = frozenset({"mean", "avg", "average"})
+
+
 def words_of(call: ir.Call) -> set[str]:
-    """The names that stand in a call."""
-    return {part.name for part in below(call) if type(part) is ir.Attribute} | {
+    """The names that stand in a call; ``AVG`` also where a text says that it averages."""
+    texts = {part.value for part in below(call) if type(part) is ir.Constant and type(part.value) is str}
+    found = {part.name for part in below(call) if type(part) is ir.Attribute} | {
         part.id for part in below(call) if type(part) is ir.Name
     }
+    return found | ({"AVG"} if texts & _AVERAGING else set())
 
 
 def local_count(context: CheckContext, expr: ir.Expr, tally: Tally, region: Region) -> str:
