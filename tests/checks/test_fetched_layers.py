@@ -61,7 +61,8 @@ OWN = "marks.any()"
     [
         (3, ALL, 8, OWN, ["PT503"]),
         (3, "", 40_000, OWN, ["PT503"]),
-        (3, "", 8, OWN, []),
+        (3, "", 8, OWN, ["PT503"]),  # its gradient is reduced on some ranks only
+        (2, "", 8, OWN, []),
         (2, ALL, 8, OWN, []),
         (3, ALL, 8, "self.training", []),
     ],
@@ -75,8 +76,71 @@ def test_a_layer_that_only_some_batches_use(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Nothing is said of small parameters, which stay whole between the steps; under stage 2 all of them do."""
+    """Small parameters stay whole between the steps, but their gradients are reduced by all ranks; under stage 2 all parameters stay so."""
     text = PROGRAM.format(stage=stage, more=more, width=width, test=test)
     (tmp_path / "train.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    assert [finding["code"] for finding in check()["findings"] if finding["code"].startswith("PT")] == expected
+
+
+SMALL = """
+import deepspeed
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+CONFIG = {{
+    "train_micro_batch_size_per_gpu": 4,
+    "optimizer": {{"type": "AdamW", "params": {{"lr": 1e-3}}}},
+    "zero_optimization": {{"stage": 3}},
+}}
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.base = nn.Linear(8, 8)
+        self.extra = nn.Linear(8, 8)
+
+    def forward(self, values, marks):
+        found = self.base(values)
+        {used}
+        return found.square().mean()
+
+
+def main():
+    deepspeed.init_distributed("gloo")
+    data = TensorDataset(torch.randn(64, 8), (torch.rand(64) < 0.1).float())
+    loader = DataLoader(data, batch_size=4, sampler=DistributedSampler(data, shuffle=False))
+    net = Net()
+    {changed}
+    engine, _, _, _ = deepspeed.initialize(model=net, model_parameters=net.parameters(), config=CONFIG)
+    for values, marks in loader:
+        {step}
+
+
+main()
+"""
+USED = "if marks.any():\n            found = found + self.extra(values)"
+STEP = "loss = engine(values, marks)\n        engine.backward(loss)\n        engine.step()"
+SILENT = "with torch.no_grad():\n            print(engine(values, marks))"
+
+
+@pytest.mark.parametrize(
+    ("used", "changed", "step", "expected"),
+    [
+        (USED, "pass", STEP, ["PT503"]),
+        ("if values.mean() > 0:\n            found = self.extra(found)", "pass", STEP, ["PT503"]),
+        ("found = found + self.extra(values) * marks.any()", "pass", STEP, []),
+        (USED, "net.extra.requires_grad_(False)", STEP, []),
+        (USED, "pass", SILENT, []),
+        ("if len(values) > 2:\n            found = self.extra(found)", "pass", STEP, []),
+    ],
+)
+def test_gradients_of_a_small_layer_that_only_some_batches_use(
+    used: str, changed: str, step: str, expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They count where the layer is trained."""
+    (tmp_path / "train.py").write_text(SMALL.format(used=used, changed=changed, step=step))
     monkeypatch.chdir(tmp_path)
     assert [finding["code"] for finding in check()["findings"] if finding["code"].startswith("PT")] == expected

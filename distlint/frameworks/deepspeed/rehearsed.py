@@ -1,7 +1,8 @@
 """What DeepSpeed does in the rehearsal of a program.
 
 Sources: deepspeed 0.19.8, ``runtime/engine.py``, ``comm/comm.py``, ``runtime/zero/parameter_offload.py`` (the hooks of each module in a
-forward pass fetch its parameters), ``runtime/zero/config.py``.
+forward pass fetch its parameters), ``runtime/zero/stage3.py`` (``__avg_scatter_grads``: the gradients that a process has are scattered
+with those of the others, so they have to be as many), ``runtime/zero/config.py``.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from typing import Any
 from distlint.frameworks.torch import rehearsed_communication as communication
 from distlint.frameworks.torch.rehearsed_data import SHARE, Loader
 from distlint.frameworks.torch.rehearsed_modules import Layer, module_method, parts_of_model
+from distlint.frameworks.torch.rehearsed_needs import FROZEN
 from distlint.frameworks.torch.rehearsed_optimizers import Optimizer
-from distlint.frameworks.torch.rehearsed_outputs import FETCHED, came_out, note
+from distlint.frameworks.torch.rehearsed_outputs import FETCHED, REDUCED, came_out, note
+from distlint.frameworks.torch.rehearsed_passes import is_silent
 from distlint.model import python as ir
 from distlint.rehearsal.models import Models
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
@@ -27,13 +30,15 @@ _KEPT_WHOLE = 100_000
 class Engine(Made):
     """What trains a model; ``partitioned`` where each process holds a part of every parameter (ZeRO stage 3)."""
 
-    __slots__ = ("inner", "kept_whole", "partitioned")
+    __slots__ = ("inner", "kept_whole", "partitioned", "trains")
 
     def __init__(self, call: ir.Call, given: Given) -> None:
         super().__init__("deepspeed.initialize()[0]", call, given)
         self.inner: Any = given.get("model", 1, UNKNOWN)
         config = given.get("config", 8, None)
         self.partitioned = _option(config, "stage", 0) == 3
+        self.trains = False
+        """Whether a backward pass was made."""
         self.kept_whole = _option(config, "stage3_param_persistence_threshold", _KEPT_WHOLE)
 
     def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
@@ -51,6 +56,7 @@ class Engine(Made):
         if name == "backward":
             kept = player.stage.kept
             kept["backward"] = kept.get("backward", 0) + 1
+            self.trains = True
             return UNKNOWN
         if name in ("step", "zero_grad", "save_checkpoint"):
             return None
@@ -63,6 +69,11 @@ class Engine(Made):
             return Opaque(("engine", name))
         found = module_method(player, self.inner, name, given, call, scope)
         return self if found is self.inner and found is not NotImplemented else found
+
+    def is_training(self, player: Any, layer: Layer) -> bool:
+        """Whether a use of a layer gives it a gradient in the next backward pass."""
+        frozen = player.stage.kept.get(FROZEN, {})
+        return self.trains and layer.training and not is_silent(player) and id(layer) not in frozen
 
     def called(self, player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
         """A forward pass; the gradients are the engine's business."""
@@ -82,7 +93,7 @@ def _option(config: Any, name: str, default: int) -> Any:
 def _is_fetched(engine: Engine, part: Any) -> bool:
     """Whether a layer certainly has a parameter that is fetched from all processes each time that the layer is used.
 
-    Of small parameters, which stay whole between the steps, that is not said.
+    Of small parameters, which stay whole between the steps, that is not said: only their gradients are told of (``Engine.is_training``).
     """
     limit = engine.kept_whole
     weights = part.own_weights() if isinstance(part, Layer) and engine.partitioned and type(limit) is int else None
@@ -114,6 +125,8 @@ class DeepSpeed(Models):
             part.synced, part.sharded = True, engine.partitioned
             if _is_fetched(engine, part):
                 player.stage.kept.setdefault(FETCHED, {})[id(part)] = part
+            elif engine.partitioned and isinstance(part, Layer) and part.has_parameters:
+                player.stage.kept.setdefault(REDUCED, {})[id(part)] = engine
         data = given.get("training_data", 4, None)
         loader: Any = None
         if data is not None:

@@ -12,6 +12,8 @@ from distlint.rehearsal.unknowns import Opaque, Source
 from distlint.rehearsal.values import Given, Items, Made, Table, Tensor, combined, source_of
 
 FETCHED = "layers whose parameters are fetched each time that they are used"
+REDUCED = "layers whose gradients are reduced in parts of equal size"
+"""Under this name a process remembers them, with the engines that do so (``is_training`` says of which use)."""
 IN_PLACE = "wrapped in place"
 """Under this name a process remembers the modules that are sharded without a wrapper around them."""
 
@@ -86,6 +88,10 @@ def note(player: Any, name: str, call: ir.Call, scope: Any, group: Any = None) -
 def passed(player: Any, module: Any, given: Given, call: ir.Call, scope: Any) -> Any:
     """Notes the forward pass of a module whose parameters lie in parts; gives what its results lead back to, if it is sharded in place."""
     if id(module) in player.stage.kept.get(FETCHED, ()):
+        note(player, "forward", call, scope)
+    engine = player.stage.kept.get(REDUCED, {}).get(id(module))
+    if engine is not None and player.stage.parted and engine.is_training(player, module):
+        # where all processes use it nobody waits: all have its gradient
         note(player, "forward", call, scope)
     wrapper = player.stage.kept.get(IN_PLACE, {}).get(id(module))
     if wrapper is not None and wrapper.group is not None:

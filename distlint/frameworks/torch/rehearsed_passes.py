@@ -38,6 +38,11 @@ class NoGradients(Made):
         player.stage.kept[_SILENT] -= 1
 
 
+def is_silent(player: Any) -> bool:
+    """Whether what is computed now has no gradients."""
+    return bool(player.stage.kept.get(_SILENT))
+
+
 class Unsummed:
     """A forward pass whose gradients stay on their rank, among the wrappers that a tensor came out of (``Tensor.through``).
 
