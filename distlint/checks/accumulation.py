@@ -3,14 +3,17 @@
 Parameters: ``fault``: ``missing`` (each pass is stepped, but scaled as one of several), ``divided`` (the loss is divided twice), ``clip``
 (gradients are clipped before they are complete), ``step`` (an optimizer steps in each pass, because it is not a prepared one);
 ``backward`` (methods that scale the loss), ``words`` (see ``preparing.accumulation_of``), ``counting`` (names by which a program minds
-the count: their presence keeps ``missing`` silent), ``clips`` (calls that clip), ``context`` (the method that counts passes),
+the count: their presence keeps ``missing`` silent), ``set`` (attributes of the library's object that keep it silent where they are set),
+``constant`` (the attribute that is true in each pass as long as nothing counts), ``clips`` (calls that clip), ``context`` (the method
+that counts passes),
 ``optimizers`` (prefix).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
+from distlint.checks.execution import body_of
 from distlint.checks.past_prepared import is_library_object
 from distlint.checks.preparing import (
     Accumulation,
@@ -68,12 +71,16 @@ def _missing(context: CheckContext, found: Preparations, site: CallSite, count: 
     files = family(project, site.file)
     if any(counting & project.module(file).attributes for file in files if file in project.python_files):
         return
+    loss = site.site.call.args[0] if site.site.call.args else None
+    if _is_set(context, found, site, files) or (loss is not None and _is_multiplied(project, site, loss, count)):
+        return
     body = function_body(project, site)
-    around = _ways(guards_of(body, site.site.call.at))
+    constant = context.parameters["constant"]
+    around = _ways(guards_of(body, site.site.call.at), constant)
     for call in calls_in(body):
         if last_name(call.func) != "step" or call.at < site.site.call.at or type(call.func) is not ir.Attribute:
             continue
-        if _ways(guards_of(body, call.at)) != around:
+        if _ways(guards_of(body, call.at), constant) != around:
             continue
         if not _is_optimizer(context, found, call.func.base, site):
             continue
@@ -104,8 +111,55 @@ def _name(instance: Instance) -> str:
     return getattr(instance.callee, "name", "")
 
 
-def _ways(guards: list[Guard] | None) -> set[tuple[int, bool]]:
-    return {(guard.at, guard.holds) for guard in guards or ()}
+def _ways(guards: list[Guard] | None, constant: str) -> set[tuple[int, bool]]:
+    """The tests on the way to a place, but for those that always hold while nothing counts the passes."""
+    return {
+        (guard.at, guard.holds)
+        for guard in guards or ()
+        if not (guard.holds and type(guard.test) is ir.Attribute and guard.test.name == constant)
+    }
+
+
+def _is_set(context: CheckContext, found: Preparations, site: CallSite, files: Collection[str]) -> bool:
+    """Whether a program sets itself how many passes are added up, or in which of them the gradients are complete."""
+    project: Project = context.project
+    names = set(context.parameters["set"])
+    own = {one.identity for one in _receivers(found, site)}
+    for file in files:
+        if file not in project.python_files or not names & project.module(file).attributes:
+            continue
+        for function in range(-1, len(project.module(file).functions)):
+            for statement in statements(body_of(project, file, function)):
+                for target in statement.targets if type(statement) is ir.Assign else ():
+                    if type(target) is not ir.Attribute or target.name not in names:
+                        continue
+                    options = {one.identity for one in found.objects(target.base, file, function)}
+                    if not options or own & options:
+                        return True
+    return False
+
+
+def _receivers(found: Preparations, site: CallSite) -> tuple[Instance, ...]:
+    func = site.site.call.func
+    return found.objects(func.base, site.file, site.site.function) if type(func) is ir.Attribute else ()
+
+
+def _is_multiplied(project: Project, site: CallSite, loss: ir.Expr, count: Accumulation) -> bool:
+    """Whether a loss is made as many times larger as ``backward`` makes it smaller."""
+    made = [loss]
+    for statement in statements(function_body(project, site)):
+        if type(statement) is ir.Assign and statement.value is not None:
+            if any(texts_of(one) == texts_of(loss) != "" for one in statement.targets):
+                made.append(statement.value)
+        elif type(statement) is ir.AugAssign and statement.operator == "*":
+            if texts_of(statement.target) == texts_of(loss) != "" and _is_number(project, statement.value, site, count):
+                return True
+    return any(
+        type(one) is ir.Operation
+        and "*" in one.operators
+        and any(_is_number(project, part, site, count) for part in one.operands)
+        for one in made
+    )
 
 
 def _divided(context: CheckContext, found: Preparations, site: CallSite, count: Accumulation) -> Iterator[Finding]:
@@ -153,16 +207,22 @@ def divisions(project: Project, site: CallSite, loss: ir.Expr) -> Iterator[ir.Op
 def _is_count(project: Project, division: ir.Operation | ir.AugAssign, site: CallSite, count: Accumulation) -> bool:
     """Whether the divisor is the number of passes."""
     divisor = division.value if isinstance(division, ir.AugAssign) else division.operands[1]
-    if last_name(divisor) == "gradient_accumulation_steps":
-        return True
-    if type(divisor) is ir.Constant:
-        if isinstance(division, ir.Operation) and type(division.operands[0]) is ir.Operation:
+    if type(divisor) is ir.Constant and isinstance(division, ir.Operation):
+        if type(division.operands[0]) is ir.Operation:
             return False
-        return count.number is not None and divisor.value == count.number
-    text = texts_of(divisor)
+    return _is_number(project, divisor, site, count)
+
+
+def _is_number(project: Project, expr: ir.Expr, site: CallSite, count: Accumulation) -> bool:
+    """Whether an expression is the number of passes."""
+    if last_name(expr) == "gradient_accumulation_steps":
+        return True
+    if type(expr) is ir.Constant:
+        return count.number is not None and expr.value == count.number
+    text = texts_of(expr)
     if text and text == texts_of(count.expr):
         return True
-    value = project.evaluator(None).value(divisor, site.file, site.site.function)
+    value = project.evaluator(None).value(expr, site.file, site.site.function)
     return bool(text) and value.is_known and count.number is not None and value.only == count.number
 
 

@@ -52,7 +52,8 @@ def protocol(context: CheckContext) -> Iterator[Finding]:
         return
     programs = _Programs.of(context)
     reported: set[tuple[Span, str]] = set()
-    for start in programs.starts(makers, whole=declared.program):
+    starts = programs.starts(makers, whole=declared.program)
+    for start in starts + (_called_often(project, makers, starts) if declared.often else []):
         if declared.program and _is_made_by_import(project, start, makers):
             continue
         program = programs.program(start)
@@ -74,6 +75,13 @@ def protocol(context: CheckContext) -> Iterator[Finding]:
 def _occurs(project: Project, name: str) -> bool:
     """Whether something of this last name is called, or stored to, in a project."""
     return bool(project.sites(name)) or any(name in project.module(file).attributes for file in project.python_files)
+
+
+def _called_often(project: Project, makers: list[CallSite], starts: list[FunctionRef]) -> list[FunctionRef]:
+    """The functions that make objects and are called at several places: each call has its own, so they are followed by themselves."""
+    found = dict.fromkeys(FunctionRef(one.file, one.site.function) for one in makers if one.site.function >= 0)
+    often = [one for one in found if one not in starts and len(project.callers(one)) > 1]
+    return sorted(often, key=_place)[:MAX_STARTS]
 
 
 def _is_made_by_import(project: Project, start: FunctionRef, makers: list[CallSite]) -> bool:

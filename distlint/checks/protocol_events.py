@@ -91,8 +91,10 @@ class Events:
                 return list(self._of_block(later, step.frame, "enter"))
             may_be = self._asks_for_objects or not isinstance(func, ir.Attribute) or func.name in self._lasts
             found = list(self._of_call(point.expr, step.frame, None, "")) if may_be else []
-            if not found and self._thing is not None and self._is_handed_away(point.expr, step):
-                found.append(Met(LOST, certain=True))
+            if not found and self._thing is not None:
+                taken = any(self._is_method(one, step.frame) for one in point.expr.args)
+                if taken or self._is_handed_away(point.expr, step):
+                    found.append(Met(LOST, certain=True))
             return found
         if step.process and self._tracked is None:
             return [Met(LOST, certain=True)]
@@ -101,6 +103,12 @@ class Events:
             if point.kind == "leave":
                 contexts += entered_later(self._things, point.expr, step.frame)
             return [met for one in contexts for met in self._of_block(one, step.frame, point.kind)]
+        if (
+            point.kind == "bind"
+            and isinstance(point.statement, ir.Assign)
+            and self._is_method(point.statement.value, step.frame)
+        ):
+            return [Met(LOST, certain=True)]
         if point.kind == "bind" and self._stores:
             if isinstance(point.statement, ir.Assign):
                 return list(self._of_store(point.statement.targets, step.frame, point.statement.value))
@@ -490,6 +498,12 @@ class Events:
                     if made.startswith(self._protocol.harmless) or f"{made}().{func.name}" in self._things.handing:
                         return False
         return step.opaque or not stays_inside(self._things, call, step.frame, self._protocol.harmless, self._acting)
+
+    def _is_method(self, expr: ir.Expr | None, frame: Frame) -> bool:
+        """Whether an event's method is taken of the object and kept or handed on: nobody follows when it is called."""
+        if not isinstance(expr, ir.Attribute) or expr.name not in self._methods or self._thing is None:
+            return False
+        return self._is_thing(expr.base, frame)
 
     def _is_thing(self, expr: ir.Expr, frame: Frame) -> bool:
         """Whether an expression may be the object that is followed."""

@@ -112,6 +112,7 @@ class Protocol(NamedTuple):
     except_given: frozenset[str]
     known: tuple[str, ...]
     first_only: bool
+    often: bool
     stops: bool
     tells: Mapping[str, Mapping[int, frozenset[str]]]
 
@@ -188,6 +189,7 @@ def protocol_of(parameters: Mapping[str, Any]) -> Protocol:
         except_given=frozenset(parameters.get("unless-given", ())),
         known=tuple(parameters.get("known", ())),
         first_only=bool(parameters.get("first-only", False)),
+        often=bool(parameters.get("often", False)),
         stops=bool(parameters.get("stops", False)),
         tells={name: _when(one, variables) for name, one in parameters.get("tells", {}).items()},
     )
