@@ -447,12 +447,15 @@ def trained_beside(performance: Performance) -> Iterator[Suspicion]:
     for fault in _seen(performance, BESIDE):
         if not all(fault.span in spans for spans in everywhere):
             continue  # what one rank trains for itself has no copies
+        partly = fault.words["partly"]
+        of_model = "layer is trained in a model of which only other parts are wrapped"
+        what = of_model if partly else "module is trained beside a wrapped one"
         yield Suspicion(
             fault.span,
-            "this module is trained beside a wrapped one, but nothing averages its gradients over the ranks",
+            f"this {what}, but nothing averages its gradients over the ranks",
             (
-                Related(fault.words["wrapper"], "this model is wrapped"),
-                Related(fault.words["forward"], "a part of the module is used here"),
+                Related(fault.words["wrapper"], "these parts are wrapped" if partly else "this model is wrapped"),
+                Related(fault.words["forward"], "it is used here" if partly else "a part of the module is used here"),
                 Related(fault.words["step"], "the optimizer steps its parameters"),
                 *_way(fault),
             ),

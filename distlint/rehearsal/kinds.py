@@ -79,7 +79,8 @@ def _is_one(player: Iterating, value: Any, cls: Any) -> bool | None:
     if isinstance(cls, ClassValue):
         if isinstance(value, Thing):
             return cls.ref in modules.ancestry(value.cls)
-        return False if _plain_type(value) is not None or isinstance(value, Tensor) else None
+        plain = _plain_type(value) is not None or isinstance(value, Tensor)
+        return False if plain or _is_of_library(value) else None
     if not isinstance(cls, Library):
         return None
     last = cls.name.rpartition(".")[2]
@@ -110,6 +111,11 @@ def _is_one(player: Iterating, value: Any, cls: Any) -> bool | None:
     if isinstance(value, FunctionValue | LambdaOf) and cls.name.startswith("builtins."):
         return False
     return None
+
+
+def _is_of_library(value: Any) -> bool:
+    """Whether a value was made by calling a class of a library: it is of no class that the project derives from that one."""
+    return isinstance(value, Made) and value.name.endswith("()") and value.name.rpartition(".")[2][:1].isupper()
 
 
 def has_attribute(player: Any, value: Any, name: str) -> bool | None:

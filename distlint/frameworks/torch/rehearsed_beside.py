@@ -43,7 +43,7 @@ def stepped(player: Any, optimizer: Any, call: ir.Call, scope: Any) -> None:
     wrappers = kept.get(WRAPPERS, ())
     if stage.unsure or stage.world < 2 or not wrappers or not kept.get(_TRAINED) or optimizer.hooks:
         return
-    if any(not isinstance(one.inner, Layer | Thing) or one.group is None for one in wrappers):
+    if any(not _is_known(one.inner) or one.group is None for one in wrappers):
         return
     if not any(one.group is stage.everyone for one in wrappers) or _others_met(stage, kept[_MET]):
         return
@@ -51,18 +51,46 @@ def stepped(player: Any, optimizer: Any, call: ir.Call, scope: Any) -> None:
     frozen, evened = kept.get(FROZEN, {}), kept.get(WEIGHTS_EVENED, set())
     for module in modules_held(player, optimizer):
         parts = list(with_parts(module))
-        if any(id(part) in cared or id(part) in frozen or getattr(part, "place", None) in evened for part in parts):
+        partly = any(id(part) in cared for part in parts)
+        settled = [part for part in parts if id(part) in frozen or getattr(part, "place", None) in evened]
+        if settled and not partly:
             continue
-        own = [part for part in parts if isinstance(part, Weight) or (isinstance(part, Layer) and part.has_parameters)]
-        trained = next((kept[_TRAINED][id(part)] for part in own if id(part) in kept[_TRAINED]), None)
-        if trained is not None and kept.get(GRADIENTS_BY_HAND) is None:
+        own = [part for part in parts if _has_weights(part) and id(part) not in cared and part not in settled]
+        left = next((part for part in own if id(part) in kept[_TRAINED]), None)
+        if left is not None and kept.get(GRADIENTS_BY_HAND) is None:
             event = Event("step", call, scope.file, scope.function, {})
             event.chain = stage.chain
-            made = _made_at(module) or (ir.unpack(optimizer.call.at, optimizer.file) if optimizer.call else event.span)
-            wrapper = next(one.span for one in wrappers if one.group is stage.everyone)
-            stage.faults.append(
-                Fault(BESIDE, made, event, {"wrapper": wrapper, "forward": trained[1], "step": event.span})
+            made = _made_at(left if partly else module) or (
+                ir.unpack(optimizer.call.at, optimizer.file) if optimizer.call else event.span
             )
+            wrapper = _last_in(wrappers, parts).span if partly else _of_all(stage, wrappers).span
+            words = {"wrapper": wrapper, "forward": kept[_TRAINED][id(left)][1], "step": event.span, "partly": partly}
+            stage.faults.append(Fault(BESIDE, made, event, words))
+
+
+def _is_known(module: Any) -> bool:
+    """Whether it is known which modules a wrapper has."""
+    if isinstance(module, Items):
+        return module.items is not None and all(isinstance(one, Layer | Thing) for one in module.items)
+    return isinstance(module, Layer | Thing)
+
+
+def _has_weights(part: Any) -> bool:
+    """Whether something certainly has parameters of its own, which no other module shares."""
+    return isinstance(part, Weight) or (
+        isinstance(part, Layer) and part.has_parameters and not part.stored and part.own_weights() != []
+    )
+
+
+def _of_all(stage: Any, wrappers: Any) -> Any:
+    """A wrapper that all processes have."""
+    return next(one for one in wrappers if one.group is stage.everyone)
+
+
+def _last_in(wrappers: Any, parts: list[Any]) -> Any:
+    """The last wrapper of a part of a module."""
+    held = {id(part) for part in parts}
+    return next(one for one in reversed(wrappers) if any(id(part) in held for part in with_parts(one.inner)))
 
 
 def _others_met(stage: Any, since: int) -> bool:

@@ -91,3 +91,11 @@ def all_modules(module: Any) -> list[Any]:
     """A module and those in it, where they are known and few; else none."""
     listed = members(module, "", deep=True)
     return [one for _, one in listed] if listed is not None and len(listed) <= MAX_MEMBERS else []
+
+
+def replaced(children: list[Any] | None, index: Any, value: Any, *, sure: bool) -> list[Any] | None:
+    """The modules of a list after one was put in the place of another; ``None`` where they are not known any more."""
+    if children is None or not sure or not isinstance(index, int) or not -len(children) <= index < len(children):
+        return None
+    children[index] = value
+    return children

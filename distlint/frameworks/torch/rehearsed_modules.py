@@ -24,7 +24,7 @@ from distlint.frameworks.torch import rehearsed_sharding as sharding
 from distlint.frameworks.torch import rehearsed_thawed as thawed
 from distlint.frameworks.torch import rehearsed_visible as visible
 from distlint.frameworks.torch.rehearsed_layers import SAME_SHAPES, out_shape, parameter_shapes, with_more
-from distlint.frameworks.torch.rehearsed_members import Members, all_modules, members, submodule
+from distlint.frameworks.torch.rehearsed_members import Members, all_modules, members, replaced, submodule
 from distlint.frameworks.torch.rehearsed_needs import FROZEN
 from distlint.frameworks.torch.rehearsed_outputs import IN_PLACE, came_out, note, passed
 from distlint.frameworks.torch.rehearsed_shapes import figured, fresh
@@ -205,6 +205,11 @@ class Layer(Made):
             return self.children[(self.names or []).index(index)]
         chosen.picked(player, self.children, index)
         return UNKNOWN
+
+    def put(self, player: Any, index: Any, value: Any) -> None:
+        """A module takes the place of another; which one may not be known."""
+        self.children = replaced(self.children, index, value, sure=not player.stage.unsure)
+        super().put(player, index, value)
 
     def _cut(self, index: slice) -> Any:
         """Some of its modules, in one of the same kind."""
