@@ -410,7 +410,7 @@ class Calls(Definitions):
             waited(self.stage)
         elif FileNames.of(self.stage.project).is_writing(name):
             written(self.stage, given.values())
-            saved(self.stage, given.values())
+            saved(self.stage, given.values(), call, scope.file)
         elif is_asking(name) and given.positional:
             return asked(self.stage, given.positional[0], call, scope)
         return None

@@ -118,12 +118,12 @@ def _part(stage: Stage, classes: frozenset[str], source: Source | None, at: ir.E
 _WRITTEN = "files that a process has written"
 
 
-def saved(stage: Stage, values: Iterable[Any]) -> None:
-    """Remembers what a process certainly writes to a path: what it reads there later differs between processes if that does."""
+def saved(stage: Stage, values: Iterable[Any], call: ir.Call, file: str) -> None:
+    """Remembers what each process writes to a path of its own: what it reads there later differs between processes if that does."""
     values = list(values)
     held = [one for one in values if not isinstance(one, str)]
     for path in values if held and not stage.unsure else ():
-        if isinstance(path, str):
+        if isinstance(path, str) and stage.differs(call, file, path):
             stage.kept.setdefault(_WRITTEN, {})[path] = source_of(held)
 
 

@@ -59,6 +59,6 @@ def test_what_is_stored_again_on_one_way_is_all_that_is_left(make_project: MakeP
         "    dist.all_reduce(torch.ones(1))",
     )
     project = make_project({"train.py": HEAD + "\n".join(lines) + "\n"})
-    (performance,) = Rehearsal.of(project).performances()
+    performance = next(iter(Rehearsal.of(project).performances()))
     assert not compared(project, performance).clashes
     assert [event.name for event in performance.stages[0].events][-1] == "all_reduce"

@@ -200,7 +200,8 @@ def _of_unknown_number(player: Any, name: str, items: Items, where: Any, span: S
         rank = len(row.shape) + (name == "stack")
         place = dimension(where, rank) if name in ("cat", "concat", "concatenate", "stack") else None
         if place is not None:
-            size = count if name == "stack" else derived("rows", [items.whole, count, row])
+            # what is in the rows does not tell how many there are
+            size = count if name == "stack" else derived("rows", [count, row.shape[place]])
             sizes = [_of_one_length(one) for one in row.shape] if name == "stack" else row.shape
             rest = sizes[place + (name != "stack") :]
             shape = (*sizes[:place], size if isinstance(size, int | Opaque) else UNKNOWN, *rest)
