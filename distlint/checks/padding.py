@@ -19,6 +19,8 @@ from distlint.link.project import CallSite, Project
 from distlint.link.walking import below, expressions_of, statements
 from distlint.model import python as ir
 from distlint.model.document import Leaf
+from distlint.rehearsal.libraries import LOADED
+from distlint.rehearsal.performance import Rehearsal
 
 
 def minds(context: CheckContext, body: tuple[ir.Stmt, ...], site: CallSite) -> bool:
@@ -83,5 +85,18 @@ def is_uneven(context: CheckContext, loader: Instance) -> bool:
     size = view.ask(data, loader.frame.file, loader.frame.function)
     number = view.ask(batch, loader.frame.file, loader.frame.function) if batch is not None else 1
     if not isinstance(size, Sized) or type(number) is not int or number < 1:
-        return True
+        return not _comes_out_even(project, loader)
     return size.length % (2 * number) != 0
+
+
+def _comes_out_even(project: Project, loader: Instance) -> bool:
+    """Whether a rehearsal of the program shows how many rows a loader has, and that they are whole batches for two processes."""
+    found = {
+        stage.kept[LOADED][loader.span()]
+        for performance in Rehearsal.of(project).every_performance()
+        for stage in performance.stages[:1]
+        if loader.span() in stage.kept.get(LOADED, {})
+    }
+    return bool(found) and all(
+        type(rows) is int and type(batch) is int and batch > 0 and rows % (2 * batch) == 0 for rows, batch in found
+    )

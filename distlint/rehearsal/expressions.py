@@ -33,7 +33,7 @@ from distlint.rehearsal.samples import seen_as_own, tensor_in
 from distlint.rehearsal.some_ways import parted
 from distlint.rehearsal.stage import Scope, Tested
 from distlint.rehearsal.trace import Branch
-from distlint.rehearsal.unknowns import UNKNOWN, Number, OneOf, Opaque, Perhaps, Source
+from distlint.rehearsal.unknowns import UNKNOWN, Number, OneOf, Opaque, Perhaps, Source, kinds_of
 from distlint.rehearsal.values import (
     MAX_ITEMS,
     OWN_PLACE,
@@ -374,7 +374,8 @@ class Expressions(Objects):
         made.sample = self.item_of(base) if base.items or base.sample is not None else None
         if type(made.sample) in (Opaque, Number):
             other = derived("item", [made.sample, made.whole])  # other slices hold others
-            made.sample = Number(made.sample.kind, other) if isinstance(made.sample, Number) else other
+            kinds = kinds_of(made.sample)
+            made.sample = Number(next(iter(kinds)), other) if len(kinds) == 1 else other
         return made
 
     def _entry(self, base: Table, index: Any) -> Any:

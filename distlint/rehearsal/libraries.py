@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 GRADIENTS_KEPT = "gradients kept"
 """Under this name a process counts the contexts that it is in in which backward passes meet nobody."""
 
+LOADED = "rows of loaders"
+"""Under this name a process keeps how many rows the loaders without a sampler have, by where they are made, and how many are a batch."""
+
 PADDED = "padded shares"
 """Under this name a process keeps where data were parted so that some of it is given twice, and how much there is of it."""
 

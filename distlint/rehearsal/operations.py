@@ -13,7 +13,7 @@ from distlint.rehearsal.chosen_items import of_each
 from distlint.rehearsal.entities import ClassValue, FunctionValue, Group, Library, Nothing
 from distlint.rehearsal.figures import numbered
 from distlint.rehearsal.iterating import Iterating
-from distlint.rehearsal.merging import alike, merged
+from distlint.rehearsal.merging import alike, merged, number_in
 from distlint.rehearsal.notes import DIVISORS, REMAINDERS
 from distlint.rehearsal.paths import joined
 from distlint.rehearsal.stage import Fault, Scope
@@ -258,7 +258,7 @@ class Operations(Iterating):
             if one.items is not None and two.items is not None and len(one.items) + len(two.items) <= MAX_ITEMS:
                 return Items(one.items + two.items, at=span)
             made = self.some(derived("+", [one, two]), added(one.length(), two.length()), span=span)
-            made.sample = merged(self.item_of(one), self.item_of(two))
+            made.sample = number_in((one, two)) or merged(self.item_of(one), self.item_of(two))
             return made
         if symbol in ("==", "!=", "<", ">", "<=", ">="):
             if isinstance(one, Items) and isinstance(two, Items) and None not in (one.items, two.items):

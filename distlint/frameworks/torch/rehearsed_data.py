@@ -19,7 +19,7 @@ from distlint.model.span import Span
 from distlint.rehearsal.entities import FunctionValue, Outside
 from distlint.rehearsal.epochs import Shuffled, opened
 from distlint.rehearsal.failing import SHARE, more_of
-from distlint.rehearsal.libraries import PADDED
+from distlint.rehearsal.libraries import LOADED, PADDED
 from distlint.rehearsal.notes import SHORT
 from distlint.rehearsal.randomness import Generator, drawn
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
@@ -290,7 +290,10 @@ def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any
         return _sampler(player, name, given, call, span)
     if name == "DataLoader":
         exclusive.tested(player, given, call, scope)
-        return Loader(call, given, span)
+        loader = Loader(call, given, span)
+        if loader.sampler is None and not loader.is_stream(player):
+            player.stage.kept.setdefault(LOADED, {})[span] = (loader.rows(player), loader.batch)
+        return loader
     if name == "get_worker_info":
         # torch 2.13, _utils/worker.py: a process that works for no loader has none
         return None if player.stage.kept.get(_WORKERS, 0) == 0 else UNKNOWN
