@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from distlint.checks.execution import body_of
 from distlint.checks.loaders import trains
 from distlint.checks.spread_names import calls_of, is_joined, joins, regions
 from distlint.checks.tally_meters import fed_meters
@@ -38,7 +39,8 @@ def counted_twice(context: CheckContext, tally: Tally) -> Iterator[Finding]:
     if tally.sampler is None or trains(project, tally.place.file, tally.place.body):
         return
     rows, supposed = _padded(project).get(tally.sampler.span(), (0, ""))
-    if not rows or _minds(project.text_of(tally.sampler.frame.file) + project.text_of(tally.place.file)):
+    texts = [project.text_of(one) for one in (tally.sampler.frame.file, tally.place.file)] if rows else []
+    if not rows or _minds("\n".join([*texts, *_called(project, tally)])):
         return
     meter = next(fed_meters(project, tally.place, joined=True), None)
     if meter is not None:
@@ -51,6 +53,17 @@ def counted_twice(context: CheckContext, tally: Tally) -> Iterator[Finding]:
         where = None if call is None else ir.unpack(call.at, region.file)
         yield _finding(context, tally, rows, supposed, where)
         return
+
+
+def _called(project: Project, tally: Tally) -> Iterator[str]:
+    """The text of the functions of other files that the function of a tally calls: they may leave out what was given twice."""
+    file, function = tally.place.file, tally.place.function
+    for call in calls_of(body_of(project, file, function)):
+        for edge in project.call_graph.targets(file, function, call):
+            body = project.function(edge.target).body
+            if edge.target.file != file and body:
+                first, last = (ir.unpack(one.at, edge.target.file) for one in (body[0], body[-1]))
+                yield "\n".join(project.text_of(edge.target.file).split("\n")[first.line - 1 : last.end_line])
 
 
 def _minds(text: str) -> bool:
