@@ -10,7 +10,7 @@ from typing import Any
 from distlint.rehearsal.bounds import agreeing, of_one
 from distlint.rehearsal.entities import ClassValue, Library, ModuleValue
 from distlint.rehearsal.some_ways import parted
-from distlint.rehearsal.unknowns import UNKNOWN, Number, Opaque, Perhaps, kinds_of
+from distlint.rehearsal.unknowns import UNKNOWN, Number, Opaque, Perhaps, Sent, kinds_of
 from distlint.rehearsal.values import (
     Items,
     Made,
@@ -96,6 +96,8 @@ def merged(one: Any, other: Any, tests: Sequence[Any] = (), deciding: Sequence[A
         return Perhaps(value, combined("perhaps", every), source_of(every), _missing(one, other, tests))
     if not tests:
         return UNKNOWN
+    if _is_voted(one, other, tests) or _is_voted(other, one, tests):
+        return Opaque()
     found = _told("perhaps", every)
     if deciding is None:
         of_one(found, [one, other])
@@ -103,6 +105,17 @@ def merged(one: Any, other: Any, tests: Sequence[Any] = (), deciding: Sequence[A
     if 1 < len(among) <= MAX_AMONG:
         found.among, found.told = among, _telling(one, other, tests if deciding is None else deciding)
     return found
+
+
+def _is_voted(one: Any, other: Any, tests: Sequence[Any]) -> bool:
+    """Whether all processes have chosen together between a plain value and what each of them has, which may be that value.
+
+    ``skip = True if any_of_all(skip) else skip``: where they choose their own, none of them has the other one.
+    """
+    if not is_known(one) or is_known(other) or not isinstance(other, Opaque) or other.source is None:
+        return False
+    agreed = all(isinstance(test, Opaque) and test.source is None and isinstance(test.sign, Sent) for test in tests)
+    return agreed and len(_possible(other)) > 1 and any(alike(one, each) for each in _possible(other))
 
 
 def joined(going: list[dict[str, Any]], test: Any) -> dict[str, Any]:

@@ -176,6 +176,9 @@ class Operations(Iterating):
         if symbol in _OPPOSITE:
             members = [self.member_value(item) for item in (one, two)]
             if all(member is not UNKNOWN for member in members):
+                told = self._told_apart(symbol, one, two)
+                if told is not None:
+                    return told
                 return (one is two or members[0] == members[1]) is (symbol == "==")
             if one is two:
                 return symbol == "=="
@@ -187,6 +190,14 @@ class Operations(Iterating):
             if all(is_known(item) for item in inner):
                 return _computed(symbol, *inner)
         return derived(symbol, [one, two])
+
+    def _told_apart(self, symbol: str, one: Any, two: Any) -> Any:
+        """Whether two members of an enumeration are the same, where it is not known which members they are; ``None`` where it is."""
+        mine, yours = one.attributes.get("_name_"), two.attributes.get("_name_")
+        if one is two or one.cls != two.cls or not (isinstance(mine, Opaque) or isinstance(yours, Opaque)):
+            return None
+        found = derived(symbol, [mine, yours])
+        return of_each(mine, yours, lambda first, second: _computed(symbol, first, second), found)
 
     def member_value(self, value: Any) -> Any:
         """What stands for a member of an enumeration; unknown for everything else."""
@@ -208,7 +219,9 @@ class Operations(Iterating):
         if two is None and isinstance(one, Perhaps):
             return derived(symbol, [one.missing])
         if isinstance(one, Thing) and isinstance(two, Thing):
-            return (one is two) is (symbol == "is")
+            members = all(self.member_value(item) is not UNKNOWN for item in (one, two))
+            told = self._told_apart("==" if symbol == "is" else "!=", one, two) if members else None
+            return (one is two) is (symbol == "is") if told is None else told
         named = (Library, ClassValue)
         if isinstance(one, named) and isinstance(two, named):
             return (one == two) is (symbol == "is")

@@ -62,3 +62,34 @@ def test_what_is_stored_again_on_one_way_is_all_that_is_left(make_project: MakeP
     performance = next(iter(Rehearsal.of(project).performances()))
     assert not compared(project, performance).clashes
     assert [event.name for event in performance.stages[0].events][-1] == "all_reduce"
+
+
+ACTIONS = """
+import enum
+import torch, torch.distributed as dist
+
+class Action(enum.Enum):
+    STEP = "step"
+    SKIP = "skip"
+
+def judged(value):
+    return Action.SKIP if value > 3 else Action.STEP
+
+def any_of_all(flag):
+    told = torch.tensor([float(flag)])
+    dist.all_reduce(told, op=dist.ReduceOp.MAX)
+    return bool(told.item() > 0)
+
+dist.init_process_group("gloo")
+torch.manual_seed(dist.get_rank())
+action = judged(torch.randn(1).item())
+"""
+
+
+@pytest.mark.parametrize("test", ["action == Action.SKIP", "action is Action.SKIP", "action is not Action.STEP"])
+@pytest.mark.parametrize("voted", [False, True])
+def test_a_member_that_each_process_chooses(make_project: MakeProject, test: str, voted: bool) -> None:
+    vote = "action = Action.SKIP if any_of_all(action is Action.SKIP) else action\n" if voted else ""
+    project = make_project({"train.py": f"{ACTIONS}{vote}if {test}:\n    dist.barrier()\n"})
+    performance = next(iter(Rehearsal.of(project).performances()))
+    assert bool(compared(project, performance).clashes) is not voted

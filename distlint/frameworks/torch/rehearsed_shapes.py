@@ -176,6 +176,9 @@ def _joined_dtype(symbol: str, values: list[Any]) -> str:
     kinds = [value.dtype for value in values if isinstance(value, Tensor)]
     if "" in kinds:
         return ""
+    if not kinds:  # `torch.where(test, 0.0, 1.0)`
+        plain = all(isinstance(value, int | float) for value in values)
+        return "" if not plain else "float32" if any(isinstance(value, float) for value in values) else "int64"
     best = max(kinds, key=lambda kind: _ORDER.index(kind) if kind in _ORDER else 0)
     whole = best in INTEGERS or best == "bool"
     if symbol in ("/", "div", "true_divide") and whole:
