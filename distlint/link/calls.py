@@ -209,12 +209,19 @@ def entered(evaluator: Evaluator, callee: Abstract, given: Given, depth: int, sp
         return evaluator.evaluate(callee.lambda_.body, inner, late or callee.state)
     if isinstance(callee, Reference) and isinstance(callee.target, FunctionRef):
         function = evaluator.project.function(callee.target)
-        shift = 1 if callee.receiver is not None and function.owner >= 0 and not is_static(function) else 0
+        shift = taken(callee, function)
         bindings = bound_parameters(evaluator, function.parameters[shift:], given, span)
         return returned(evaluator, callee, bindings, span, depth)
     if isinstance(callee, Reference) and isinstance(callee.target, External):
         return Leaf(unknown("the result of a library call", span), span)
     return Leaf(unknown("the result of a call that we can't resolve", span), span)
+
+
+def taken(callee: Reference, function: ir.Function) -> int:
+    """How many parameters a function gets from what it is asked of: the object of a bound method, the class of a class method."""
+    if function.owner < 0 or is_static(function):
+        return 0
+    return int(callee.receiver is not None or decorated(function.decorators, "classmethod"))
 
 
 def returned(evaluator: Evaluator, callee: Reference, bindings: dict[str, Delayed], span: Span, depth: int) -> Abstract:
@@ -254,7 +261,7 @@ def frame_of_call(
         return None
     target = callee.target
     function = evaluator.project.function(target)
-    shift = 1 if callee.receiver is not None and function.owner >= 0 and not is_static(function) else 0
+    shift = taken(callee, function)
     given = given_arguments(evaluator, call, frame, evaluator.state(frame, call.at))
     bindings = bound_parameters(evaluator, function.parameters[shift:], given, ir.unpack(call.at, frame.file))
     if not generator:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from distlint.link.abstract import Abstract, Delayed, Frame, Instance, Reference, node_of, options_of, several
-from distlint.link.calls import MAX_CALL_DEPTH, bound_parameters, given_arguments, is_static
+from distlint.link.calls import MAX_CALL_DEPTH, bound_parameters, given_arguments, taken
 from distlint.link.flow import Env, Store
 from distlint.link.modules import ClassRef, External, FunctionRef
 from distlint.link.trees import merged, removed, stored
@@ -226,7 +226,7 @@ def _left_behind(
         return _after_entering(evaluator, method, 1, call, store, before, frame, span)
     if isinstance(callee, Reference) and isinstance(callee.target, FunctionRef):
         function = evaluator.project.function(callee.target)
-        shift = 1 if callee.receiver is not None and function.owner >= 0 and not is_static(function) else 0
+        shift = taken(callee, function)
         return _after_entering(evaluator, callee.target, shift, call, store, before, frame, span)
     if isinstance(callee, Leaf) and _may_be_ours(evaluator, call):
         return in_doubt(before, (), span)

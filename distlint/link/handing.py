@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from distlint.link.abstract import Abstract, Delayed, Frame, Reference, options_of, several
-from distlint.link.calls import MAX_CALL_DEPTH, is_static
+from distlint.link.calls import MAX_CALL_DEPTH, taken
 from distlint.link.flow import Store
 from distlint.link.modules import FunctionRef
 from distlint.link.walking import access_path
@@ -73,7 +73,7 @@ def _parameter_of(
     function: ir.Function, callee: Reference, call: ir.Call, store: Store
 ) -> tuple[ir.Parameter | None, ir.Expr | None]:
     """The parameter that gets the object of the step, and the argument that it gets it by."""
-    shift = 1 if callee.receiver is not None and function.owner >= 0 and not is_static(function) else 0
+    shift = taken(callee, function)
     for position, parameter in enumerate(function.parameters[shift:]):
         given = next((k.value for k in call.keywords if k.name == parameter.name), None)
         if given is None and position < len(call.args):

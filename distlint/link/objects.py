@@ -21,7 +21,7 @@ from distlint.link.abstract import (
     options_of,
     several,
 )
-from distlint.link.calls import bound_parameters, decorated, given_arguments, inner_frame, returned, returns_of
+from distlint.link.calls import bound_parameters, decorated, given_arguments, inner_frame, returned, returns_of, taken
 from distlint.link.flow import Env, Store
 from distlint.link.modules import ClassRef, External, FunctionRef
 from distlint.link.paths import PathText
@@ -86,13 +86,7 @@ def _attribute_of_result(
         inner = None
         if isinstance(callee, Reference) and isinstance(callee.target, FunctionRef) and frame.depth < 6:
             function = evaluator.project.function(callee.target)
-            shift = (
-                1
-                if callee.receiver is not None
-                and function.owner >= 0
-                and not decorated(function.decorators, "staticmethod")
-                else 0
-            )
+            shift = taken(callee, function)
             given = given_arguments(evaluator, call, frame, state)
             bindings = bound_parameters(evaluator, function.parameters[shift:], given, span)
             inner = inner_frame(evaluator, callee, bindings, frame.depth + 1)

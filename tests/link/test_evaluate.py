@@ -278,3 +278,23 @@ def test_a_question_that_is_asked_everywhere_is_given_up_early_and_only_then(
     frame = evaluator.frame(site.file, site.site.function)
     assert shown(evaluator.evaluate(given, frame, evaluator.state(frame, given.at))) == 7
     assert shown(evaluator.ask(given, site.file, site.site.function)) == 7
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        'Config.load("a.json", ())',
+        'Config.load(path="a.json")',
+        'Config.load("a.json").scaled(2)',
+        "Config(3).scaled(2)",
+    ],
+)
+def test_a_class_method_makes_an_object_of_its_class(make_project: MakeProject, made: str) -> None:
+    code = (
+        "import json\n\nclass Config:\n    def __init__(self, rate):\n        self.rate = rate\n        self.kind = 'linear'\n\n"
+        "    @classmethod\n    def load(cls, path, more=()):\n        return cls(**json.load(open(path)))\n\n"
+        f"    def scaled(self, by):\n        self.by = by\n        return self\n\nprobe({made}.kind)\n"
+    )
+    project = make_project({"train.py": code})
+    (site,) = project.module("train.py").calls["probe"]
+    assert project.evaluator(None).value(site.call.args[0], "train.py", -1).only == "linear"

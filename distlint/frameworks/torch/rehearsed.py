@@ -134,6 +134,8 @@ class Torch(Models):
             return saved
         if operation:
             return communication.perform(player, operation, given, call, scope)
+        if name.startswith(communication.FUNCTIONAL):
+            communication.brought(player, given, call)
         spread = meshes.distributed(player, name, given, ir.unpack(call.at, scope.file))
         if spread is not NotImplemented:
             return spread

@@ -109,6 +109,8 @@ _READING = {
 }
 """What an operation under way reads, besides what it fills."""
 
+FUNCTIONAL = "torch.distributed.nn.functional."
+"""Operations through which gradients flow back, as functions of the tensor that a process brings (torch 2.13: nn/functional.py)."""
 _SENDS = ("send", "send_object_list")
 _OWN = {
     "scatter": "`scatter` gives each rank its own part",
@@ -215,6 +217,14 @@ def remember(event: Event) -> None:
                 and len({id(item) for item in tensors}) < len(tensors),
                 "at": value.at,
             }
+
+
+def brought(player: Any, given: Given, call: ir.Call) -> None:
+    """Remembers the tensor that a function brings to an operation which gives its result instead of filling something."""
+    tensor = given.get("tensor", 0, None)
+    events = player.stage.events
+    if isinstance(tensor, Tensor) and events and events[-1].call is call:
+        events[-1].seen["tensor"] = look(tensor)
 
 
 def look(tensor: Tensor) -> dict[str, Any]:
