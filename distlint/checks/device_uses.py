@@ -16,6 +16,7 @@ from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
+from distlint.link.modules import ClassRef
 from distlint.link.project import CallSite, Project
 from distlint.link.walking import asks_for_main, below, guards_of, statements
 from distlint.model import python as ir
@@ -107,8 +108,11 @@ def _off_device(context: CheckContext) -> Iterator[Finding]:
         if given is None or group:
             continue
         state = project.flow(site.file, site.site.function).before(site.site.call.at)
-        made = followed(given, state)
-        if not _is_on_cpu(context, made, site.file) or _asks_for_devices(project, site):
+        made, file = followed(given, state), site.file
+        kept = _kept(context, given, site)
+        if kept is not None:
+            made, file = kept
+        if not _is_on_cpu(context, made, file) or _asks_for_devices(project, site):
             continue
         joined = [one for one in joins if one.file in family(project, site.file)]
         backend = _only_for_devices(context, joined)
@@ -117,10 +121,28 @@ def _off_device(context: CheckContext) -> Iterator[Finding]:
                 f"a tensor on the CPU is given to `{site.name.rpartition('.')[2]}` in a group of the backend `{backend}`",
                 ir.unpack(given.at, site.file),
                 related=[
-                    Related(ir.unpack(made.at, site.file), "it is made here, on the CPU"),
+                    Related(ir.unpack(made.at, file), "it is made here, on the CPU"),
                     Related(joined[0].span, "the group works on tensors of devices only"),
                 ],
             )
+
+
+def _kept(context: CheckContext, given: ir.Expr, site: CallSite) -> tuple[ir.Expr, str] | None:
+    """The first tensor that an attribute of a method's object holds, with its file, where all that is ever stored there is on the CPU."""
+    project: Project = context.project
+    function = site.site.function
+    if type(given) is not ir.Attribute or type(given.base) is not ir.Name or function < 0:
+        return None
+    definition = project.module(site.file).functions[function]
+    if definition.owner < 0 or not definition.parameters or definition.parameters[0].name != given.base.id:
+        return None
+    stores = project.attribute_stores(ClassRef(site.file, definition.owner)).get(given.name, ())
+    if not stores or project.outside_stores(given.name):
+        return None
+    if not all(value is not None and not part and _is_on_cpu(context, value, at.file) for at, value, part in stores):
+        return None
+    where, value, _ = stores[0]
+    return (value, where.file) if value is not None else None
 
 
 def _asks_for_devices(project: Project, site: CallSite) -> bool:
