@@ -13,7 +13,6 @@ from distlint.model.finding import Related
 from distlint.rehearsal.names import MISNAMED, NOT_FOUND
 from distlint.rehearsal.notes import (
     AVERAGED_BEHIND,
-    BESIDE,
     CONVERTED_BEHIND,
     COPIED_EARLY,
     FROZEN_BEHIND,
@@ -54,37 +53,40 @@ def before_start(performance: Performance) -> Iterator[Suspicion]:
     """Something needs the group of all processes, which the program starts later only."""
     if not any(called_name(event.call) == _START for stage in performance.stages for event in stage.events):
         return  # who starts a group for it is not known
-    for fault in _seen(performance, "group before its start"):
+    for fault in faults_of(performance, "group before its start"):
         name = fault.event.name
         message = f"`{name}` needs the process group, which nothing has started yet"
-        yield Suspicion(fault.span, message, _way(fault), name)
+        yield Suspicion(fault.span, message, way_to(fault), name)
 
 
 def after_end(performance: Performance) -> Iterator[Suspicion]:
     """Something needs a group that was destroyed."""
-    for fault in _seen(performance, "group after its end"):
+    for fault in faults_of(performance, "group after its end"):
         name, ended = fault.event.name, fault.words["ended"]
         related = (Related(ended, "the group is destroyed here"),) if ended is not None and ended != fault.span else ()
         again = " (this call was made before)" if ended == fault.span else ""
         what = "needs the process group, which is" if fault.words["whole"] else "is given a group of processes that was"
         message = f"`{name}` {what} destroyed before{again}"
-        yield Suspicion(fault.span, message, (*related, *_way(fault)), name)
+        yield Suspicion(fault.span, message, (*related, *way_to(fault)), name)
 
 
 def averaged_late(performance: Performance) -> Iterator[Suspicion]:
     """Gradients are averaged by hand behind the place where each process looked for overflows in its own."""
-    for fault in _seen(performance, "gradients averaged late"):
+    for fault in faults_of(performance, "gradients averaged late"):
         yield Suspicion(
             fault.span,
             "gradients are averaged after `unscale_` has looked for overflows in those of each rank alone",
-            (Related(fault.words["unscaled"], "each rank looks for overflows in its own gradients here"), *_way(fault)),
+            (
+                Related(fault.words["unscaled"], "each rank looks for overflows in its own gradients here"),
+                *way_to(fault),
+            ),
             fault.event.name,
         )
 
 
 def copied_early(performance: Performance) -> Iterator[Suspicion]:
     """A copy of a model was made before a wrapper sent its weights from rank 0: each rank goes on with its own."""
-    for fault in _seen(performance, COPIED_EARLY):
+    for fault in faults_of(performance, COPIED_EARLY):
         related = (
             Related(fault.words["wrapper"], "the model itself gets the weights of rank 0 here"),
             Related(fault.words["seed"], "each rank draws its first weights with a seed of its own"),
@@ -96,10 +98,10 @@ def copied_early(performance: Performance) -> Iterator[Suspicion]:
 
 def averaged_behind(performance: Performance) -> Iterator[Suspicion]:
     """Gradients are averaged by hand behind the place where the optimizer took them."""
-    for fault in _seen(performance, AVERAGED_BEHIND):
+    for fault in faults_of(performance, AVERAGED_BEHIND):
         related = (
             Related(fault.words["step"], "the optimizer steps with each rank's own gradients here"),
-            *_way(fault),
+            *way_to(fault),
         )
         message = (
             "gradients are averaged after the optimizer has stepped with those of each rank: the average is never used"
@@ -109,19 +111,19 @@ def averaged_behind(performance: Performance) -> Iterator[Suspicion]:
 
 def sharded_from_outside(performance: Performance) -> Iterator[Suspicion]:
     """A module is sharded whose parameters belong to a module around it that was sharded before."""
-    for fault in _seen(performance, "sharded from outside"):
-        related = (Related(fault.words["first"], "the module around it is sharded here"), *_way(fault))
+    for fault in faults_of(performance, "sharded from outside"):
+        related = (Related(fault.words["first"], "the module around it is sharded here"), *way_to(fault))
         message = "this module is sharded after the one around it, which has taken its parameters already"
         yield Suspicion(fault.span, message, related, fault.event.name)
 
 
 def sharded_bypassed(performance: Performance) -> Iterator[Suspicion]:
     """Layers of a sharded model are called while its parameters lie in parts."""
-    for fault in _seen(performance, "sharded model bypassed"):
+    for fault in faults_of(performance, "sharded model bypassed"):
         related = (
             Related(fault.words["first"], "the model is sharded here"),
             Related(fault.words["layer"], "this layer meets parameters in parts"),
-            *_way(fault),
+            *way_to(fault),
         )
         message = "this call goes past the forward pass of a sharded model, so its parameters are not whole"
         yield Suspicion(fault.span, message, related, fault.event.name)
@@ -138,8 +140,8 @@ def put_in_late(performance: Performance) -> Iterator[Suspicion]:
 
 def scaled_use(performance: Performance) -> Iterator[Suspicion]:
     """Gradients of a scaled loss are clipped, or an optimizer takes them as they are."""
-    for fault in _seen(performance, SCALED_USE):
-        related = (Related(fault.words["first"], "the gradients are those of the scaled loss"), *_way(fault))
+    for fault in faults_of(performance, SCALED_USE):
+        related = (Related(fault.words["first"], "the gradients are those of the scaled loss"), *way_to(fault))
         step = fault.event.name == "step"
         message = "the optimizer steps past the scaler, with gradients that are still scaled"
         yield Suspicion(
@@ -151,11 +153,11 @@ def stepped_unsummed(performance: Performance) -> Iterator[Suspicion]:
     """An optimizer takes gradients that `no_sync` left on their rank, and nothing else brings them, or the weights, together."""
     if averages_otherwise(performance):
         return
-    for fault in _seen(performance, UNSUMMED):
+    for fault in faults_of(performance, UNSUMMED):
         related = (
             Related(fault.words["forward"], "the gradients of this forward pass stay on their rank"),
             Related(fault.words["wrapper"], "the model is wrapped here"),
-            *_way(fault),
+            *way_to(fault),
         )
         message = (
             "the optimizer steps with gradients that `no_sync` has left on their rank: no pass after it sums them up"
@@ -178,29 +180,29 @@ def past_wrapper(performance: Performance) -> Iterator[Suspicion]:
     """An optimizer takes gradients of a loss that came out of the model inside a wrapper alone."""
     if averages_otherwise(performance):
         return
-    for fault in _seen(performance, PAST_WRAPPER):
+    for fault in faults_of(performance, PAST_WRAPPER):
         if fault.words["prepared"]:
             continue
         related = (
             Related(fault.words["wrapper"], "the model is wrapped here"),
             Related(fault.span, "the optimizer takes the gradients of its own rank only"),
-            *_way(fault),
+            *way_to(fault),
         )
         message = "the loss is computed past the wrapper, so its gradients are not averaged over the ranks"
         yield Suspicion(fault.words["forward"], message, related, "DistributedDataParallel")
 
 
-def past_prepared(performance: Performance) -> Iterator[Suspicion]:
+def past_wrapper_of_library(performance: Performance) -> Iterator[Suspicion]:
     """The same where a library has made the wrapper, and gave it back."""
     if averages_otherwise(performance):
         return
-    for fault in _seen(performance, PAST_WRAPPER):
+    for fault in faults_of(performance, PAST_WRAPPER):
         if not fault.words["prepared"]:
             continue
         related = (
             Related(fault.words["wrapper"], "what this gives back has to be used"),
             Related(fault.span, "the optimizer takes the gradients of its own process only"),
-            *_way(fault),
+            *way_to(fault),
         )
         message = (
             "the loss is computed by the model as it was before: its gradients are not averaged over the processes"
@@ -234,7 +236,7 @@ def _is_small(value: object) -> bool:
 
 def scaler_order(performance: Performance) -> Iterator[Suspicion]:
     """A gradient scaler is asked twice for what it does once between two updates, or to go by what it never looked for."""
-    for fault in _seen(performance, SCALER_ORDER):
+    for fault in faults_of(performance, SCALER_ORDER):
         before, name = fault.words["before"], fault.event.name
         again = "the scaler steps an optimizer again without `update()` in between"
         if name == "unscale_":
@@ -244,7 +246,7 @@ def scaler_order(performance: Performance) -> Iterator[Suspicion]:
             again = "`update()` comes although the scaler has unscaled and stepped no optimizer since its last one"
             if before == "made":
                 again = "`update()` comes although the scaler has unscaled and stepped no optimizer yet"
-        related = (Related(fault.words["first"], f"it is {before} here"), *_way(fault))
+        related = (Related(fault.words["first"], f"it is {before} here"), *way_to(fault))
         yield Suspicion(fault.span, again, related, "")
 
 
@@ -252,10 +254,10 @@ def loaded_by_some(performance: Performance) -> Iterator[Suspicion]:
     """Weights are loaded behind the wrap on some processes only, and all of them train on."""
     if not performance.complete:
         return
-    for fault in _seen(performance, "weights loaded behind the wrap"):
+    for fault in faults_of(performance, "weights loaded behind the wrap"):
         others = [stage for stage in performance.stages if fault.span not in stage.kept.get(LOADS, ())]
         if any(stage.kept.get("backward") for stage in others) and not _may_have_sent(fault, others):
-            related = [Related(fault.words["backward"], "training goes on from different weights"), *_way(fault)]
+            related = [Related(fault.words["backward"], "training goes on from different weights"), *way_to(fault)]
             if fault.words["wrapper"] is not None:
                 related.insert(
                     0, Related(fault.words["wrapper"], "the wrapper sends the weights of the first rank, once")
@@ -287,13 +289,13 @@ def state_loaded_by_some(performance: Performance) -> Iterator[Suspicion]:
     """The first process alone loads the state of an optimizer, sends nothing of it, and all processes train on."""
     if not performance.complete:
         return
-    for fault in _seen(performance, STATE_LOADED):
+    for fault in faults_of(performance, STATE_LOADED):
         others = [stage for stage in performance.stages if fault.span not in stage.kept.get(LOADS, ())]
         if not any(stage.kept.get("backward") for stage in others) or not all(map(_tells_little, fault.words["since"])):
             continue
         related = (
             Related(fault.words["step"], "all ranks step from here on, with other moments on the first one"),
-            *_way(fault),
+            *way_to(fault),
         )
         message = "only some ranks load the state of this optimizer: equal gradients move their weights differently"
         yield Suspicion(fault.span, message, related, "load_state_dict")
@@ -301,11 +303,11 @@ def state_loaded_by_some(performance: Performance) -> Iterator[Suspicion]:
 
 def redrawn(performance: Performance) -> Iterator[Suspicion]:
     """Weights are drawn anew after the wrapper made them equal, with random numbers of each process's own."""
-    for fault in _seen(performance, REDRAWN):
+    for fault in faults_of(performance, REDRAWN):
         related = [
             Related(fault.words["wrapper"], "the wrapper sends the weights of the first rank, once"),
             Related(fault.words["backward"], "training goes on from different weights"),
-            *_way(fault),
+            *way_to(fault),
         ]
         if fault.words["seed"] not in (None, fault.span):
             related.append(Related(fault.words["seed"], "the ranks part here"))
@@ -315,11 +317,11 @@ def redrawn(performance: Performance) -> Iterator[Suspicion]:
 
 def kept_by_each(performance: Performance) -> Iterator[Suspicion]:
     """A wrapped model computes with random numbers that each process drew for itself, and that its wrapper does not send."""
-    for fault in _seen(performance, KEPT_BY_EACH):
+    for fault in faults_of(performance, KEPT_BY_EACH):
         name, why = fault.words["name"], fault.words["why"]
         related = [
             Related(fault.words["wrapper"], "the wrapper sends parameters and buffers of the first rank"),
-            *_way(fault),
+            *way_to(fault),
         ]
         if fault.words["seed"] not in (None, fault.span):
             related.append(Related(fault.words["seed"], "the ranks part here"))
@@ -335,11 +337,11 @@ def parts_taken(performance: Performance) -> Iterator[Suspicion]:
 
 def converted_behind(performance: Performance) -> Iterator[Suspicion]:
     """A wrapped model gets another type, after which nothing tells its wrapper of gradients."""
-    for fault in _seen(performance, CONVERTED_BEHIND):
+    for fault in faults_of(performance, CONVERTED_BEHIND):
         related = (
             Related(fault.words["wrapper"], "the wrapper hooks into the gradients of the parameters as they are here"),
             Related(fault.words["backward"], "the gradients of this backward pass stay on their rank"),
-            *_way(fault),
+            *way_to(fault),
         )
         message = (
             f"the model is converted from {fault.words['before']} to {fault.words['after']} after it was wrapped, "
@@ -369,13 +371,13 @@ def own_overflows(performance: Performance) -> Iterator[Suspicion]:
 
 def left_empty(performance: Performance) -> Iterator[Suspicion]:
     """A model computes with buffers of which nobody has written the memory."""
-    for fault in _seen(performance, LEFT_EMPTY):
+    for fault in faults_of(performance, LEFT_EMPTY):
         name = fault.words["name"]
         message = (
             f"`to_empty` leaves the buffer `{name}` with what happens to lie in memory: no state holds it, "
             "and nothing fills it before it is read"
         )
-        related = (Related(fault.words["registered"], "it is registered with `persistent=False` here"), *_way(fault))
+        related = (Related(fault.words["registered"], "it is registered with `persistent=False` here"), *way_to(fault))
         yield Suspicion(fault.span, message, related, "to_empty")
 
 
@@ -439,45 +441,21 @@ def ignored_trained(performance: Performance) -> Iterator[Suspicion]:
     yield from _told(performance, "ignored parameters trained", message, {"step": "the optimizer steps them as well"})
 
 
-def trained_beside(performance: Performance) -> Iterator[Suspicion]:
-    """A module is trained beside a wrapped one, and nobody averages its gradients."""
-    if any(stage.kept.get(GRADIENTS_BY_HAND) for stage in performance.stages):
-        return
-    everywhere = [{fault.span for fault in stage.faults if fault.kind == BESIDE} for stage in performance.stages]
-    for fault in _seen(performance, BESIDE):
-        if not all(fault.span in spans for spans in everywhere):
-            continue  # what one rank trains for itself has no copies
-        partly = fault.words["partly"]
-        of_model = "layer is trained in a model of which only other parts are wrapped"
-        what = of_model if partly else "module is trained beside a wrapped one"
-        yield Suspicion(
-            fault.span,
-            f"this {what}, but nothing averages its gradients over the ranks",
-            (
-                Related(fault.words["wrapper"], "these parts are wrapped" if partly else "this model is wrapped"),
-                Related(fault.words["forward"], "it is used here" if partly else "a part of the module is used here"),
-                Related(fault.words["step"], "the optimizer steps its parameters"),
-                *_way(fault),
-            ),
-            "",
-        )
-
-
 def other_names(performance: Performance) -> Iterator[Suspicion]:
     """A copy of a model's state is asked by the names of the wrapped model, or the other way round."""
-    for fault in _seen(performance, MISNAMED):
-        yield Suspicion(fault.span, f"{_OTHER_NAMES}: no name is found here", _way(fault), "module.")
+    for fault in faults_of(performance, MISNAMED):
+        yield Suspicion(fault.span, f"{_OTHER_NAMES}: no name is found here", way_to(fault), "module.")
 
 
 def never_found(performance: Performance) -> Iterator[Suspicion]:
     """It is tested whether a copy of a model's state has a name, and all names that it is asked by are of another form."""
-    for fault in _seen(performance, NOT_FOUND):
+    for fault in faults_of(performance, NOT_FOUND):
         base = fault.words["base"]
         if isinstance(base, Table) and base.family != fault.words["family"]:
             continue  # other names came in later
         if not _knows_prefix(performance, fault):
             message = f"{_OTHER_NAMES}: no name is found here, and what is done for those that are found never is"
-            yield Suspicion(fault.span, message, _way(fault), "module.")
+            yield Suspicion(fault.span, message, way_to(fault), "module.")
 
 
 def _knows_prefix(performance: Performance, fault: Fault) -> bool:
@@ -502,7 +480,7 @@ def left_out_prepared(performance: Performance) -> Iterator[Suspicion]:
 
 
 def _left_out(performance: Performance, *, prepared: bool) -> Iterator[Suspicion]:
-    for fault in _seen(performance, LEFT_OUT):
+    for fault in faults_of(performance, LEFT_OUT):
         if fault.words["prepared"] is not prepared:
             continue
         named = ", ".join(f"`{name}`" for name in fault.words["names"][:MOST_NAMED])
@@ -518,7 +496,7 @@ def _left_out(performance: Performance, *, prepared: bool) -> Iterator[Suspicion
 
 def changed_graph(performance: Performance) -> Iterator[Suspicion]:
     """With a static graph a backward pass reaches other layers than the first one did."""
-    for fault in _seen(performance, GRAPH_CHANGED):
+    for fault in faults_of(performance, GRAPH_CHANGED):
         named = ", ".join(f"`{name}`" for name in fault.words["names"][:MOST_NAMED])
         yield Suspicion(
             fault.span,
@@ -530,7 +508,7 @@ def changed_graph(performance: Performance) -> Iterator[Suspicion]:
 
 def ready_twice(performance: Performance) -> Iterator[Suspicion]:
     """Parameters in reentrant checkpoints are ready twice in a backward pass."""
-    for fault in _seen(performance, READY_TWICE):
+    for fault in faults_of(performance, READY_TWICE):
         why = (
             "the search for unused parameters does not look into this reentrant checkpoint, and takes its parameters for unused"
             if fault.words["search"]
@@ -539,7 +517,7 @@ def ready_twice(performance: Performance) -> Iterator[Suspicion]:
         related = (
             Related(fault.words["wrapper"], "the wrapper takes each parameter to be ready once"),
             Related(fault.words["backward"], "this backward pass raises"),
-            *_way(fault),
+            *way_to(fault),
         )
         yield Suspicion(fault.span, why, related, "checkpoint")
 
@@ -560,12 +538,12 @@ def _told(
     performance: Performance, kind: str, message: str, says: dict[str, str], symbol: str = ""
 ) -> Iterator[Suspicion]:
     """What is said of faults of a kind: at their places, with what ``says`` of those that their words name."""
-    for fault in _seen(performance, kind):
-        related = (*(Related(fault.words[word], text) for word, text in says.items()), *_way(fault))
+    for fault in faults_of(performance, kind):
+        related = (*(Related(fault.words[word], text) for word, text in says.items()), *way_to(fault))
         yield Suspicion(fault.span, message, related, symbol)
 
 
-def _seen(performance: Performance, kind: str) -> Iterator[Fault]:
+def faults_of(performance: Performance, kind: str) -> Iterator[Fault]:
     """Faults of a kind, each place once."""
     seen = set()
     for stage in performance.stages:
@@ -575,6 +553,6 @@ def _seen(performance: Performance, kind: str) -> Iterator[Fault]:
                 yield fault
 
 
-def _way(fault: Fault) -> tuple[Related, ...]:
+def way_to(fault: Fault) -> tuple[Related, ...]:
     """The last calls that lead there."""
     return tuple(Related(span, "on the way there") for span in reversed(fault.event.chain[-2:]) if span != fault.span)

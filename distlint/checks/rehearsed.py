@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 from distlint.checks import (
     meeting_arguments,
+    meeting_beside,
     meeting_choices,
     meeting_copies,
     meeting_devices,
@@ -78,7 +79,7 @@ _FAULTS: dict[str, _Fault] = {
     "stepped-unsummed": meeting_uses.stepped_unsummed,
     "stepped-unreduced": meeting_uses.stepped_unreduced,
     "past-wrapper": meeting_uses.past_wrapper,
-    "past-prepared": meeting_uses.past_prepared,
+    "past-prepared": meeting_beside.past_prepared,
     "thawed-behind": meeting_uses.thawed_behind,
     "scaler-order": meeting_uses.scaler_order,
     "loaded-by-some": meeting_uses.loaded_by_some,
@@ -90,7 +91,7 @@ _FAULTS: dict[str, _Fault] = {
     "sharded-behind": meeting_uses.sharded_behind,
     "left-in-checkpoint": meeting_uses.left_in_checkpoint,
     "state-loaded-by-some": meeting_uses.state_loaded_by_some,
-    "trained-beside": meeting_uses.trained_beside,
+    "trained-beside": meeting_beside.trained_beside,
     "ignored-trained": meeting_uses.ignored_trained,
     "other-names": meeting_uses.other_names,
     "never-found": meeting_uses.never_found,

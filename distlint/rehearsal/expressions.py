@@ -21,7 +21,7 @@ from distlint.rehearsal.entities import (
     Nothing,
     Partial,
 )
-from distlint.rehearsal.failing import DIVIDING, FINDING, SHARE, may_fail
+from distlint.rehearsal.failing import DIVIDING, FINDING, SHARE, cut_evenly, may_fail
 from distlint.rehearsal.iterating import distinct, is_key
 from distlint.rehearsal.merging import alike, merged
 from distlint.rehearsal.names import families_differ, misnamed, not_found
@@ -248,7 +248,7 @@ class Expressions(Objects):
                 return part
         if isinstance(base, Table) and base.missing is not None and is_key(index):
             self.leads(base, expr.index, index, scope)
-        found = self.item(base, index)
+        found = cut_evenly(self.item(base, index), index)
         new = not is_key(index) or (isinstance(base, Table) and self.stage.unsure and index not in base.items)
         if new and isinstance(base, Table) and base.missing is not None and (base.led or not base.items):
             base.gets(index, found, self.own_keys(expr.index, index, scope))

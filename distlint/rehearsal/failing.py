@@ -157,6 +157,17 @@ def length_of(value: Any) -> Opaque:
     return found
 
 
+def cut_evenly(part: Any, index: Any) -> Any:
+    """What a slice takes of a file of each process's own: up to an end that all have, it may be as long on each."""
+    first = index[0] if type(index) is tuple and index else index
+    source = part.source if type(part) is Opaque else None
+    if not isinstance(first, slice) or source is None or source.why != OWN_FILE:
+        return part
+    end = first.stop
+    agreed = end >= 0 if isinstance(end, int) else isinstance(end, Opaque) and end.source is None
+    return Opaque(part.sign, source._replace(why=EVEN_FILE)) if agreed else part
+
+
 def more_of(stage: Stage, count: Any, part: Any, at: ir.Expr, file: str) -> Opaque | None:
     """How much ``count`` things like one hold together that were read from files, where processes have different numbers of these.
 

@@ -12,6 +12,7 @@ from distlint.frameworks.huggingface.parted_models import may_part
 from distlint.frameworks.huggingface.rehearsed_callbacks import Control, added
 from distlint.frameworks.huggingface.rehearsed_evaluation import TAKEN, own_method
 from distlint.frameworks.huggingface.rehearsed_trainer import TRAINERS, Trainer, trained
+from distlint.frameworks.torch.rehearsed_beside import unknown as wraps_unknown
 from distlint.frameworks.torch.rehearsed_outputs import note
 from distlint.frameworks.torch.rehearsed_prepared import (
     GATHERING,
@@ -67,6 +68,8 @@ class Accelerator(Made):
                 prepared(player, value, span, _DEALT, handed, sharded=parts, dealing=dealing)
                 for value in given.positional
             ]
+            if given.open:
+                wraps_unknown(player)
             return UNKNOWN if given.open else found[0] if len(found) == 1 else tuple(found)
         if name == "backward":
             return passed_back(player, first, call, scope)

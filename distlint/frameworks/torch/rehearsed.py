@@ -8,6 +8,7 @@ from typing import Any
 from distlint.frameworks.torch import rehearsed_accumulated as accumulated
 from distlint.frameworks.torch import rehearsed_arrays as arrays
 from distlint.frameworks.torch import rehearsed_averages as averages
+from distlint.frameworks.torch import rehearsed_beside as beside
 from distlint.frameworks.torch import rehearsed_buffers as buffers
 from distlint.frameworks.torch import rehearsed_changes as changes
 from distlint.frameworks.torch import rehearsed_checkpoints as checkpoints
@@ -69,7 +70,7 @@ _GROUPS = ("get_rank", "get_world_size", "get_process_group_ranks", "get_global_
 class Torch(Models):
     """The functions by which the rehearsal asks for what PyTorch does."""
 
-    elementwise = staticmethod(shapes.elementwise)
+    elementwise = staticmethod(tensors.operated)
     indexed = staticmethod(tensors.indexed)
     tensor_attribute = staticmethod(tensors.tensor_attribute)
     row_attribute = staticmethod(row_attribute)
@@ -284,6 +285,7 @@ class Torch(Models):
     def _functional(self, player: Any, last: str, given: Given, span: Span) -> Any:
         for value in given.values():
             player.stage.use(value, span)
+        beside.used_alone(player, given.values(), span)
         first = given.get("input", 0, None)
         if last in tensors.LOSSES:
             shape = () if given.get("reduction", None, "mean") in ("mean", "sum") else None

@@ -6,9 +6,10 @@ gradients; what else an optimizer holds is each process's own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_passes as passes
 from distlint.frameworks.torch.rehearsed_modules import Layer, Parameters, Weight, with_parts
 from distlint.frameworks.torch.rehearsed_needs import FROZEN
 from distlint.frameworks.torch.rehearsed_passes import COMPUTED, WRAPPERS
@@ -20,6 +21,7 @@ from distlint.rehearsal.values import Items, Made, Table, Thing
 
 _TRAINED = "parts that a backward pass reached"
 _MET = "operations before the last backward pass"
+_UNKNOWN = "modules are wrapped, perhaps, that are not known"
 _MAX_DEPTH = 3
 _EXCHANGES = ("all_to_all", "isend", "irecv", "send", "recv", "batch_isend")
 
@@ -27,6 +29,18 @@ _EXCHANGES = ("all_to_all", "isend", "irecv", "send", "recv", "batch_isend")
 def wrapped(player: Any, wrapper: Any) -> None:
     """A model is wrapped."""
     player.stage.kept.setdefault(WRAPPERS, []).append(wrapper)
+
+
+def unknown(player: Any) -> None:
+    """Something is wrapped, perhaps, that is not known: it may be any module."""
+    player.stage.kept[_UNKNOWN] = True
+
+
+def used_alone(player: Any, values: Iterable[Any], span: Span | None = None) -> None:
+    """Something is worked out of values: of parameters, perhaps, that no layer has. Where that is may not be known."""
+    own = [one for one in values if isinstance(one, Weight) and not one.owners]
+    for one in own:
+        passes.computed(player, [one], span or one.at)
 
 
 def passed_back(player: Any) -> None:
@@ -41,7 +55,14 @@ def stepped(player: Any, optimizer: Any, call: ir.Call, scope: Any) -> None:
     stage = player.stage
     kept = stage.kept
     wrappers = kept.get(WRAPPERS, ())
-    if stage.unsure or stage.world < 2 or not wrappers or not kept.get(_TRAINED) or optimizer.hooks:
+    if (
+        stage.unsure
+        or stage.world < 2
+        or not wrappers
+        or not kept.get(_TRAINED)
+        or optimizer.hooks
+        or kept.get(_UNKNOWN)
+    ):
         return
     if any(not _is_known(one.inner) or one.group is None for one in wrappers):
         return
@@ -63,8 +84,15 @@ def stepped(player: Any, optimizer: Any, call: ir.Call, scope: Any) -> None:
             made = _made_at(left if partly else module) or (
                 ir.unpack(optimizer.call.at, optimizer.file) if optimizer.call else event.span
             )
-            wrapper = _last_in(wrappers, parts).span if partly else _of_all(stage, wrappers).span
-            words = {"wrapper": wrapper, "forward": kept[_TRAINED][id(left)][1], "step": event.span, "partly": partly}
+            wrapper = _last_in(wrappers, parts) if partly else _of_all(stage, wrappers)
+            words = {
+                "wrapper": wrapper.span,
+                "forward": kept[_TRAINED][id(left)][1],
+                "step": event.span,
+                "partly": partly,
+                "prepared": wrapper.prepared,
+                "what": "layer" if partly else "parameter" if isinstance(module, Weight) else "module",
+            }
             stage.faults.append(Fault(BESIDE, made, event, words))
 
 
@@ -132,6 +160,8 @@ def _made_at(module: Any) -> Span | None:
     """Where a module is made."""
     if isinstance(module, Thing):
         return module.born
+    if isinstance(module, Weight):
+        return module.at
     if isinstance(module, Made) and module.call is not None and module.file:
         return ir.unpack(module.call.at, module.file)
     return None

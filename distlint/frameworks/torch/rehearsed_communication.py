@@ -10,13 +10,13 @@ from typing import Any
 
 from distlint.frameworks.torch import rehearsed_lives as lives
 from distlint.frameworks.torch import rehearsed_rounds as rounds
-from distlint.frameworks.torch.rehearsed_modules import Gradient, evened
+from distlint.frameworks.torch.rehearsed_modules import Gradient, Weight, evened
 from distlint.frameworks.torch.rehearsed_optimizers import UNSCALED
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import Group, Library, MethodOf, Nothing, Outside, Work
 from distlint.rehearsal.listings import told
-from distlint.rehearsal.notes import GRADIENTS_BY_HAND
+from distlint.rehearsal.notes import GRADIENTS_BY_HAND, WEIGHTS_BY_HAND
 from distlint.rehearsal.paths import path_of
 from distlint.rehearsal.stage import GRADIENTS_UNDER_WAY, LENT, Event, Fault
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Perhaps, Sent, Source
@@ -322,6 +322,8 @@ def _averaged(stage: Any, event: Event, tensors: list[Tensor], span: Span) -> No
     if any(isinstance(tensor.whole, Gradient) for tensor in tensors):
         stage.kept[GRADIENTS_BY_HAND] = True
         rounds.averaged(stage, [tensor.whole for tensor in tensors if isinstance(tensor.whole, Gradient)], event)
+    if stage.kept.get("backward") and any(isinstance(tensor.whole, Weight) for tensor in tensors):
+        stage.kept[WEIGHTS_BY_HAND] = True
     unscaled = stage.kept.get(UNSCALED)
     if unscaled is None or stage.unsure:
         return

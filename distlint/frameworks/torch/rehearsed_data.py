@@ -339,6 +339,9 @@ def _of_many(player: Any, name: str, given: Given, listed: Any, call: ir.Call, s
     """Datasets of which there are too many, or not all known: like one of them."""
     part = player.item_of(listed)
     more = more_of(player.stage, player.length(listed), part, call, scope.file)
+    size = size_of(player, part) if more is None and isinstance(part, Rows) else None
+    if isinstance(size, Opaque) and size.source is not None:
+        more = Opaque(combined(name, [size]), size.source)  # of parts that each have their own length
     found = Rows(name, call, given, UNKNOWN if more is None else more)
     found.inner = part if isinstance(part, Made | Thing) else None
     found.source = source_of([part])

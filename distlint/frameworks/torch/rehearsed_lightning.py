@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from distlint.frameworks.torch import rehearsed_beside as beside
 from distlint.frameworks.torch.rehearsed_data import SHARE
 from distlint.frameworks.torch.rehearsed_fit import batches_of, step_ended
 from distlint.frameworks.torch.rehearsed_metrics import SINGLE
@@ -178,6 +179,7 @@ class Fabric(Made):
         first = given.positional[0] if given.positional else next(iter(given.values()), UNKNOWN)
         if name in ("setup", "setup_module"):
             model = data_parallel(player, first, span)
+            beside.wrapped(player, model)
             return model if len(given.positional) == 1 else (model, *given.positional[1:])
         if name in ("setup_dataloaders", "setup_optimizers"):
             found = [prepared(player, value, span, SHARE) for value in given.positional]

@@ -432,11 +432,12 @@ def layer(player: Any, kind: str, given: Given, call: ir.Call, scope: Any) -> An
     span = ir.unpack(call.at, scope.file)
     if kind in ("Parameter", "Buffer"):
         data = given.get("data", 0, UNKNOWN)
-        if not isinstance(data, Tensor):
-            return Weight(None, span, None, None)
-        made = Weight(data.shape, span, data.sign, data.source)
-        made.dtype = data.dtype
-        return made if kind == "Parameter" else data
+        own = data if isinstance(data, Tensor) else Tensor(None, "float32", None)
+        made = Weight(own.shape, span, own.sign, own.source)
+        made.dtype = own.dtype
+        if kind == "Parameter" and given.get("requires_grad", 1, True) is not True:
+            trained(player, made, given.get("requires_grad", 1, True), span)
+        return made if kind == "Parameter" or own is not data else data
     found = Layer(kind, call, given)
     found.file, found.function = scope.file, scope.function
     found.place = (scope.file, call.at, player.stage.chain)

@@ -47,7 +47,8 @@ def needs_gradient(player: Any, weight: Any) -> Any:
     frozen = kept.get(FROZEN, {})
     if not weight.owners:
         found = kept.get(_SAID, {}).get(id(weight))
-        return UNKNOWN if found is None else found[1][_ALL]
+        unsaid = UNKNOWN if id(weight) in frozen else True
+        return unsaid if found is None else found[1][_ALL]
     if not any(id(one) in frozen for one in (weight, *weight.owners)):
         return True
     about = kept.get(_SAID, {}).get(id(weight.owners[0]), (None, {}))[1]

@@ -176,6 +176,7 @@ class Scaler(Made):
             if name == "step":
                 overflows.stepped(player, self, optimizer, call, scope)
             if name == "step" and isinstance(optimizer, Optimizer):
+                beside.stepped(player, optimizer, call, scope)
                 _steps(player, optimizer, call, scope)
             scaling.asked(player, self, self.phases, name, optimizer, call, scope)
             if name == "update":

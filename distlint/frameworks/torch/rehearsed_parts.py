@@ -10,11 +10,12 @@ from distlint.frameworks.torch.rehearsed_shapes import dimension, fresh, kept_si
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import Outside
+from distlint.rehearsal.failing import length_of
 from distlint.rehearsal.notes import PIECES, SHORT
 from distlint.rehearsal.pieces import note_pieces
 from distlint.rehearsal.sums import added
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, RowSize
-from distlint.rehearsal.values import Given, Items, Tensor, combined, derived
+from distlint.rehearsal.values import Given, Items, Made, Tensor, combined, derived, source_of
 
 CUTTING = ("chunk", "split", "unbind", "tensor_split", "split_with_sizes")
 PICKING = ("narrow", "select", "index_select", "unfold")
@@ -134,10 +135,13 @@ def picked(name: str, base: Tensor, values: list[Any], given: Given) -> Any:
     return made
 
 
-def joined(player: Any, name: str, given: Given, span: Span) -> Tensor:
+def joined(player: Any, name: str, given: Given, span: Span) -> Tensor | Opaque:
     """``torch.cat`` and its kin: gradients that are packed are one."""
     listed = given.get("tensors", 0, UNKNOWN)
     items = player.items_of(listed)
+    own = _of_own_files(name, given, listed) if items is None else None
+    if own is not None:
+        return own
     rows = items or [listed.sample if isinstance(listed, Items) else None]
     found = _joined(player, name, given, span)
     if all(isinstance(row, Tensor) and isinstance(row.whole, Gradient) and row.whole.sign is None for row in rows):
@@ -145,6 +149,16 @@ def joined(player: Any, name: str, given: Given, span: Span) -> Tensor:
         made.ragged = found.ragged
         return made
     return found
+
+
+def _of_own_files(name: str, given: Given, listed: Any) -> Opaque | None:
+    """What is joined, row by row, of files of each process's own: it has its own length on each."""
+    part = listed.sample if isinstance(listed, Items) else None
+    if name not in ("cat", "concat", "concatenate", "vstack") or given.get("dim", 1, 0) != 0:
+        return None
+    if not isinstance(part, Opaque | Made) or length_of(part).source is None:
+        return None
+    return Opaque(combined(name, [listed.whole]), source_of([part]))
 
 
 def _joined(player: Any, name: str, given: Given, span: Span) -> Tensor:

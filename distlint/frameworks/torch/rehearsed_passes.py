@@ -80,7 +80,7 @@ class Pass:
         self.open = False
 
 
-def computed(player: Any, parts: Collection[Any], span: Span) -> None:
+def computed(player: Any, parts: Collection[Any], span: Span | None) -> None:
     """Layers, or the own parameters of a module, certainly compute something that has gradients; ``span`` is where that is called."""
     stage = player.stage
     if not stage.kept.get(_SILENT):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_beside as beside
 from distlint.frameworks.torch import rehearsed_changes as changes
 from distlint.frameworks.torch import rehearsed_copies as copies
 from distlint.frameworks.torch import rehearsed_frozen as freezing
@@ -15,13 +16,13 @@ from distlint.frameworks.torch import rehearsed_waits as waits
 from distlint.frameworks.torch.rehearsed_communication import look
 from distlint.frameworks.torch.rehearsed_data import Loader
 from distlint.frameworks.torch.rehearsed_dealt import Dealing, Dealt
-from distlint.frameworks.torch.rehearsed_modules import Gradient, is_module, parts_of_model
+from distlint.frameworks.torch.rehearsed_modules import Gradient, Weight, is_module, parts_of_model
 from distlint.frameworks.torch.rehearsed_optimizers import Optimizer, Scheduler
 from distlint.frameworks.torch.rehearsed_wrappers import DATA_PARALLEL, NoSync, Wrapped, backward
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.libraries import Excusing
-from distlint.rehearsal.notes import GRADIENTS_BY_HAND, ROWS
+from distlint.rehearsal.notes import GRADIENTS_BY_HAND, ROWS, WEIGHTS_BY_HAND
 from distlint.rehearsal.sums import is_extreme
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
 from distlint.rehearsal.values import Given, Items, Made, Table, Tensor, Thing, combined
@@ -89,6 +90,8 @@ def passed_back(player: Any, loss: Any, call: ir.Call, scope: Any) -> None:
 def gathers_gradients(player: Any, value: Any) -> None:
     """Something is brought together by a library: gradients, where it is not known to be something else."""
     values = player.items_of(value) if isinstance(value, Items | tuple) else [value]
+    if any(isinstance(one, Tensor) and isinstance(one.whole, Weight) for one in values or ()):
+        player.stage.kept[WEIGHTS_BY_HAND] = bool(player.stage.kept.get("backward"))
     if values is None or any(isinstance(one, Gradient) or type(one) is Opaque for one in values):
         player.stage.kept[GRADIENTS_BY_HAND] = True
 
@@ -117,7 +120,10 @@ def prepared(
         wrapper.prepared = True
         if not sharded:
             waits.watch(player, wrapper)
+            beside.wrapped(player, wrapper)
         return wrapper
+    if isinstance(value, Opaque):
+        beside.unknown(player)
     return Opaque(None) if isinstance(value, Opaque) else value
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_beside as beside
 from distlint.frameworks.torch import rehearsed_chosen as chosen
 from distlint.frameworks.torch import rehearsed_computing as computing
 from distlint.frameworks.torch import rehearsed_parts as parts
@@ -329,11 +330,18 @@ def _new(player: Any, base: Tensor, name: str, given: Given, span: Span) -> Any:
     return made if made is not NotImplemented else UNKNOWN
 
 
+def operated(player: Any, symbol: str, values: list[Any]) -> Any:
+    """What an operator gives of tensors."""
+    beside.used_alone(player, values)
+    return elementwise(player, symbol, values)
+
+
 def computed(player: Any, name: str, base: Tensor, given: Given, first: int, span: Span) -> Any:
     """A method, or a function of which the tensor is the first argument (``first`` positional ones come before the others)."""
     values = given.positional[first:]
     everything = [base, *values, *given.keywords.values()]
     shape = base.shape
+    beside.used_alone(player, everything, span)
     if name == "clone":
         made = kept_size(fresh(name, shape, base.dtype, [base], base.at), [base])
         made.sign = base.sign  # the same numbers
