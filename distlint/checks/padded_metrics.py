@@ -59,7 +59,7 @@ def padded_metrics(context: CheckContext) -> Iterator[Finding]:
                 symbol=site.name,
             )
             break
-    yield from padded_sums(context, found)
+    yield from padded_sums(context, found, reported)
 
 
 def _minds_on_the_way(context: CheckContext, one: Collected, around: tuple[ir.Stmt, ...]) -> bool:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from distlint.checks.derivations import Derivation, Part
 from distlint.checks.execution import body_of
-from distlint.checks.preparing import texts_of
+from distlint.checks.preparing import last_name, texts_of
 from distlint.link.abstract import Frame, Instance, Reference, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.evaluate import Evaluator
@@ -155,6 +155,21 @@ def handed(project: Project, part: Part) -> Iterator[Part]:
             yield one
             if type(one.expr) is ir.Name or type(one.expr) is ir.Attribute:
                 waiting += _stores(project, one)
+
+
+def is_length_of(project: Project, part: Part, things: tuple[Instance, ...]) -> bool:
+    """Whether an expression is the length of one of some objects."""
+    expr = part.expr
+    if type(expr) is not ir.Call or last_name(expr.func) != "len" or len(expr.args) != 1:
+        return False
+    wanted = {one.identity for one in things}
+    evaluator = project.evaluator(None)
+    for one in handed(project, Part(expr.args[0], part.file, part.function)):
+        found = options_of(evaluator.ask(one.expr, one.file, one.function))
+        if found and all(isinstance(thing, Instance) for thing in found):
+            # what is put into the variable otherwise, before or behind, is not what it is here
+            return all(isinstance(thing, Instance) and thing.identity in wanted for thing in found)
+    return False
 
 
 def _inside(project: Project, part: Part) -> Iterator[Part]:

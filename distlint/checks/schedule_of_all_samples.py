@@ -18,7 +18,16 @@ from distlint.checks.loaders import Around, handed_on, loader_classes, loaders_i
 from distlint.checks.preparing import Handed, Preparations, last_name
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
-from distlint.checks.schedule_numbers import Number, handed, is_behind, numbers_of, places_of, reached, targets_of
+from distlint.checks.schedule_numbers import (
+    Number,
+    handed,
+    is_behind,
+    is_length_of,
+    numbers_of,
+    places_of,
+    reached,
+    targets_of,
+)
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.project import Project
@@ -211,12 +220,12 @@ def _length(context: CheckContext, source: Source, numbers: tuple[Number, ...]) 
     for number in numbers:
         for part in reached(project, number):
             expr = part.expr
-            if source.whole is not None and _is_length(project, part, (source.whole,)):
+            if source.whole is not None and is_length_of(project, part, (source.whole,)):
                 return ir.unpack(expr.at, part.file)
             if type(expr) is ir.Operation and set(expr.operators) <= _PARTING and len(expr.operands) == 2:
                 first, second = (Part(one, part.file, part.function) for one in expr.operands)
                 if _is_batch(project, second, source.size) and any(
-                    _is_length(project, one, source.data) for one in reached(project, Number(first))
+                    is_length_of(project, one, source.data) for one in reached(project, Number(first))
                 ):
                     return ir.unpack(expr.at, part.file)
     return None
@@ -251,21 +260,6 @@ def _is_divided(project: Project, size: Part) -> bool:
                     value = statement.value if any(last_name(one) == name for one in targets_of(statement)) else None
                     if value is not None and any(map(_is_of_many, _names(value))):
                         return True
-    return False
-
-
-def _is_length(project: Project, part: Part, things: tuple[Instance, ...]) -> bool:
-    """Whether an expression is the length of one of some objects."""
-    expr = part.expr
-    if type(expr) is not ir.Call or last_name(expr.func) != "len" or len(expr.args) != 1:
-        return False
-    wanted = {one.identity for one in things}
-    evaluator = project.evaluator(None)
-    for one in handed(project, Part(expr.args[0], part.file, part.function)):
-        found = options_of(evaluator.ask(one.expr, one.file, one.function))
-        if found and all(isinstance(thing, Instance) for thing in found):
-            # what is put into the variable otherwise, before or behind, is not what it is here
-            return all(isinstance(thing, Instance) and thing.identity in wanted for thing in found)
     return False
 
 

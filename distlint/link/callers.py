@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.starters import STARTERS, started_call
+from distlint.link.walking import statements
 from distlint.model import python as ir
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ def callers_of(project: Project, ref: FunctionRef) -> Iterator[Caller]:
         yield from _super_calls(project, owner)
     elif owner is not None:
         yield from _method_callers(project, ref, owner, function.name)
+        if function.name == "__call__":
+            yield from _object_callers(project, ref, owner)
     else:
         for found in _named_sites(project, function.name):
             if _refers(project, found.site.call.func, found, ref):
@@ -107,3 +110,33 @@ def _method_callers(project: Project, ref: FunctionRef, owner: ClassRef, name: s
                 if project.modules.method(option.callee, name) == ref:
                     yield Caller(found.file, found.site)
                     break
+
+
+def _object_callers(project: Project, ref: FunctionRef, owner: ClassRef) -> Iterator[Caller]:
+    """The calls of objects of a class itself (``score(model, loader)``), by the names that they are put into where they are made."""
+    from distlint.link.abstract import Instance, options_of
+
+    evaluator = project.evaluator(None)
+    for name in sorted(set(_names_of_objects(project, owner))):
+        sites = project.sites(name)
+        if len(sites) > MAX_CANDIDATES:
+            continue
+        for found in sites:
+            for option in options_of(evaluator.ask(found.site.call.func, found.file, found.site.function)):
+                if isinstance(option, Instance) and isinstance(option.callee, ClassRef) and not option.part:
+                    if project.modules.method(option.callee, "__call__") == ref:
+                        yield Caller(found.file, found.site)
+                        break
+
+
+def _names_of_objects(project: Project, owner: ClassRef) -> Iterator[str]:
+    for made in project.sites(project.class_(owner).name):
+        module = project.module(made.file)
+        body = module.functions[made.site.function].body if made.site.function >= 0 else module.body
+        for one in statements(body):
+            if type(one) is ir.Assign and one.value is made.site.call:
+                for target in one.targets:
+                    if type(target) is ir.Name:
+                        yield target.id
+                    elif type(target) is ir.Attribute:
+                        yield target.name
