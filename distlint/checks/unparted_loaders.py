@@ -12,6 +12,7 @@ from distlint.checks.partial_samplers import draws_own, is_of_no_rank
 from distlint.checks.preparing import last_name
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext
+from distlint.checks.sampler_ranks import is_of_one_process
 from distlint.link.abstract import Instance
 from distlint.link.modules import ClassRef, External
 from distlint.link.project import CallSite, Project
@@ -78,7 +79,9 @@ def _is_plain(context: CheckContext, value: object) -> bool:
     if isinstance(value.callee, ClassRef):
         bases = context.project.modules.external_bases(value.callee)
         fits = bool(bases) and set(bases) <= {*plain, *context.parameters["sampler-bases"]}
-        return fits and derivation_without_rank(context.project, value) is not None
+        return fits and (
+            derivation_without_rank(context.project, value) is not None or is_of_one_process(context.project, value)
+        )
     if not isinstance(value.callee, External) or value.callee.name not in plain:
         return False
     drawing, files = context.parameters["drawing"], family(context.project, value.frame.file)
