@@ -33,6 +33,7 @@ def shared_writes(context: CheckContext) -> Iterator[Finding]:
     if not jobs:
         return
     reported: set[tuple[str, int]] = set()
+    beside: set[tuple[str, int, tuple[Related, ...]]] = set()
     for site, path in (*_writes(context), *_downloads(context)):
         key = (site.file, site.site.call.at)
         if key in reported:
@@ -43,10 +44,14 @@ def shared_writes(context: CheckContext) -> Iterator[Finding]:
         if way is None or start is None or _is_prepared_for(project, site):
             continue
         reported.add(key)
+        tests = tuple(tests_of(way))
+        if tests and (site.file, site.site.function, tests) in beside:
+            continue  # what one test lets all ranks do is one fault, however many calls do it
+        beside.add((site.file, site.site.function, tests))
         yield context.finding(
             "every rank downloads this to the same place at once" if path is None else "every rank writes this file",
             site.span,
-            related=[Related(start.span, "the processes of the job meet here"), *tests_of(way)],
+            related=[Related(start.span, "the processes of the job meet here"), *tests],
         )
 
 
