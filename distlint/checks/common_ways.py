@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.checks.module_hooks import hooked_classes
-from distlint.checks.programs import brings_together
+from distlint.checks.programs import is_started_together
 from distlint.checks.rank_ways import Way, all_ranks_go, in_many_processes, only_rank_0_goes, waits_by_turns, ways_to
 from distlint.link.modules import FunctionRef
 from distlint.link.walking import below
@@ -41,7 +41,7 @@ def jobs_of(context: CheckContext) -> Jobs:
     parameters = context.parameters
     starts = list(project.calls_to(set(parameters["starts"])))
     for one in project.calls_to(set(parameters.get("perhaps", ()))):
-        if _is_started_together(project, one, parameters["signs"]):
+        if is_started_together(project, one.file, parameters["signs"]):
             starts.append(one)
     hooks = dict[FunctionRef, "CallSite"]()
     for hooked in hooked_classes(context) if "trainers" in parameters else ():
@@ -49,16 +49,6 @@ def jobs_of(context: CheckContext) -> Jobs:
             if name in parameters["hooks"]:
                 hooks[FunctionRef(hooked.owner.file, index)] = hooked.trainer
     return Jobs(starts, hooks, tuple(parameters["waiting"]))
-
-
-def _is_started_together(project: Project, site: CallSite, signs: tuple[str, ...]) -> bool:
-    """Whether a program is started in several processes, or has a word about them where nothing says how it is started."""
-    runs = project.runs_reaching(site.file)
-    for run in runs:
-        options = run.world_size.options
-        if options and all(isinstance(one, int) and one > 1 for one in options):
-            return True
-    return not runs and brings_together(project, site.file, signs)
 
 
 def ways_of_all(project: Project, found: CallSite, jobs: Jobs) -> Iterator[tuple[Way, CallSite]]:

@@ -99,6 +99,29 @@ def _handed(things: Things, sites: tuple[CallSite, ...]) -> Iterator[Handed]:
             yield Handed(found, position, expr, things.peeled(one) if isinstance(one, Instance) else None)
 
 
+def splits_batches(context: CheckContext, found: Preparations, site: CallSite) -> bool | None:
+    """Whether the preparing object is told to split batches; ``None`` if it may part them otherwise, or is not known.
+
+    Parameters of the rule: ``switches`` (arguments of that object that change how it parts them) and, if one may be looked at,
+    ``splitting``.
+    """
+    func = site.site.call.func
+    if type(func) is not ir.Attribute:
+        return None
+    makers = found.objects(func.base, site.file, site.site.function)
+    words = [word for one in makers for word in one.call.keywords]
+    if not makers or any(word.name is None for word in words):
+        return None
+    switches = [word for word in words if word.name in context.parameters["switches"]]
+    if not switches:
+        return False
+    word = switches[0]
+    told = type(word.value) is ir.Constant and type(word.value.value) is bool
+    if len(switches) > 1 or len(makers) > 1 or word.name != context.parameters.get("splitting") or not told:
+        return None
+    return bool(word.value.value)  # type: ignore[union-attr]
+
+
 def is_module(project: Project, instance: Instance, modules: Collection[str], layers: str) -> bool:
     """Whether an object is a network: of a project class below one of the library classes ``modules``, or a class below ``layers``."""
     if instance.part:

@@ -74,6 +74,16 @@ def brings_together(project: Project, file: str, signs: Iterable[str]) -> bool:
     return any(word in project.text_of(one) for one in sorted(family(project, file)) for word in signs)
 
 
+def is_started_together(project: Project, file: str, signs: Iterable[str]) -> bool:
+    """Whether a launch of a file starts several processes, or its program has a word about them where nothing launches it."""
+    runs = project.runs_reaching(file)
+    for run in runs:
+        options = run.world_size.options
+        if options and all(isinstance(one, int) and one > 1 for one in options):
+            return True
+    return not runs and brings_together(project, file, signs)
+
+
 def left_out(project: Project, files: Iterable[str], words: Iterable[str]) -> Iterator[str]:
     """The Python files of some programs that nobody has read yet because they name no framework, but that hold a word."""
     wanted = tuple(words)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from distlint.checks.derivations import RANK_WORDS, Derivation, Part, derivation
 from distlint.checks.execution import body_of
 from distlint.checks.preparing import texts_of
-from distlint.checks.schedule_numbers import targets_of
 from distlint.link.abstract import Instance
 from distlint.link.modules import ClassRef
+from distlint.link.stores import stored_into
 from distlint.link.walking import below, statements
 from distlint.model import python as ir
 from distlint.model.document import Leaf
@@ -81,8 +81,8 @@ def _is_given(project: Project, part: Part, owner: ClassRef, given: frozenset[st
     if any(one.name == expr.id for one in function.parameters):
         return function.name == "__init__" and expr.id in given
     # what a variable of a method holds is among what the object is made from, too
-    stored = (target for one in statements(body_of(project, part.file, part.function)) for target in targets_of(one))
-    return any(type(name) is ir.Name and name.id == expr.id for target in stored for name in below(target))
+    stored = (target for one in statements(body_of(project, part.file, part.function)) for target in stored_into(one))
+    return any(type(target) is ir.Name and target.id == expr.id for target in stored)
 
 
 def _is_fixed(project: Project, value: ir.Expr, function: ir.Function, given: frozenset[str]) -> bool:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from distlint.checks.derivations import Part, derivation
 from distlint.checks.execution import body_of
-from distlint.checks.preparing import Preparations, last_name
+from distlint.checks.preparing import Preparations, last_name, splits_batches
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.schedule_numbers import (
     Number,
@@ -25,7 +25,7 @@ from distlint.checks.schedule_numbers import (
     targets_of,
 )
 from distlint.link.abstract import Instance
-from distlint.link.project import CallSite, Project
+from distlint.link.project import Project
 from distlint.link.walking import statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
@@ -54,7 +54,7 @@ def schedule_length(context: CheckContext) -> Iterator[Finding]:
         made = handed.instance
         if made is None or not found.things.made_by(made).startswith(prefixes):
             continue
-        split = _splits(context, found, handed.found)
+        split = splits_batches(context, found, handed.found)
         length = _length(context, found, made) if split is not None else None
         if split is None or length is None:
             continue
@@ -81,25 +81,6 @@ def _related(length: Length, prepared: Span, split: bool) -> list[Related]:
     if length.factor is not None:
         related.append(Related(length.factor, "here the number of processes goes in"))
     return [*related, Related(prepared, moves)]
-
-
-def _splits(context: CheckContext, found: Preparations, site: CallSite) -> bool | None:
-    """Whether the preparing object is told to split batches; ``None`` if it may move schedules on otherwise, or is not known."""
-    func = site.site.call.func
-    if type(func) is not ir.Attribute:
-        return None
-    makers = found.objects(func.base, site.file, site.site.function)
-    words = [word for one in makers for word in one.call.keywords]
-    if not makers or any(word.name is None for word in words):
-        return None
-    switches = [word for word in words if word.name in context.parameters["switches"]]
-    if not switches:
-        return False
-    word = switches[0]
-    told = type(word.value) is ir.Constant and type(word.value.value) is bool
-    if len(switches) > 1 or len(makers) > 1 or word.name != context.parameters["splitting"] or not told:
-        return None
-    return bool(word.value.value)  # type: ignore[union-attr]
 
 
 def _length(context: CheckContext, found: Preparations, made: Instance) -> Length | None:

@@ -3,7 +3,7 @@
 A schedule is what makes the rate of a step: a scheduler of a library that is moved on in a loop over batches, or a number that such a
 loop writes into the optimizer's groups. Parameters: ``loaders`` with their ``signature``, ``schedulers`` (prefixes of what makes a
 schedule), ``step`` (the method that moves it on), ``groups`` (the key of a rate). What parts the data: ``samplers``, or calls that give a
-loader for the part of each process (``prepare``; ``switches``: arguments of their object by which they may do it otherwise).
+loader for the part of each process (``prepare``; ``switches``: arguments of theirs, or of their object, by which they may do otherwise).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 from distlint.checks.derivations import Part
 from distlint.checks.execution import body_of
 from distlint.checks.loaders import Around, handed_on, loader_classes, loaders_in, loops_around
-from distlint.checks.preparing import Handed, Preparations, last_name
+from distlint.checks.preparing import Handed, Preparations, last_name, splits_batches
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.schedule_numbers import (
@@ -185,7 +185,8 @@ def _prepared(context: CheckContext, loop: ir.For, around: Around) -> Iterator[S
             if handing is None or loader is None or found.things.evaluator.instance_name(loader) not in names:
                 continue
             data, size = (_given(context, loader, name) for name in ("dataset", "batch_size"))
-            if size is not None and _parts_batches(context, found, handing):
+            parts = _parts_whole(context, handing, loader) and splits_batches(context, found, handing.found) is False
+            if size is not None and parts:
                 things = _data(context.project, data, loader)
                 yield Source(things, handing.found.span, Part(size, loader.frame.file, loader.frame.function), loader)
 
@@ -200,14 +201,12 @@ def _data(project: Project, data: ir.Expr | None, holder: Instance) -> tuple[Ins
     return tuple(one for one in things if isinstance(one, Instance))
 
 
-def _parts_batches(context: CheckContext, found: Preparations, handing: Handed) -> bool:
-    """Whether the object that takes a loader over certainly gives each process batches of its own."""
-    func, site = handing.found.site.call.func, handing.found
-    if type(func) is not ir.Attribute:
+def _parts_whole(context: CheckContext, handing: Handed, loader: Instance) -> bool:
+    """Whether a call that takes a loader over parts its batches: it is told nothing else, and the loader has no sampler of its own."""
+    words = [word.name for word in handing.found.site.call.keywords]
+    if any(word is None or word in context.parameters["switches"] for word in words):
         return False
-    makers = found.objects(func.base, site.file, site.site.function)
-    words = [word.name for one in makers for word in one.call.keywords]
-    return bool(makers) and not any(word is None or word in context.parameters["switches"] for word in words)
+    return all(_given(context, loader, name) is None for name in ("sampler", "batch_sampler"))
 
 
 def _length(context: CheckContext, source: Source, numbers: tuple[Number, ...]) -> Span | None:

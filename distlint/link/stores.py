@@ -17,7 +17,7 @@ MUTATORS = frozenset(
 """Methods of mappings, lists and sets that change them."""
 
 
-def _targets(statement: ir.Stmt) -> Iterator[ir.Expr]:
+def stored_into(statement: ir.Stmt) -> Iterator[ir.Expr]:
     """What a statement stores into, unpacked."""
     stack: list[ir.Expr] = []
     if isinstance(statement, ir.Assign):
@@ -40,7 +40,7 @@ def _targets(statement: ir.Stmt) -> Iterator[ir.Expr]:
 
 def _changed(statement: ir.Stmt) -> Iterator[tuple[str, tuple[ir.Expr | str, ...], bool]]:
     """The places that a statement changes: root name, path, and whether what stands there is changed in place."""
-    for target in _targets(statement):
+    for target in stored_into(statement):
         root, path = access_path(target)
         if root:
             yield root, path, False
@@ -90,7 +90,7 @@ def outside_stores(module: ir.Module) -> tuple[OutsideStore, ...]:
     for index, own, body in bodies:
         for statement in statements(body):
             value = statement.value if isinstance(statement, ir.Assign) and len(statement.targets) == 1 else None
-            for target in _targets(statement):
+            for target in stored_into(statement):
                 if type(target) is ir.Attribute and not (type(target.base) is ir.Name and target.base.id == own):
                     plain = isinstance(statement, ir.Assign) and type(statement.targets[0]) is not ir.ListDisplay
                     found.append(OutsideStore(index, target.base, target.name, value if plain else None, statement.at))

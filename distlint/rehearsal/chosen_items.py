@@ -15,10 +15,7 @@ def one_of(items: Sequence[Any], found: Opaque, told: Opaque) -> Any:
     widths = {len(item) if type(item) is tuple else -1 for item in items}
     if len(widths) == 1 and widths != {-1}:
         parts = list(zip(*items, strict=True))
-        return tuple(
-            one_of(part, derived("part", [found, place]) if told.source is None else _as(found), told)
-            for place, part in enumerate(parts)
-        )
+        return tuple(one_of(part, derived("part", [found, place]), told) for place, part in enumerate(parts))
     plain = list(dict.fromkeys(items)) if all(map(_is_plain, items)) else []
     if len(plain) == 1:
         return plain[0]
@@ -44,10 +41,6 @@ def of_each(one: Any, two: Any, made: Callable[[Any, Any], Any], found: Opaque) 
     if type(found) is Opaque or type(found) is Number:
         found.among, found.told = tuple(plain), several.told
     return found
-
-
-def _as(found: Opaque) -> Opaque:
-    return Opaque(found.sign, found.source, measured=found.measured)
 
 
 def _is_plain(value: Any) -> bool:

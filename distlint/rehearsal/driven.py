@@ -9,7 +9,7 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.merging import merged
 from distlint.rehearsal.trace import Branch, Round, Stops
-from distlint.rehearsal.unknowns import UNKNOWN, Opaque
+from distlint.rehearsal.unknowns import UNKNOWN, Number, Opaque, kinds_of
 from distlint.rehearsal.values import Items, derived, holds_work, is_known, is_measured, signature, source_of
 
 
@@ -95,4 +95,9 @@ def either(earlier: Any, value: Any, tests: list[Any]) -> Any:
     """What is one of two values, even where both look the same now: a loop goes on."""
     if earlier is value:
         return value
-    return merged(earlier, value, tests, ())
+    found = merged(earlier, value, tests, ())
+    if type(found) is Opaque and any(isinstance(one, int | float) and not isinstance(one, bool) for one in found.among):
+        # a number may go on with each turn: of what it is only the kind is known
+        kinds = kinds_of(found)
+        found.among = tuple(Number(kind, found) for kind in sorted(kinds, key=str))
+    return found

@@ -116,6 +116,7 @@ def _part(stage: Stage, classes: frozenset[str], source: Source | None, at: ir.E
 
 
 _WRITTEN = "files that a process has written"
+"""What ``Stage.kept`` holds by their paths: why the contents differ between processes, if they do."""
 
 
 def saved(stage: Stage, values: Iterable[Any], call: ir.Call, file: str) -> None:
@@ -130,10 +131,10 @@ def saved(stage: Stage, values: Iterable[Any], call: ir.Call, file: str) -> None
 def own_file(stage: Stage, values: Iterable[Any], call: ir.Call, scope: Scope) -> Source | None:
     """Why what is read here differs between processes: they are known to read different files."""
     why = EVEN_FILE if writes_evenly(stage.project) else OWN_FILE
+    known = stage.kept.get(_WRITTEN, {})
     for value in values:
         if isinstance(value, InMemory):
             return None
-        known = stage.kept.get(_WRITTEN, {})
         if isinstance(value, str) and value in known:
             return known[value]  # type: ignore[no-any-return]
         given = source_of([value])

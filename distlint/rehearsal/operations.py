@@ -32,7 +32,6 @@ from distlint.rehearsal.values import (
     is_known,
 )
 
-_ORDERING = frozenset({"<", ">", "<=", ">="})
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -147,8 +146,7 @@ class Operations(Iterating):
                 else Opaque(one.sign, one.source, measured=one.measured)
             )
         found = self._of_numbers(symbol, one, two)
-        # a count of the few turns that are followed says nothing of how far it gets
-        if isinstance(found, Opaque) and (is_known(one) or is_known(two)) and symbol not in _ORDERING:
+        if isinstance(found, Opaque) and (is_known(one) or is_known(two)):
             return of_each(one, two, lambda first, second: _computed(symbol, first, second), found)
         return found
 

@@ -291,7 +291,7 @@ def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any
     if name == "DataLoader":
         exclusive.tested(player, given, call, scope)
         loader = Loader(call, given, span)
-        if loader.sampler is None and not loader.is_stream(player):
+        if loader.sampler is None and not isinstance(loader.dataset, Thing):
             player.stage.kept.setdefault(LOADED, {})[span] = (loader.rows(player), loader.batch)
         return loader
     if name == "get_worker_info":
