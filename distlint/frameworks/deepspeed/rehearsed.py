@@ -35,7 +35,7 @@ class Engine(Made):
     def __init__(self, call: ir.Call, given: Given) -> None:
         super().__init__("deepspeed.initialize()[0]", call, given)
         self.inner: Any = given.get("model", 1, UNKNOWN)
-        config = given.get("config", 8, None)
+        config = given.get("config", 10, None)
         self.partitioned = _option(config, "stage", 0) == 3
         self.trains = False
         """Whether a backward pass was made."""
