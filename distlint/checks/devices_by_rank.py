@@ -24,20 +24,27 @@ from distlint.model import python as ir
 from distlint.model.finding import Finding, FixPlan, Operation
 
 
+WRITTEN_STEPS = 150
+"""Steps for a question whether what ``.to(...)`` and its like are given is a rank: mostly it is a type or another tensor's device."""
+
+
 def global_rank(context: CheckContext) -> Iterator[Finding]:
     """A finding for each device index that is the rank in the whole job, in a job that may have several nodes."""
     project: Project = context.project
     view = RankView(project, SECOND_NODE, guess=False)
     counting = RankView(project, SECOND_NODE, guess=False, counted=True)
+    short = RankView(project, SECOND_NODE, guess=False, steps=WRITTEN_STEPS)
     joined = _joined_over_nodes(context, view, counting)
     seen = set()
-    for site, index in (*indexes(context), *_written_indexes(context, joined)):
+    asked = [(view, *one) for one in indexes(context)]
+    asked += [(short, *one) for one in _written_indexes(context, joined)]
+    for plain, site, index in asked:
         place = ir.unpack(index.at, site.file)
         if place in seen:
             continue
         seen.add(place)
         counts = site.file in joined
-        if (counting if counts else view).ask(index, site.file, site.site.function) != SECOND_NODE.rank:
+        if (counting if counts else plain).ask(index, site.file, site.site.function) != SECOND_NODE.rank:
             continue
         if not counts and _on_one_node(project, site.file):
             continue

@@ -83,6 +83,7 @@ class RankView:
     ``counters`` maps attributes of library objects (by what made them) to the argument that switches them off; such a
     counter stays at 0 on a process where it is off, and ``off`` is set when one was met. ``counted``: the product of two numbers
     of which one is not known counts the processes on the nodes before, so that with the local rank it gives the rank.
+    ``steps`` bounds a question: a check that asks many which are seldom about ranks takes fewer.
 
     What was worked out without a look at the process (``own`` stays false) holds for all of them, and is not worked out again.
     """
@@ -96,6 +97,7 @@ class RankView:
         counters: dict[str, str] | None = None,
         variables: Collection[str] | None = None,
         counted: bool = False,
+        steps: int = MAX_STEPS,
     ) -> None:
         self.project = project
         self.own = False
@@ -111,12 +113,13 @@ class RankView:
         self.off = False
         self._variables = variables
         self._counted = counted
-        # what others leave open is known to one that counts
-        self._common: Common = Common() if counted else project.kept.setdefault(Common, Common())
+        # what others leave open is known to one that counts, and what one with fewer steps leaves open is known to others
+        apart = counted or steps < MAX_STEPS
+        self._common: Common = Common() if apart else project.kept.setdefault(Common, Common())
         self._outer: dict[tuple[int, int, int], tuple[Any, bool]] = {}
         """Answers to whole questions, those that a bound cut short among them: asked anew they would come out the same."""
         self._questions: Questions[tuple[Any, bool, bool]] = Questions(
-            MAX_STEPS, MAX_DEPTH, project.kept.setdefault(Allowance, Allowance(MAX_ALLOWANCE))
+            steps, MAX_DEPTH, project.kept.setdefault(Allowance, Allowance(MAX_ALLOWANCE))
         )
 
     def ask(self, expr: ir.Expr, file: str, function: int) -> Any:
