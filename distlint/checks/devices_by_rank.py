@@ -23,7 +23,6 @@ from distlint.link.walking import below
 from distlint.model import python as ir
 from distlint.model.finding import Finding, FixPlan, Operation
 
-
 WRITTEN_STEPS = 150
 """Steps for a question whether what ``.to(...)`` and its like are given is a rank: mostly it is a type or another tensor's device."""
 
