@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from distlint.checks.divergence import DIFFERS, DivergenceView
 from distlint.checks.rank_shapes import Shape, is_handled
 from distlint.checks.rank_tests import Decision
-from distlint.link.walking import calls_in
+from distlint.link.walking import below, blocks_of, expressions_of, statements
 from distlint.model import python as ir
 
 if TYPE_CHECKING:
@@ -72,8 +72,26 @@ def _may_fail(project: Project, call: ir.Call, file: str, function: int) -> bool
     edges = project.call_graph.targets(file, function, call)
     if len(edges) != 1 or not edges[0].certain or edges[0].how != "call":
         return False
-    body = project.function(edges[0].target).body
-    return any(_last(inner.func) in _READING for inner in calls_in(body))
+    return _reads_unguarded(project.function(edges[0].target).body)
+
+
+def _reads_unguarded(body: tuple[ir.Stmt, ...]) -> bool:
+    """Whether statements read or convert something where no handler of their own keeps the failure from the caller."""
+    for statement in body:
+        if type(statement) is ir.Try and any(not _raises(handler) for _, _, handler in statement.handlers):
+            blocks = (statement.orelse, statement.final, *(handler for _, _, handler in statement.handlers))
+        else:
+            blocks = blocks_of(statement)
+        own = (part for expr in expressions_of(statement) for part in below(expr))
+        if any(type(part) is ir.Call and _last(part.func) in _READING for part in own):
+            return True
+        if any(_reads_unguarded(block) for block in blocks):
+            return True
+    return False
+
+
+def _raises(handler: tuple[ir.Stmt, ...]) -> bool:
+    return any(type(statement) is ir.Jump and statement.kind == "raise" for statement in statements(handler))
 
 
 def _last(expr: ir.Expr) -> str:

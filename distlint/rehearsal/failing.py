@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from distlint.link.walking import statements
 from distlint.model import python as ir
 from distlint.rehearsal.bounds import same_bounds
 from distlint.rehearsal.even_files import writes_evenly
@@ -25,7 +26,9 @@ CONVERTING = _ANY | {"ValueError", "TypeError", "JSONDecodeError", "UnicodeDecod
 READING = CONVERTING | {"OSError", "IOError", "EnvironmentError", "FileNotFoundError", "EOFError", "RuntimeError"}
 """Exceptions of what reads a file."""
 COMPUTING = _ANY | {"RuntimeError", "OutOfMemoryError"}
-"""Exceptions of a model that is called."""
+"""Exceptions of a model that is called; what handles any exception of a whole loop is not written because of those."""
+STEP = "of one step"
+"""What stands in ``Stage.attempts`` for a handler around no loop: it is written for one step that fails, so that others go on."""
 FINDING = frozenset({"KeyError", "IndexError", "LookupError"})
 """Exceptions of a key or index; what handles any exception is not written because of those."""
 DIVIDING = frozenset({"ZeroDivisionError", "ArithmeticError"})
@@ -91,9 +94,18 @@ def caught_by(kind: ir.Expr | None) -> frozenset[str]:
     return frozenset(names | {part.name for part in parts if type(part) is ir.Attribute})
 
 
+def guarding(statement: ir.Try) -> frozenset[str]:
+    """What the handlers of a ``try`` take, with ``STEP`` where they are around no loop."""
+    taken = frozenset(name for kind, _, _ in statement.handlers for name in caught_by(kind))
+    around = any(type(inner) in (ir.For, ir.While) for inner in statements(statement.body))
+    return taken if around or not taken else taken | {STEP}
+
+
 def may_fail(stage: Stage, classes: frozenset[str], values: Iterable[Any], at: ir.Expr, scope: Scope) -> None:
     """Notes a place that may fail for what a process has of its own, where a handler around it takes that."""
     if not classes or not any(names & classes for names in stage.attempts):
+        return
+    if classes is COMPUTING and not any(names & (classes - _ANY) or STEP in names for names in stage.attempts):
         return
     values = list(values)
     source = source_of(values)

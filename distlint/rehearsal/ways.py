@@ -16,7 +16,7 @@ from distlint.rehearsal.calls import Calls
 from distlint.rehearsal.dealt_turns import take_own
 from distlint.rehearsal.driven import either, widen
 from distlint.rehearsal.epochs import closed
-from distlint.rehearsal.failing import caught_by
+from distlint.rehearsal.failing import caught_by, guarding
 from distlint.rehearsal.figures import keep_kinds
 from distlint.rehearsal.filled_lists import empty_lists, filled_by
 from distlint.rehearsal.iterating import any_turn
@@ -188,7 +188,7 @@ class Ways(Calls):
         node.catches = [caught_by(kind) for kind, _, _ in statement.handlers]
         caught = frozenset(name for names in node.catches for name in names)
         stage.trace.append(node)
-        stage.attempts.append(caught)
+        stage.attempts.append(guarding(statement))
         earlier = dict(scope.variables)
         try:
             ended = self.within(node.body, lambda: self.play(statement.body, scope))
