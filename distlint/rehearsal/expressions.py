@@ -201,7 +201,8 @@ class Expressions(Objects):
             dotted = stage.project.modules.canonical(f"{base.name}.{name}")
             if dotted == "os.environ":
                 return Made(dotted)
-            return Library(dotted)
+            constant = self.models.constant(dotted)
+            return Library(dotted) if constant is NotImplemented else constant
         if isinstance(base, ModuleValue):
             inner = self.module_scope(base.file)
             if name in inner.variables:

@@ -246,6 +246,11 @@ class Libraries:
                 return found
         return value
 
+    def constant(self, name: str) -> Any:
+        """What a library's name stands for where that is a plain value; ``NotImplemented`` for others."""
+        found = (part.constant(name) for part in self._parts)
+        return next((one for one in found if one is not NotImplemented), NotImplemented)
+
     def harmless(self, name: str) -> bool:
         """Whether a library's function that is not followed certainly does nothing to what processes have together."""
         return any(part.harmless(name) for part in self._parts)

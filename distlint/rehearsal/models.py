@@ -37,6 +37,10 @@ class Models:
         """What an object of a class of the project has from a library's class; ``NotImplemented`` where that is not known."""
         return NotImplemented
 
+    def constant(self, name: str) -> Any:
+        """What a library's name stands for where that is a plain value; ``NotImplemented`` for others."""
+        return NotImplemented
+
     def told(self, player: Any, name: str, call: ir.Call, scope: Any) -> Any:
         """A function is called that tells a process its place; ``NotImplemented`` where that is all."""
         return NotImplemented

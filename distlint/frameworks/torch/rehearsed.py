@@ -219,6 +219,10 @@ class Torch(Models):
             return False
         return True if player.stage.initialized or player.stage.alone else UNKNOWN
 
+    def constant(self, name: str) -> Any:
+        """What a type of tensors says of itself (``dtype.is_floating_point``)."""
+        return shapes.kind_said(name)
+
     def told(self, player: Any, name: str, call: ir.Call, scope: Any) -> Any:
         """What tells a process its place is asked for."""
         if not name.startswith(communication.PREFIXES):

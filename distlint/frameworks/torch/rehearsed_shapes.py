@@ -54,6 +54,18 @@ def dtype_of(value: Any) -> str | None:
     return ""
 
 
+KINDS = {"is_floating_point": ("float", "bfloat"), "is_complex": ("complex",)}
+"""Questions for the kind of a tensor's numbers, with how the names of the types begin for which the answer is yes."""
+
+
+def kind_said(name: str) -> Any:
+    """The answer to such a question, asked of a type by its dotted name; ``NotImplemented`` for other names."""
+    library, _, rest = name.partition(".")
+    kind, _, asked = rest.partition(".")
+    dtype = DTYPES.get(kind) if library == "torch" and asked in KINDS else None
+    return NotImplemented if dtype is None else dtype.startswith(KINDS[asked])
+
+
 def dimension(where: Any, rank: int) -> int | None:
     """The number of a dimension, counted from the front; ``None`` where there is none, or it is not known."""
     if isinstance(where, bool) or not isinstance(where, int) or not -rank <= where < rank:

@@ -18,6 +18,7 @@ from distlint.frameworks.torch.rehearsed_needs import needs_gradient
 from distlint.frameworks.torch.rehearsed_shapes import (
     DTYPES,
     INTEGERS,
+    KINDS,
     SOUND,
     TESTS,
     dtype_of,
@@ -346,6 +347,8 @@ def computed(player: Any, name: str, base: Tensor, given: Given, first: int, spa
         made = kept_size(fresh(name, shape, base.dtype, [base], base.at), [base])
         made.sign = base.sign  # the same numbers
         return made
+    if name in KINDS:
+        return base.dtype.startswith(KINDS[name]) if base.dtype else UNKNOWN
     if name in computing.NAMES:
         return computing.computed(player, name, base, values, given, everything)
     if name in _SAME or name in _SAME_KIND:
