@@ -26,11 +26,22 @@ class _Beside:
         return self._known[word]
 
 
-def mentions(project: Project, entry: str, words: Iterable[str]) -> bool:
-    """Whether one of some words stands in the files that a program imports, or in a configuration or launch of its project."""
+def mentioned_beside(project: Project, words: Iterable[str]) -> bool:
+    """Whether one of some words stands in a configuration or launch of a project."""
+    beside = _beside(project)
+    return any(beside.mention(word) for word in words)
+
+
+def _beside(project: Project) -> _Beside:
     beside = project.kept.get(_Beside)
     if beside is None:
         beside = project.kept[_Beside] = _Beside(project)
     assert isinstance(beside, _Beside)  # noqa: S101 - stored just above
+    return beside
+
+
+def mentions(project: Project, entry: str, words: Iterable[str]) -> bool:
+    """Whether one of some words stands in the files that a program imports, or in a configuration or launch of its project."""
+    beside = _beside(project)
     texts = [project.text_of(file) for file in project.closure(entry)]
     return any(beside.mention(word) or any(word in text for text in texts) for word in words)
