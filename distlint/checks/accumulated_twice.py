@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.checks.execution import body_of
-from distlint.checks.followed import followed
 from distlint.checks.loaders import Pass, handed_on, loader_classes, loaders_in, loops
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext
@@ -21,6 +20,7 @@ from distlint.checks.world_degree import Degrees
 from distlint.checks.world_degree_held import Degree
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
+from distlint.link.followed import followed
 from distlint.link.project import CallSite
 from distlint.link.walking import below, calls_in, guards_of, statements
 from distlint.model import python as ir

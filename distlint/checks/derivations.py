@@ -261,7 +261,7 @@ class _Slice:
         return known[key]
 
     def _stands_for_plain(self, part: Part) -> bool:
-        from distlint.checks.text_values import Texts
+        from distlint.link.text_values import Texts
 
         name, function = part.expr.id, part.function  # type: ignore[union-attr]
         while function >= 0 and name not in _bindings(self._project, part.file, function):

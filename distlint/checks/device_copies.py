@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 
 from distlint.checks.device_uses import uses_devices
 from distlint.checks.execution import body_of
-from distlint.checks.followed import followed
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
+from distlint.link.followed import followed
 from distlint.link.modules import FunctionRef
 from distlint.link.project import CallSite, Project
 from distlint.link.walking import below, blocks_of, calls_in, expressions_of, guards_of, statements

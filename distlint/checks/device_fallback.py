@@ -15,9 +15,8 @@ from distlint.checks.execution import body_of
 from distlint.checks.programs import family
 from distlint.checks.rank_ways import Way, ways_to
 from distlint.checks.registry import CheckContext, check
-from distlint.checks.spread_names import bound_names
 from distlint.link.arguments import find_argument
-from distlint.link.walking import below, expressions_of, guards_of, statements
+from distlint.link.walking import below, bound_names, expressions_of, guards_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from distlint.checks.execution import body_of
-from distlint.checks.followed import followed
 from distlint.checks.loaders import handed_on, loader_classes, loaders_in
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
+from distlint.link.followed import followed
 from distlint.link.modules import ClassRef
 from distlint.link.project import CallSite, Project
 from distlint.link.walking import asks_for_main, below, guards_of, statements

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from distlint.checks.devices_by_rank import global_rank, indexes
-from distlint.checks.followed import followed
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
+from distlint.link.followed import followed
 from distlint.link.project import CallSite, Project
 from distlint.link.walking import below
 from distlint.model import python as ir

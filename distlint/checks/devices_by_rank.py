@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from distlint.checks.environment_stores import environment_stores
-from distlint.checks.followed import followed
 from distlint.checks.local_rank import mentions
 from distlint.checks.programs import family
 from distlint.checks.rank_names import PER_PROCESS
 from distlint.checks.ranks import SECOND_NODE, RankView
 from distlint.checks.registry import CheckContext
 from distlint.link.arguments import find_argument
+from distlint.link.followed import followed
 from distlint.link.project import CallSite, Project
 from distlint.link.walking import below
 from distlint.model import python as ir

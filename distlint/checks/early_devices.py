@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from distlint.checks.devices import is_first
-from distlint.checks.followed import followed
 from distlint.checks.module_hooks import Hooked, hooked_classes
 from distlint.checks.preparing import last_name, texts_of
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
+from distlint.link.followed import followed
 from distlint.link.project import Project
 from distlint.link.walking import below, calls_in, expressions_of, statements
 from distlint.model import python as ir

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from distlint.checks.execution import body_of
-from distlint.checks.followed import followed
 from distlint.checks.spread_names import called_name
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
+from distlint.link.followed import followed
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.walking import below, expressions_of, statements
 from distlint.model import python as ir

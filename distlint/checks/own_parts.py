@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from distlint.checks.derivations import derivation
-from distlint.checks.followed import followed
+from distlint.link.followed import followed
 from distlint.link.walking import below
 from distlint.model import python as ir
 from distlint.model.span import Span

@@ -22,10 +22,10 @@ from distlint.checks.rank_ways import all_ranks_go, only_rank_0_goes, ways_to
 from distlint.checks.ranks import FIRST, SECOND, Process
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.seeds import seeds_before
-from distlint.checks.spread_names import Region, bound_names, called_name, calls_of, forward, joins, mentions, regions
+from distlint.checks.spread_names import Region, called_name, calls_of, forward, joins, mentions, regions
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
-from distlint.link.walking import below, expressions_of, statements
+from distlint.link.walking import below, bound_names, expressions_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.span import Span

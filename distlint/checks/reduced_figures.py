@@ -13,14 +13,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from distlint.checks.execution import body_of
-from distlint.checks.followed import followed
 from distlint.checks.mean_losses import is_mean
 from distlint.checks.registry import CheckContext, check
-from distlint.checks.spread_names import Region, bound_names, called_name, calls_of, forward, mentions, names_world
+from distlint.checks.spread_names import Region, called_name, calls_of, forward, mentions, names_world
 from distlint.checks.world_degree import Degrees
 from distlint.link.arguments import find_argument
+from distlint.link.followed import followed
 from distlint.link.modules import FunctionRef
-from distlint.link.walking import access_path, below, children, expressions_of, statements
+from distlint.link.walking import access_path, below, bound_names, children, expressions_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.span import Span

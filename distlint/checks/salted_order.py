@@ -15,10 +15,10 @@ from distlint.checks.execution import body_of
 from distlint.checks.programs import family, left_out
 from distlint.checks.rank_ways import all_ranks_go, in_many_processes, ways_to
 from distlint.checks.registry import CheckContext, check
-from distlint.checks.spread_names import bound_names, called_name, calls_of, mentions, regions
-from distlint.checks.text_values import Texts, is_set_order
+from distlint.checks.spread_names import called_name, calls_of, mentions, regions
 from distlint.link.project import CallSite
-from distlint.link.walking import below, expressions_of, statements
+from distlint.link.text_values import Texts, is_set_order
+from distlint.link.walking import below, bound_names, expressions_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from distlint.checks.accumulated_twice import counted_apart, given_together
 from distlint.checks.execution import body_of
-from distlint.checks.followed import followed
 from distlint.checks.loaders import argument_of
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
@@ -21,6 +20,7 @@ from distlint.checks.scaled_gradients import scaled_gradients
 from distlint.checks.world_degree import Degrees
 from distlint.link.abstract import Instance, LambdaValue, Reference, options_of
 from distlint.link.arguments import find_argument
+from distlint.link.followed import followed
 from distlint.link.modules import FunctionRef
 from distlint.link.project import CallSite
 from distlint.link.walking import below, statements

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.checks.execution import body_of
 from distlint.link.modules import FunctionRef
-from distlint.link.walking import access_path, below, expressions_of, statements
+from distlint.link.walking import access_path, below, bound_names, expressions_of, statements
 from distlint.model import python as ir
 
 if TYPE_CHECKING:
@@ -54,22 +54,6 @@ def called_name(call: ir.Call) -> str:
     """The last name of what a call calls."""
     func = call.func
     return func.name if type(func) is ir.Attribute else func.id if type(func) is ir.Name else ""
-
-
-def bound_names(target: ir.Expr) -> Iterator[str]:
-    """The names that an assignment to a target binds, or changes what is behind them."""
-    if type(target) is ir.ListDisplay:
-        for item in target.items:
-            yield from bound_names(item)
-    elif type(target) is ir.Starred:
-        yield from bound_names(target.value)
-    else:
-        name, steps = access_path(target)
-        if name in ("self", "cls"):
-            if steps and isinstance(steps[0], str):
-                yield name + steps[0]
-        elif name:
-            yield name
 
 
 def forward(body: tuple[ir.Stmt, ...], names: Iterable[str]) -> frozenset[str]:

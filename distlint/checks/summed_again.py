@@ -10,12 +10,12 @@ from collections.abc import Iterator
 
 from distlint.checks.execution import body_of
 from distlint.checks.registry import CheckContext, check
-from distlint.checks.spread_names import bound_names, called_name, forward, mentions, names_world
+from distlint.checks.spread_names import called_name, forward, mentions, names_world
 from distlint.link.abstract import Reference, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.modules import ClassRef, External, FunctionRef
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import access_path, below, calls_in, expressions_of, statements
+from distlint.link.walking import access_path, below, bound_names, calls_in, expressions_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 

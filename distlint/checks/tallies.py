@@ -36,7 +36,6 @@ from distlint.checks.registry import CheckContext, check
 from distlint.checks.spread_names import (
     JOINING,
     Region,
-    bound_names,
     called_name,
     calls_of,
     forward,
@@ -54,7 +53,7 @@ from distlint.checks.tally_parts import Tally, length_of_all, quotients, related
 from distlint.checks.tally_twice import divided_twice
 from distlint.link.abstract import Instance, options_of
 from distlint.link.modules import External
-from distlint.link.walking import below, guards_of, statements
+from distlint.link.walking import below, bound_names, guards_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.span import Span

@@ -9,7 +9,6 @@ from distlint.checks.derivations import RANK_WORDS, derivation
 from distlint.checks.loaders import argument_of, is_none
 from distlint.checks.spread_names import (
     Region,
-    bound_names,
     called_name,
     calls_of,
     forward,
@@ -20,7 +19,7 @@ from distlint.checks.spread_names import (
 )
 from distlint.checks.tally_parts import Tally, length_of_all, local_count, quotients, related_of, words_of
 from distlint.link.abstract import Instance
-from distlint.link.walking import below, statements
+from distlint.link.walking import below, bound_names, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.span import Span

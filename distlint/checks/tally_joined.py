@@ -5,17 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from distlint.checks.spread_names import (
-    JOINING,
-    Region,
-    bound_names,
-    called_name,
-    calls_of,
-    comes_to_joining,
-    forward,
-    mentions,
-)
-from distlint.link.walking import access_path, below, statements
+from distlint.checks.spread_names import JOINING, Region, called_name, calls_of, comes_to_joining, forward, mentions
+from distlint.link.walking import access_path, below, bound_names, statements
 from distlint.model import python as ir
 
 if TYPE_CHECKING:

@@ -5,19 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from distlint.checks.spread_names import (
-    Region,
-    bound_names,
-    called_name,
-    calls_of,
-    forward,
-    joins,
-    mentions,
-    names_world,
-    regions,
-)
+from distlint.checks.spread_names import Region, called_name, calls_of, forward, joins, mentions, names_world, regions
 from distlint.checks.tally_parts import Tally, length_of_all, quotients, related_of, words_of
-from distlint.link.walking import below, expressions_of, statements
+from distlint.link.walking import below, bound_names, expressions_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from distlint.link.evaluate import Evaluator
     from distlint.link.flow import Env
 
+_LONGEST_SET = 256
 _LARGEST = 1 << 64
 _LONGEST = 10_000
 
@@ -72,9 +73,26 @@ def _format(template: str | bytes, given: Any) -> str:
     return str(template % given)
 
 
+def _of_sets(function: Callable[[Any, Any], Any], kept: Callable[[Any, Any, Any], bool]) -> Callable[[Any, Any], Any]:
+    """The same operator over sets, whose values are lists here: Python has none over lists themselves."""
+
+    def operate_on(left: Any, right: Any) -> Any:
+        if not (isinstance(left, list) and isinstance(right, list)):
+            return function(left, right)
+        if max(len(left), len(right)) > _LONGEST_SET:
+            raise ValueError("too large")
+        found: list[Any] = []
+        for one in (*left, *right):
+            if kept(one, left, right) and one not in found:
+                found.append(one)
+        return found
+
+    return operate_on
+
+
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "+": _plus,
-    "-": operator.sub,
+    "-": _of_sets(operator.sub, lambda one, left, right: one in left and one not in right),
     "*": _times,
     "/": _divide,
     "//": operator.floordiv,
@@ -82,9 +100,9 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "**": _power,
     "<<": _shift,
     ">>": operator.rshift,
-    "|": operator.or_,
-    "&": operator.and_,
-    "^": operator.xor,
+    "|": _of_sets(operator.or_, lambda one, left, right: True),
+    "&": _of_sets(operator.and_, lambda one, left, right: one in left and one in right),
+    "^": _of_sets(operator.xor, lambda one, left, right: (one in left) != (one in right)),
 }
 
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {

@@ -132,6 +132,22 @@ def access_path(expr: ir.Expr) -> tuple[str, tuple[ir.Expr | str, ...]]:
             return "", ()
 
 
+def bound_names(target: ir.Expr) -> Iterator[str]:
+    """The names that an assignment to a target binds, or changes what is behind them."""
+    if type(target) is ir.ListDisplay:
+        for item in target.items:
+            yield from bound_names(item)
+    elif type(target) is ir.Starred:
+        yield from bound_names(target.value)
+    else:
+        name, steps = access_path(target)
+        if name in ("self", "cls"):
+            if steps and isinstance(steps[0], str):
+                yield name + steps[0]
+        elif name:
+            yield name
+
+
 def name_behind_calls(expr: ir.Expr) -> str:
     """The root name of ``a.get("b")["c"]``, which ``access_path`` does not follow; ``""`` if there is none.
 

@@ -30,6 +30,7 @@ from distlint.rehearsal.operations import MAX_TEXT
 from distlint.rehearsal.options import is_parsed, option_of
 from distlint.rehearsal.paths import text_path
 from distlint.rehearsal.samples import seen_as_own, tensor_in
+from distlint.rehearsal.sets_of_texts import holds_texts
 from distlint.rehearsal.some_ways import parted
 from distlint.rehearsal.stage import Scope, Tested
 from distlint.rehearsal.trace import Branch
@@ -73,7 +74,10 @@ class Expressions(Objects):
         if kind is ir.Name:
             return without_value(self.stage, self.name(expr.id, scope), expr, scope)  # type: ignore[union-attr]
         method = getattr(self, f"_of_{kind.__name__}", None)
-        return method(expr, scope) if method is not None else UNKNOWN
+        found = method(expr, scope) if method is not None else UNKNOWN
+        if type(found) is Items and found.distinct:
+            holds_texts(self.stage.project, found, expr, scope)
+        return found
 
     def text_of(self, thing: Thing, default: Any) -> Any:
         """What an object is as a text."""
@@ -274,6 +278,8 @@ class Expressions(Objects):
         """Notes whether the first key of a dictionary is another one on each process."""
         if not table.items and not table.open and type(expr) is not ir.Formatted:
             table.led = self.stage.differs(expr, scope.file, key)
+        if self.stage.orders and table.order is None and not (is_known(key) and key in table.items):
+            table.order = self.stage.orders[-1][0]
 
     def own_order(self, expr: ir.Expr, table: Table, scope: Scope) -> Source | None:
         """Why a dictionary whose keys are known gives them in another order on each process, where these are the same ones."""

@@ -287,7 +287,9 @@ class Iterating:
         span = self.span(expr, scope)
         if expr.kind == "dict":
             length = None if known or len(expr.generators) > 1 or expr.generators[0][2] else self.length(first)
-            return _table_of(found, first, known=known, own=source_of([length]))
+            table = _table_of(found, first, known=known, own=source_of([length]))
+            table.order = table.order or order_of(first)
+            return table
         for item in found:
             if isinstance(item, Tensor):
                 item.copied = False

@@ -215,7 +215,11 @@ class Items:
         A set gives its strings in the order of their hashes, which every process salts anew.
         """
         several = is_text(self.sample) if self.items is None else sum(map(is_text, self.items)) > 1
-        return Source("the order of a set of strings", self.at) if self.distinct and several else self.ordered
+        return self.in_own_order() if self.distinct and several else self.ordered
+
+    def in_own_order(self) -> Source:
+        """Why a set of strings gives them in another order on each process."""
+        return Source("the order of a set of strings", self.at)
 
     def length(self) -> Any:
         """How many items it has."""

@@ -23,6 +23,7 @@ from distlint.rehearsal.iterating import any_turn
 from distlint.rehearsal.merging import joined, merged
 from distlint.rehearsal.notes import OWN_ORDER
 from distlint.rehearsal.samples import order_of
+from distlint.rehearsal.sets_of_texts import holds_texts
 from distlint.rehearsal.stage import Enough, Left, Scope
 from distlint.rehearsal.trace import Attempt, Branch, End, Laps, Round, is_idle
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Opposite, Ranged
@@ -308,6 +309,8 @@ class Ways(Calls):
         iterable = self.held(self.value(statement.iterable, scope), "__iter__")
         self.begins(iterable, self.span(statement.iterable, scope))
         used(self.stage, iterable, statement.iterable, scope)
+        if isinstance(iterable, Items) and iterable.distinct:
+            holds_texts(self.stage.project, iterable, statement.iterable, scope)
         order = order_of(iterable)
         if isinstance(iterable, Table):
             order = order or self.own_order(statement.iterable, iterable, scope)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from distlint.checks.execution import body_of
+from distlint.link.abstract import Instance
 from distlint.link.arguments import find_argument
+from distlint.link.calls import decorated
 from distlint.link.flow import Bind, Env, Join, Store
+from distlint.link.followed import followed
 from distlint.link.modules import ClassRef, FunctionRef, GlobalRef
-from distlint.link.walking import statements
+from distlint.link.walking import below, bound_names, expressions_of, statements
 from distlint.model import python as ir
 
 if TYPE_CHECKING:
@@ -46,6 +48,8 @@ _PICKING = frozenset({"choice", "next", "min", "max"})
 _PICKING_SOME = frozenset({"choices", "sample"})
 _TAKING_OUT = frozenset({"pop", "popleft"})
 _SET_METHODS = frozenset({"union", "difference", "intersection", "symmetric_difference", "copy"})
+_AUGMENTING = ("|", "+", "&", "-", "^")
+"""Operators by which what is in a collection goes into another one: all are taken to be of one kind."""
 _ORDER_KEEPING = frozenset({"list", "tuple", "iter", "reversed"})
 
 Part = tuple["int | str", ...]
@@ -66,8 +70,6 @@ class Texts:
 
     def local(self, expr: ir.Expr, file: str, function: int) -> ir.Expr:
         """What a local variable was last set to."""
-        from distlint.checks.followed import followed
-
         return followed(expr, self.project.flow(file, function).before(expr.at))
 
     def is_defined(self, name: str, file: str) -> bool:
@@ -84,6 +86,9 @@ class Texts:
         """Whether the items of an expression certainly are strings, or tuples with one."""
         self._steps = 0
         self._joins.clear()
+        known = self.project.evaluator(None).value(expr, file, function).options
+        if known and all(isinstance(one, list | tuple) and one and all(type(it) is str for it in one) for one in known):
+            return True
         return self._is(expr, ("*",), file, function, self.project.flow(file, function).before(expr.at), 0)
 
     def _is(self, expr: ir.Expr, part: Part, file: str, function: int, state: Env, depth: int) -> bool:
@@ -240,6 +245,9 @@ class Texts:
         return self._joins[key]
 
     def _bound(self, bind: Bind, part: Part, file: str, function: int, depth: int) -> bool:
+        if isinstance(bind.expr, ir.AugAssign) and bind.prev is not None and bind.expr.operator in _AUGMENTING:
+            more = self._is(bind.expr.value, part, file, function, bind.at, depth)
+            return more or self._name(bind.name, part, file, function, bind.prev, depth)
         if bind.expr is None or not isinstance(bind.expr, ir.Expr) or bind.prev is None:
             return False
         if not bind.part:
@@ -297,6 +305,11 @@ class Texts:
 
     def _attribute(self, expr: ir.Attribute, part: Part, file: str, function: int, depth: int) -> bool:
         stores = self.stores(expr, file, function)
+        if not stores and _is_text_option(self.project, expr, part, file, function):
+            return True
+        worked_out = self._property(expr, file, function) if not stores else None
+        if worked_out is not None:
+            return self._returned(worked_out, part, depth)
         return bool(stores) and all(
             value is not None
             and not inner
@@ -306,12 +319,20 @@ class Texts:
             for where, value, inner in stores
         )
 
+    def _property(self, expr: ir.Attribute, file: str, function: int) -> FunctionRef | None:
+        """The method of the project that works out an attribute."""
+        known = self.project.evaluator(None).ask(expr.base, file, function)
+        if not isinstance(known, Instance) or not isinstance(known.callee, ClassRef) or known.part:
+            return None
+        method = self.project.modules.method(known.callee, expr.name)
+        if method is None or not decorated(self.project.function(method).decorators, "property", "cached_property"):
+            return None
+        return method
+
     def stores(
         self, expr: ir.Attribute, file: str, function: int
     ) -> list[tuple[FunctionRef, ir.Expr | None, tuple[object, ...]]]:
         """What an attribute of the own object, or of another of the project, is set to."""
-        from distlint.link.abstract import Instance
-
         if type(expr.base) is ir.Name and expr.base.id in ("self", "cls") and function >= 0:
             owner = self.project.module(file).functions[function].owner
             return self.project.attribute_stores(ClassRef(file, owner)).get(expr.name, []) if owner >= 0 else []
@@ -345,19 +366,32 @@ def _values_at(expr: ir.DictDisplay, part: Part) -> list[ir.Expr]:
     return [value for key, value in zip(keys, expr.values, strict=True) if f"{_VALUE}{key}" == part[0]]
 
 
+def _is_text_option(project: Project, expr: ir.Attribute, part: Part, file: str, function: int) -> bool:
+    """Whether a part of what a parser has read certainly is a string: words of a command line are."""
+    from distlint.link.parsers import PARSE_CALLS, method_of, parsers_of, receiver_of
+
+    evaluator = project.evaluator(None)
+    known = evaluator.ask(expr.base, file, function)
+    if not isinstance(known, Instance) or method_of(known) not in PARSE_CALLS:
+        return False
+    receiver = receiver_of(evaluator, known)
+    option = parsers_of(project).get(evaluator, receiver).by_dest(expr.name) if receiver is not None else None
+    if option is None or option.kind not in ("", "str") or option.reader is not None or not option.flags:
+        return False
+    given = all(type(one) is str for one in option.default.options)
+    return part == ("*",) if option.arity in ("+", "*") else part == () and option.arity == 1 and given
+
+
 class _Targets(dict[tuple[str, int], dict[str, list[tuple[ir.Expr, ir.Expr]]]]):
     """The targets of the comprehensions of functions, by the names that they bind, with what they go through."""
 
 
 def _comprehension_targets(project: Project, file: str, function: int, name: str) -> list[tuple[ir.Expr, ir.Expr]]:
     """The targets of comprehensions of a function that bind a name, with what they go through."""
-    from distlint.checks.spread_names import bound_names
-    from distlint.link.walking import below, expressions_of
-
     known: _Targets = project.kept.setdefault(_Targets, _Targets())
     if (file, function) not in known:
         found = known[file, function] = {}
-        for statement in statements(body_of(project, file, function)):
+        for statement in statements(_body_of(project, file, function)):
             for expr in expressions_of(statement):
                 for part in below(expr):
                     if type(part) is ir.Comprehension:
@@ -365,6 +399,11 @@ def _comprehension_targets(project: Project, file: str, function: int, name: str
                             for one in bound_names(target):
                                 found.setdefault(one, []).append((target, iterable))
     return known[file, function].get(name, [])
+
+
+def _body_of(project: Project, file: str, function: int) -> tuple[ir.Stmt, ...]:
+    module = project.module(file)
+    return module.body if function < 0 else module.functions[function].body
 
 
 def _place_of(target: ir.Expr, name: str) -> Part | None:
@@ -437,7 +476,7 @@ def is_set(texts: Texts, expr: ir.Expr, file: str, function: int, depth: int = 0
 
 def _is_sorted_later(texts: Texts, name: ir.Name, file: str, function: int) -> bool:
     """Whether a list is put in order where it stands."""
-    for statement in statements(body_of(texts.project, file, function)):
+    for statement in statements(_body_of(texts.project, file, function)):
         if type(statement) is ir.Evaluate and type(statement.value) is ir.Call:
             func = statement.value.func
             if type(func) is ir.Attribute and func.name == "sort" and type(func.base) is ir.Name:
