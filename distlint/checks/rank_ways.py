@@ -144,10 +144,9 @@ def all_ranks_go(project: Project, way: Way) -> bool:
         if asks_for_main(expr) or test.guard.kind in ("for", "match"):
             continue
         outcomes = view.outcomes(expr, test.file, test.function)
-        if None in outcomes:
-            if derivation(project, expr, test.file, test.function).mentions_rank():
-                return False
-        elif any(one is not test.guard.holds for one in outcomes):
+        if any(one is not None and one is not test.guard.holds for one in outcomes):
+            return False
+        if None in outcomes and derivation(project, expr, test.file, test.function).mentions_rank():
             return False
     return True
 

@@ -582,6 +582,32 @@ ABOUT_FILES = {"PT271", "PT531"}
             {
                 "hook": "on_train_end",
                 "body": (
+                    "if self.trainer.is_global_zero and len(self.seen) > 1:\n"
+                    '            with open("loss.json", "w") as f:\n'
+                    "                json.dump(self.seen, f)"
+                ),
+            },
+            False,
+            id="hook-zero-and-right",
+        ),
+        pytest.param(
+            "hooks",
+            {
+                "hook": "on_train_end",
+                "body": (
+                    "if self.current_epoch > 0 and self.trainer.is_global_zero:\n"
+                    '            with open("loss.json", "w") as f:\n'
+                    "                json.dump(self.seen, f)"
+                ),
+            },
+            False,
+            id="hook-and-zero-right",
+        ),
+        pytest.param(
+            "hooks",
+            {
+                "hook": "on_train_end",
+                "body": (
                     "if self.global_rank == 0:\n"
                     '            with open("loss.json", "w") as f:\n'
                     "                json.dump(self.seen, f)"
