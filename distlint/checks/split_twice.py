@@ -3,7 +3,8 @@
 Parameters: ``loaders`` with their positional ``signature``; ``samplers`` (that part the data), each with the arguments that
 may make them part it otherwise; ``takers`` (calls that part what they get: by name the parameter with its position, and the
 parameter that says how many parts there are; or ``"*"`` for loaders among all positional arguments); ``shards`` (functions and
-methods that give the part of a process), ``ranks`` (names of a process's own number).
+methods that give the part of a process), ``ranks`` (names of a process's own number), ``variables`` (of the environment, that tell it),
+``loading`` (the method by which a class of the project, derived from a taker, makes another loader; "" where no such class counts).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.modules import ClassRef
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import asks_for_main, below, calls_in, expressions_below, guards_of, statements
+from distlint.link.walking import asks_for_main, below, expressions_below, guards_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.span import Span
@@ -38,7 +39,8 @@ def split_twice(context: CheckContext) -> Iterator[Finding]:
     takers = context.parameters["takers"]
     evaluator = project.evaluator(None)
     reported = set()
-    for found in project.calls_to(set(takers)):
+    own = list(_of_own_classes(context))
+    for found in (*project.calls_to(set(takers)), *own):
         if takers[found.name] == "*":
             for one in found.site.call.args:
                 for option in options_of(evaluator.ask(one, found.file, found.site.function)):
@@ -49,11 +51,28 @@ def split_twice(context: CheckContext) -> Iterator[Finding]:
                             yield finding
         else:
             name, position, *count = takers[found.name]
-            given, _ = find_argument(found.site.call, name, position)
+            # a class of the project may take something else at that position
+            given, _ = find_argument(found.site.call, name, None if found in own else position)
             if given is not None and (not count or _is_for_all(project, found, *count)):
                 place = _sharded(context, given, found.file, found.site.function)
                 if place is not None:
                     yield _finding(context, found, place, "the data of one process is taken here")
+
+
+def _of_own_classes(context: CheckContext) -> Iterator[CallSite]:
+    """The calls that make objects of the project's own classes of a taker which hand on what they get, by the taker's name."""
+    project: Project = context.project
+    takers, loading = set(context.parameters["takers"]), context.parameters["loading"]
+    for file in project.python_files if loading else ():
+        for number, definition in enumerate(project.module(file).classes):
+            owner = ClassRef(file, number)
+            bases = takers & set(project.modules.external_bases(owner))
+            if len(bases) != 1 or project.modules.method(owner, loading) is not None:
+                continue
+            (base,) = bases
+            for site in project.sites(definition.name):
+                if project.modules.resolve(site.site.call.func, site.file) == owner:
+                    yield CallSite(site.file, site.site, base)
 
 
 def _is_for_all(project: Project, found: CallSite, name: str, position: int) -> bool:
@@ -116,8 +135,8 @@ def _of_stream(context: CheckContext, stream: Instance) -> Span | None:
         return None
     body = project.function(method).body
     told = any(_names_rank(context, one) for one in given)
-    asks = any(last_name(call.func) in context.parameters["ranks"] for call in calls_in(body))
-    if not told and not asks:
+    asks = any(_asks(context, expr) for expr in expressions_below(body))
+    if not told and not asks and not _keeps(context, stream.callee):
         return None
     own = frozenset(
         target.id
@@ -133,6 +152,24 @@ def _of_stream(context: CheckContext, stream: Instance) -> Span | None:
         ):
             return ir.unpack(expr.at, method.file)
     return None
+
+
+def _keeps(context: CheckContext, owner: ClassRef) -> bool:
+    """Whether objects of a class ask for the process's number when they are made, and keep it under such a name."""
+    project: Project = context.project
+    stores = project.attribute_stores(owner)
+    return any(
+        value is not None and not inner and any(_asks(context, one) for one in below(value))
+        for name in context.parameters["ranks"]
+        for _, value, inner in stores.get(name, ())
+    )
+
+
+def _asks(context: CheckContext, expr: ir.Expr) -> bool:
+    """Whether an expression asks a library, or the environment, for the process's number."""
+    if type(expr) is ir.Call:
+        return last_name(expr.func) in context.parameters["ranks"]
+    return type(expr) is ir.Constant and expr.value in context.parameters["variables"]
 
 
 def _takes_part(context: CheckContext, one: ir.Expr, own: frozenset[str] = frozenset()) -> bool:
