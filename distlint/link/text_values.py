@@ -10,7 +10,7 @@ from distlint.link.calls import decorated
 from distlint.link.flow import Bind, Env, Join, Store
 from distlint.link.followed import followed
 from distlint.link.modules import ClassRef, FunctionRef, GlobalRef
-from distlint.link.walking import below, bound_names, expressions_of, statements
+from distlint.link.walking import below, bound_names, calls_in, expressions_of, statements
 from distlint.model import python as ir
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ _PICKING = frozenset({"choice", "next", "min", "max"})
 _PICKING_SOME = frozenset({"choices", "sample"})
 _TAKING_OUT = frozenset({"pop", "popleft"})
 _SET_METHODS = frozenset({"union", "difference", "intersection", "symmetric_difference", "copy"})
+_PUTTING = ("add", "append", "update", "extend")
 _AUGMENTING = ("|", "+", "&", "-", "^")
 """Operators by which what is in a collection goes into another one: all are taken to be of one kind."""
 _ORDER_KEEPING = frozenset({"list", "tuple", "iter", "reversed"})
@@ -284,6 +285,8 @@ class Texts:
 
     def _parameter(self, ref: FunctionRef, definition: ir.Function, position: int, part: Part, depth: int) -> bool:
         parameter = definition.parameters[position]
+        if parameter.kind == "var-keyword" and part == ("*",):
+            return True
         written = parameter.annotation
         if type(written) is ir.Name and written.id == "str" and part in ((), ("*",)):
             return True
@@ -307,6 +310,8 @@ class Texts:
         stores = self.stores(expr, file, function)
         if not stores and _is_text_option(self.project, expr, part, file, function):
             return True
+        if _asks_items(part) and stores and all(_is_empty(value) for _, value, inner in stores if not inner):
+            return self._put_in(expr, part, file, function, depth)
         worked_out = self._property(expr, file, function) if not stores else None
         if worked_out is not None:
             return self._returned(worked_out, part, depth)
@@ -318,6 +323,23 @@ class Texts:
             )
             for where, value, inner in stores
         )
+
+    def _put_in(self, expr: ir.Attribute, part: Part, file: str, function: int, depth: int) -> bool:
+        """The same for an attribute of the own object that begins empty, and that methods put something in."""
+        owner = self.project.module(file).functions[function].owner if function >= 0 else -1
+        if owner < 0 or type(expr.base) is not ir.Name or expr.base.id not in ("self", "cls"):
+            return False
+        for method in self.project.attribute_changes(ClassRef(file, owner)).get(expr.name, ()):
+            flow = self.project.flow(method.file, method.index)
+            for call in calls_in(self.project.function(method).body):
+                func = call.func
+                if type(func) is not ir.Attribute or func.name not in _PUTTING or not call.args:
+                    continue
+                if type(func.base) is ir.Attribute and func.base.name == expr.name:
+                    asked = part[1:] if func.name in ("add", "append") else part
+                    if self._is(call.args[0], asked, method.file, method.index, flow.before(call.at), depth):
+                        return True
+        return False
 
     def _property(self, expr: ir.Attribute, file: str, function: int) -> FunctionRef | None:
         """The method of the project that works out an attribute."""
@@ -364,6 +386,13 @@ def _values_at(expr: ir.DictDisplay, part: Part) -> list[ir.Expr]:
         return list(expr.values)
     keys = [one.value if type(one) is ir.Constant else None for one in expr.keys]
     return [value for key, value in zip(keys, expr.values, strict=True) if f"{_VALUE}{key}" == part[0]]
+
+
+def _is_empty(value: ir.Expr | None) -> bool:
+    """Whether something is written as a collection without items."""
+    if type(value) is ir.Call:
+        return type(value.func) is ir.Name and value.func.id in ("set", "list") and not value.args
+    return type(value) is ir.ListDisplay and not value.items
 
 
 def _is_text_option(project: Project, expr: ir.Attribute, part: Part, file: str, function: int) -> bool:

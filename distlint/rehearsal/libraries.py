@@ -322,6 +322,9 @@ class Libraries:
             player.stage.excused.add((scope.file, call.at))
             return None
         player.stage.record(event)
+        name, position = spec.tensor
+        if name and isinstance(given.get(name, position, None), Tensor | Opaque | Items):
+            player.stage.ordered(event)  # its arguments are not among those of the event
         return None
 
     def called_thing(self, player: Any, thing: Any, method: Any, given: Given, call: ir.Call, scope: Any) -> Any:

@@ -47,6 +47,33 @@ class Settings:
         return {0}(self.tasks)
 """
 
+METER = """
+import torch
+from accelerate import Accelerator
+from accelerate.utils import gather_object, reduce
+class Meter:
+    def __init__(self, accelerator):
+        self.accelerator = accelerator
+        self.names = {kind}
+        self.sums = {{}}
+    def put(self, **values):
+        for name, value in values.items():
+            self.names.{put}(name)
+            self.sums[name] = self.sums.get(name, 0.0) + value
+    def total(self):
+        out = {{}}
+        for name in {names}:
+            out[name] = {joined}
+        return out
+def main():
+    meter = Meter(Accelerator(cpu=True))
+    for i in range(3):
+        meter.put(loss=0.1 * i, accuracy=0.5, lr=1e-3)
+    print(meter.total())
+main()
+"""
+REDUCED = 'self.accelerator.reduce(torch.tensor(self.sums[name]), reduction="mean").item()'
+
 
 @pytest.fixture(autouse=True)
 def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,3 +141,24 @@ def test_set_of_strings(names: str, before: str, defs: str) -> None:
 def test_order_that_is_the_same_everywhere(names: str, before: str, defs: str) -> None:
     """Numbers hash alike in all processes, and what is sorted has one order."""
     assert not found(names, before, defs)
+
+
+@pytest.mark.parametrize(
+    ("kind", "put", "names", "joined", "holds"),
+    [
+        ("set()", "add", "self.names", REDUCED, True),
+        ("set()", "add", "list(self.names)", REDUCED, True),
+        ("set()", "add", "self.names", "reduce(torch.tensor(self.sums[name]))", True),
+        ("set()", "add", "self.names", "self.accelerator.gather(torch.tensor([self.sums[name]])).mean()", True),
+        ("set()", "add", "self.names", "sum(gather_object([self.sums[name]]))", True),
+        ("set()", "add", "sorted(self.names)", REDUCED, False),
+        ("[]", "append", "self.names", REDUCED, False),
+        ("set()", "add", "self.sums", REDUCED, False),
+        ("set()", "add", "self.names", "self.sums[name]", False),
+    ],
+)
+def test_names_of_keywords(kind: str, put: str, names: str, joined: str, *, holds: bool) -> None:
+    """The names of figures come out of keywords, and what a library brings together has the order of them."""
+    text = METER.format(kind=kind, put=put, names=names, joined=joined)
+    Path("train.py").write_text(text, encoding="utf-8")
+    assert ("PT298" in {one["code"] for one in check()["findings"]}) is holds
