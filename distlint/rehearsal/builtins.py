@@ -462,6 +462,9 @@ def _gathered(player: Calls, name: str, values: list[Any], given: Given, call: i
 
 def _of_unknown(player: Calls, found: Opaque, values: Any, given: Given) -> Any:
     """The least or the greatest of values that are not known one by one: it has the bounds that all of them have."""
+    if found.sign is None and found.source is not None:
+        # the process's own, which the program may take away again (``width - len(row)``)
+        found.sign = hash(("own", player.stage.rank, player.stage.steps))
     found = of_any(found, player.item_of(values))
     note_extreme(player.stage, found)
     default = given.keywords.get("default", found)

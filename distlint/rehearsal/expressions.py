@@ -33,6 +33,7 @@ from distlint.rehearsal.samples import seen_as_own, tensor_in
 from distlint.rehearsal.sets_of_texts import holds_texts
 from distlint.rehearsal.some_ways import parted
 from distlint.rehearsal.stage import Scope, Tested
+from distlint.rehearsal.sums import at_least
 from distlint.rehearsal.trace import Branch
 from distlint.rehearsal.unknowns import UNKNOWN, Number, OneOf, Opaque, Perhaps, Source, kinds_of
 from distlint.rehearsal.values import (
@@ -372,6 +373,8 @@ class Expressions(Objects):
             return Items(found, at=base.at)
         length = base.length()
         part = cut(range(length), index) if isinstance(length, int) else None
+        if type(index.stop) is int and index.start in (None, 0) and index.step is None:
+            part = range(index.stop) if 0 <= index.stop <= at_least(length) else part
         tells = derived("slice", [length, *bounds_of(index)])
         if index.stop is not None:
             tells = Opaque(tells.sign, source_of(bounds_of(index)))  # a limit makes it as many everywhere, as a rule

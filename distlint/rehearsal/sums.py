@@ -73,6 +73,13 @@ def added(one: Any, two: Any, *, minus: bool = False) -> Any:
     return term if len(terms) == 1 and count == 1 and not number else Sum(terms, number)
 
 
+def at_least(length: Any) -> int:
+    """What a length certainly is at least: what is added to others, none of which is negative."""
+    if isinstance(length, Sum) and all(count > 0 for count, _ in length.terms.values()):
+        return max(length.number, 0)
+    return length if type(length) is int else 0
+
+
 def is_extreme(stage: Any, value: Any) -> bool:
     """Whether a number is the least or the greatest of all that a process has, or a sum of such: no item's own number."""
     known = stage.kept.get(_EXTREMES, ())
