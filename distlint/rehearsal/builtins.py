@@ -33,7 +33,7 @@ from distlint.rehearsal.paths import of_function, opened
 from distlint.rehearsal.pieces import note_pieces
 from distlint.rehearsal.samples import order_of
 from distlint.rehearsal.stage import Left, Scope
-from distlint.rehearsal.sums import is_summand, note_extreme
+from distlint.rehearsal.sums import Sum, is_summand, note_extreme
 from distlint.rehearsal.tables import table_of
 from distlint.rehearsal.unknowns import UNKNOWN, Number, Opaque, Perhaps, Ranged, Source
 from distlint.rehearsal.values import (
@@ -164,7 +164,9 @@ def _range(player: Calls, values: list[Any], given: Given, call: ir.Call, scope:
     count = derived("range", values)
     if any(isinstance(one, Opaque) and is_limited(one) for one in values):
         count = Opaque(count.sign)  # a limit makes it as many everywhere, as a rule
-    made = Ranged(same_bounds(count, values[0]) if len(values) == 1 else count)
+    if len(values) == 1 and isinstance(values[0], Sum):
+        count = values[0]  # as many, and it may be seen to go into parts without a rest
+    made = Ranged(same_bounds(count, values[0]) if len(values) == 1 and count is not values[0] else count)
     if len(values) == 3 and values[0] == 0:
         note_pieces(player.stage, values[1], values[2], player.length(made))
     return made

@@ -10,6 +10,7 @@ from distlint.model import python as ir
 from distlint.rehearsal.dealt_turns import take_own
 from distlint.rehearsal.expressions import Expressions
 from distlint.rehearsal.stage import MAX_CALLS, Scope
+from distlint.rehearsal.sums import Sum
 from distlint.rehearsal.trace import Branch, End
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
 from distlint.rehearsal.yields import Around, Followed, lone_statement, turn_of
@@ -196,7 +197,7 @@ class Generators(Expressions):
 
     def _number_of_generator(self, loop: ir.For, iterable: Any, length: Any, scope: Scope) -> Any:
         """How many items a loop gives whose turns are not followed; ``None`` where that is not known."""
-        turn = turn_of(loop, self.has_yield) if isinstance(length, int) else None
+        turn = turn_of(loop, self.has_yield) if isinstance(length, int | Sum) else None
         if turn is None or turn.test is None:
             return length if turn is not None else None
         return self.dealt(turn.test, loop.target, iterable, scope, "==" if turn.kept else "!=")

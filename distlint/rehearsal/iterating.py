@@ -16,6 +16,7 @@ from distlint.rehearsal.failing import length_of
 from distlint.rehearsal.merging import some_of
 from distlint.rehearsal.samples import order_of
 from distlint.rehearsal.stage import Left, Scope, Stage
+from distlint.rehearsal.sums import Sum, dealt_out
 from distlint.rehearsal.unknowns import UNKNOWN, Named, Number, Opaque, Perhaps, Ranged, Source, Words
 from distlint.rehearsal.values import (
     MAX_ITEMS,
@@ -257,6 +258,8 @@ class Iterating:
             return value.shape[0] if value.shape else UNKNOWN
         if isinstance(value, str | bytes | range) or type(value) is tuple:
             return len(value)
+        if isinstance(value, Ranged) and isinstance(value.count, Sum):
+            return value.count
         if isinstance(value, Table):
             return value.length()
         if isinstance(value, Made):
@@ -327,7 +330,7 @@ class Iterating:
         if is_of_members(length) and len(expr.generators) == 1:
             return Opaque(None, source_of([length]))  # some of what is another number of members on each process
         tests = expr.generators[0][2]
-        if len(expr.generators) > 1 or not isinstance(length, int) or len(tests) != 1:
+        if len(expr.generators) > 1 or not isinstance(length, int | Sum) or len(tests) != 1:
             return self.stage.left_over(whole, length)
         dealt = self.dealt(tests[0], expr.generators[0][0], source, inner, "==")
         return self.stage.left_over(whole, length) if dealt is NotImplemented else UNKNOWN if dealt is None else dealt
@@ -337,7 +340,7 @@ class Iterating:
 
         ``NotImplemented`` where it is no such test, ``None`` where the numbers in it are not known.
         """
-        index = target if isinstance(source, range) else _first_name(target) if _is_numbered(source) else None
+        index = target if isinstance(source, range | Ranged) else _first_name(target) if _is_numbered(source) else None
         if type(test) is not ir.Operation or test.operators != (operator,) or type(index) is not ir.Name:
             return NotImplemented
         divided, rest = test.operands if type(test.operands[0]) is ir.Operation else test.operands[::-1]
@@ -350,7 +353,7 @@ class Iterating:
         length, by, remainder = self.length(source), self.value(divided.operands[1], scope), self.value(rest, scope)
         if isinstance(length, int) and isinstance(by, int) and isinstance(remainder, int) and 0 <= remainder < by:
             return len(range(remainder, length, by))
-        return None
+        return dealt_out(length, by) if isinstance(remainder, int) and source_of([length]) is None else None
 
     def _turns_of(
         self, expr: ir.Comprehension, level: int, source: Any, inner: Scope, found: list[Any], asked: list[Any]

@@ -73,6 +73,16 @@ def added(one: Any, two: Any, *, minus: bool = False) -> Any:
     return term if len(terms) == 1 and count == 1 and not number else Sum(terms, number)
 
 
+def dealt_out(value: Any, parts: Any) -> Any:
+    """What each of some parts gets of a sum that goes into them without a rest; ``None`` where that is not known."""
+    if not isinstance(value, Sum) or type(parts) is not int or parts < 1:
+        return None
+    if value.number % parts or any(count % parts for count, _ in value.terms.values()):
+        return None
+    terms = {key: (count // parts, term) for key, (count, term) in value.terms.items()}
+    return Sum(terms, value.number // parts)
+
+
 def at_least(length: Any) -> int:
     """What a length certainly is at least: what is added to others, none of which is negative."""
     if isinstance(length, Sum) and all(count > 0 for count, _ in length.terms.values()):

@@ -13,6 +13,7 @@ from distlint.link.walking import statements
 from distlint.model import python as ir
 from distlint.rehearsal.failing import EVEN_FILE, OWN_FILES
 from distlint.rehearsal.stage import Stage
+from distlint.rehearsal.sums import Sum
 from distlint.rehearsal.unknowns import Opaque, Source
 from distlint.rehearsal.values import Generated, combined, source_of
 
@@ -52,7 +53,7 @@ class Followed(Generated):
 
     def gives(self, statement: ir.Stmt, number: Any) -> bool:
         """Says that a statement gives a number of items, where that is known and nothing else has any; whether it is."""
-        if statement is not self.lone or self.partly or self.around or not isinstance(number, int):
+        if statement is not self.lone or self.partly or self.around or not isinstance(number, int | Sum):
             return False
         self.partly = self.settled = True
         self.count = number
@@ -95,9 +96,12 @@ def turn_of(loop: ir.For, yields: _Yields) -> Turn | None:
     body, found = loop.body, Turn(None, kept=True)
     if any(yields(one) for one in loop.orelse):
         return None
-    first = body[0]
-    if isinstance(first, ir.If) and not first.orelse and _skips(first.body):
-        body, found = body[1:], Turn(first.test, kept=False)
+    for place, first in enumerate(body):
+        if isinstance(first, ir.If) and not first.orelse and _skips(first.body):
+            body, found = body[:place] + body[place + 1 :], Turn(first.test, kept=False)
+            break
+        if yields(first):
+            break
     if any(isinstance(one, ir.Jump | ir.Return | ir.Try) and not _is_idle(one) for one in statements(body)):
         return None
     inside = [one for one in body if yields(one)]
