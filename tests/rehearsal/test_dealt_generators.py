@@ -55,7 +55,7 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def found(loop: str, n: str) -> bool:
     """Whether a program has a finding about the number of its rounds."""
     Path("train.py").write_text(PROGRAM.format(loop=loop, n=n), encoding="utf-8")
-    return bool({"PT503", "PT504"} & {one["code"] for one in check()["findings"]})
+    return bool({"PT501", "PT504"} & {one["code"] for one in check()["findings"]})
 
 
 @pytest.mark.parametrize(
