@@ -34,6 +34,9 @@ _RANDOM = re.compile(
     r"^(?:rand|randn|randint|random|normal|uniform|choice|sample|default_rng|randperm|permutation)", re.IGNORECASE
 )
 
+_SEEDING = re.compile(r"random|seed|rng|set_|environ|path|use_|enable|register|add_|init")
+"""Names of library functions that may change what the module gives later."""
+
 _UNREPEATED = re.compile(r"getpid|urandom|uuid|initial_seed|get_ident|hostname|entropy|^time|^now$|^secrets$")
 """Names of what gives something else each time, or in each process."""
 
@@ -287,7 +290,7 @@ class _Slice:
         # who is handed to a call, or gets an item, was made elsewhere
         found = any(type(statement) is not ir.Evaluate and not _is_inner(statement, name) for statement, _ in bindings)
         for statement, values in bindings:
-            if fixed and type(statement) is ir.Evaluate:
+            if type(statement) is ir.Evaluate and (fixed or self._is_of_module(statement.value, name, file)):
                 continue
             if field and _is_of_other(statement, field):
                 continue
@@ -312,6 +315,13 @@ class _Slice:
             target = self._project.modules.lookup(name, file)
             if isinstance(target, GlobalRef) and (target.file, target.name) != (file, name):
                 self._name(target.name, target.file, -1, fixed=fixed, field=field)
+
+    def _is_of_module(self, expr: ir.Expr, name: str, file: str) -> bool:
+        """Whether an expression hands something to a function of a library's module: the module holds nothing of that but a seed."""
+        if type(expr) is not ir.Call or access_path(expr.func)[0] != name:
+            return False
+        dotted = self._project.modules.dotted(expr.func, file)
+        return bool(dotted) and not _SEEDING.search(dotted)
 
     def _is_of_system(self, expr: ir.Expr, name: str, file: str) -> bool:
         """Whether an expression calls a function of a module of the standard library by the module's name, and draws no random numbers."""

@@ -18,11 +18,12 @@ from distlint.checks.loaders import argument_of
 from distlint.checks.preparing import last_name
 from distlint.checks.ranks import Process
 from distlint.checks.registry import CheckContext, check
+from distlint.checks.spread_names import forward, mentions
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.modules import ClassRef
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import asks_for_main, below, expressions_below, guards_of, statements
+from distlint.link.walking import asks_for_main, below, bound_names, expressions_below, guards_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.span import Span
@@ -118,10 +119,26 @@ def _sharded(context: CheckContext, expr: ir.Expr, file: str, function: int) -> 
     """Where an expression takes the part of one process of some data; ``None`` if it is not seen to do so."""
     for part in derivation(context.project, expr, file, function, by_field=True).parts:
         if _takes_part(context, part.expr) and _is_always_done(context.project, part):
-            return ir.unpack(part.expr.at, part.file)
+            if (part.file, part.function) != (file, function) or _leads_to(context.project, part, expr):
+                return ir.unpack(part.expr.at, part.file)
     options = options_of(context.project.evaluator(None).ask(expr, file, function))
     places = [_of_stream(context, one) if isinstance(one, Instance) else None for one in options]
     return places[0] if places and None not in places else None
+
+
+def _leads_to(project: Project, part: Part, expr: ir.Expr) -> bool:
+    """Whether what a statement of the same function takes comes to an expression: a derivation holds more than that."""
+    if ir.encloses(expr.at, part.expr.at):
+        return True
+    body = body_of(project, part.file, part.function)
+    bound = {
+        name
+        for statement in statements(body)
+        if type(statement) in (ir.Assign, ir.AugAssign) and ir.encloses(statement.at, part.expr.at)
+        for target in (statement.targets if type(statement) is ir.Assign else (statement.target,))  # type: ignore[union-attr]
+        for name in bound_names(target)
+    }
+    return not bound or mentions(expr, forward(body, bound))
 
 
 def _of_stream(context: CheckContext, stream: Instance) -> Span | None:
