@@ -112,10 +112,10 @@ def _off_device(context: CheckContext) -> Iterator[Finding]:
         kept = _kept(context, given, site)
         if kept is not None:
             made, file = kept
-        if not _is_on_cpu(context, made, file) or _asks_for_devices(project, site):
+        if not _is_on_cpu(context, made, file) or asks_for_devices(project, site):
             continue
         joined = [one for one in joins if one.file in family(project, site.file)]
-        backend = _only_for_devices(context, joined)
+        backend = only_for_devices(context, joined)
         if backend and not _has_default_device(context, site.file):
             yield context.finding(
                 f"a tensor on the CPU is given to `{site.name.rpartition('.')[2]}` in a group of the backend `{backend}`",
@@ -145,7 +145,7 @@ def _kept(context: CheckContext, given: ir.Expr, site: CallSite) -> tuple[ir.Exp
     return (value, where.file) if value is not None else None
 
 
-def _asks_for_devices(project: Project, site: CallSite) -> bool:
+def asks_for_devices(project: Project, site: CallSite) -> bool:
     """Whether a test on the way to a call is about devices or the backend."""
     guards = guards_of(body_of(project, site.file, site.site.function), site.site.call.at) or ()
     parts = [part for guard in guards if guard.test is not None for part in below(guard.test)]
@@ -169,7 +169,7 @@ def _is_on_cpu(context: CheckContext, made: ir.Expr, file: str) -> bool:
     return not any(type(argument) is ir.Starred for argument in made.args)
 
 
-def _only_for_devices(context: CheckContext, joins: list[CallSite]) -> str:
+def only_for_devices(context: CheckContext, joins: list[CallSite]) -> str:
     """The backend that these calls may choose and that takes no tensors of the CPU; an empty text where one of them has none.
 
     Of several calls in one function a test chooses one.

@@ -73,7 +73,7 @@ def _none_chosen(context: CheckContext) -> Iterator[Finding]:
         if backend is None or not _uses_devices(project.evaluator(None).value(backend, init.file, init.site.function)):
             continue
         files = _files_around(context, init)
-        if any(_may_choose(context, file) for file in files) or _chosen_by_launch(context, init.file):
+        if any(_may_choose(context, file) for file in files) or chosen_by_launch(context, init.file):
             continue
         placed = next((span for file in files if (span := _placed_on_first(context, file)) is not None), None)
         if placed is not None:
@@ -187,7 +187,7 @@ def _is_kind(context: CheckContext, argument: ir.Expr, file: str) -> bool:
     return project.modules.dotted(argument, file).startswith("torch.")
 
 
-def _chosen_by_launch(context: CheckContext, file: str) -> bool:
+def chosen_by_launch(context: CheckContext, file: str) -> bool:
     """Whether a launch gives each process a device of its own, or starts one process only."""
     names = context.parameters["variables"]
     runs = context.project.runs_reaching(file)

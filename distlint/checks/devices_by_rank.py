@@ -87,7 +87,7 @@ def _written_indexes(context: CheckContext, joined: frozenset[str]) -> Iterator[
         if not found or not (file in joined or _tells_nodes_apart(context, file)):
             continue
         for site, given in found:
-            index = _index_in_text(_on_device(followed(given, project.flow(file, site.function).before(site.call.at))))
+            index = index_in_text(on_device(followed(given, project.flow(file, site.function).before(site.call.at))))
             named = type(given) in (ir.Name, ir.Attribute, ir.Call)
             if index is not None or named:
                 yield CallSite(file, site), given if index is None else index
@@ -103,7 +103,7 @@ def _devices_given(context: CheckContext, name: str, call: ir.Call, file: str) -
     return [one for one in (*given, *named) if type(one) is not ir.Constant]
 
 
-def _on_device(given: ir.Expr) -> ir.Expr:
+def on_device(given: ir.Expr) -> ir.Expr:
     """What is given where there are devices: the other side may be ``None``, or the name of the processor."""
     if type(given) is ir.Conditional:
         sides = [side for side in (given.body, given.orelse) if type(side) is not ir.Constant]
@@ -111,7 +111,7 @@ def _on_device(given: ir.Expr) -> ir.Expr:
     return given
 
 
-def _index_in_text(text: ir.Expr) -> ir.Expr | None:
+def index_in_text(text: ir.Expr) -> ir.Expr | None:
     """The index in the name of a device, in whatever way the name is put together."""
     if type(text) is ir.Formatted and len(text.parts) == 2:
         return text.parts[1] if _is_text(text.parts[0], "cuda:") else None
@@ -192,7 +192,7 @@ def indexes(context: CheckContext) -> Iterator[tuple[CallSite, ir.Expr]]:
     for site in project.calls_to(set(setters)):
         name, position = setters[site.name]
         given, _ = find_argument(site.site.call, name, position)
-        given = given and _on_device(given)
+        given = given and on_device(given)
         if type(given) is ir.ListDisplay and len(given.items) == 1:
             given = given.items[0]
         if given is not None and type(given) is not ir.Constant:

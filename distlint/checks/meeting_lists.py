@@ -41,6 +41,8 @@ def misplaced_lists(performance: Performance) -> Iterator[Suspicion]:
             root = root_of(event)[1]
             if parameter is None or not is_number(root) or not _takes_part(stage.rank, event):
                 continue
+            if not _takes_part(root, event):
+                continue  # it is refused before anybody looks for the list
             if root_of(event)[0] not in ("src", "dst"):
                 continue
             value = event.values[parameter]

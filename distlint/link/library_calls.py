@@ -46,8 +46,12 @@ _TEXT_LOADERS = {
     "yaml.safe_load": "yaml",
     "yaml.load": "yaml",
     "toml.loads": "toml",
+    "tomllib.loads": "toml",
+    "tomli.loads": "toml",
 }
 _PATH_LOADERS = {"omegaconf.OmegaConf.load": "omegaconf", "toml.load": "toml", "mmengine.Config.fromfile": "yaml"}
+LOADERS = frozenset({*_FILE_LOADERS, *_TEXT_LOADERS})
+"""Functions that give the dictionary that stands in a configuration file, or in a text."""
 
 
 _SAME = frozenset({"copy.deepcopy", "copy.copy", "omegaconf.OmegaConf.create", "omegaconf.OmegaConf.to_container"})

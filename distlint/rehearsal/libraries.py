@@ -388,8 +388,8 @@ def together(player: Any, call: ir.Call, scope: Any) -> Hashable:
 
 
 def _arguments(spec: CollectiveSpec, given: Given) -> Arguments:
-    # only who meets: what is sent may be more than tensors, and has rules of its own
-    pairs = (spec.group, spec.async_flag)
+    # only who meets, and at whom: what is sent may be more than tensors, and has rules of its own
+    pairs = (spec.group, spec.async_flag, spec.root)
     return Arguments({name: given.get(name, position, None) for name, position in pairs if name})
 
 

@@ -64,7 +64,8 @@ class Performance(NamedTuple):
     complete: bool
     """Whether every process was followed to its end."""
     usual: bool = False
-    """Whether options that nobody is known to give have their defaults, and lists some length that tests may leave."""
+    """Whether options that nobody is known to give have their defaults, settings are those of the project's files, and lists have some
+    length that tests may leave."""
 
     @property
     def refused(self) -> bool:
@@ -76,6 +77,9 @@ class Performance(NamedTuple):
         words = []
         if self.usual and any(stage.has_defaults for stage in self.stages):
             words.append("with the defaults of the options")
+        files = sorted({file for stage in self.stages for file in stage.configurations}) if self.usual else []
+        if files:
+            words.append(f"with the settings of {' and '.join(f'`{file}`' for file in files)}")
         if counts and self.usual and any(stage.has_left_over for stage in self.stages):
             words.append("where a test leaves a number of items that can't be dealt out evenly")
         return f" ({', '.join(words)})" if words else ""
@@ -147,11 +151,12 @@ class Rehearsal:
     def by_default(self, first: Performance) -> Performance | None:
         """The same program as it usually goes; ``None`` where it does so anyway.
 
-        It is started without options, so that these have their defaults, and tests leave some number of a list's items.
+        It is started without options, so that these have their defaults, with the settings that stand in the project's files,
+        and tests leave some number of a list's items.
         """
         key = (first.file, first.function)
         if key not in self._by_default:
-            asks = first.function < 0 and any(stage.has_defaults or stage.has_left_over for stage in first.stages)
+            asks = first.function < 0 and any(_supposes_more(stage) for stage in first.stages)
             found = self._performed(*key, set(), usual=True) if asks else None
             self._by_default[key] = found
         return self._by_default[key]
@@ -284,6 +289,11 @@ class Rehearsal:
             stages.append(stage)
         whole = complete and world <= MAX_WORLD
         return Performance(job.file, job.function, world, job.told, tuple(stages), whole, job.usual)
+
+
+def _supposes_more(stage: Stage) -> bool:
+    """Whether more is known of a process where a program goes as it usually does."""
+    return stage.has_defaults or stage.has_left_over or bool(stage.configurations)
 
 
 def _calls_itself(module: ir.Module) -> bool:

@@ -354,6 +354,8 @@ class Stage(Certainty):
         """Whether the program is started without options: what nobody gives has its default."""
         self.has_defaults = False
         """Whether an option was asked for that is not known, but has a default."""
+        self.configurations: set[str] = set()
+        """The configuration files of the project that the program reads its settings from."""
         self.has_left_over = False
         """Whether a list was asked for of which a test has left some items, nobody knows how many."""
 

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from distlint.model import python as ir
+from distlint.rehearsal.configured import settings_of
 from distlint.rehearsal.containers import collection, namespace
 from distlint.rehearsal.copies import copied, record_helper
 from distlint.rehearsal.entities import Partial
@@ -111,6 +112,9 @@ def standard_call(player: Calls, name: str, given: Given, call: ir.Call, scope: 
         return player.apply(given.positional[0], command, call, scope)
     if name == "typing.cast" and len(given.positional) == 2:
         return given.positional[1]
+    settings = settings_of(player, name, given, call, scope)
+    if settings is not NotImplemented:
+        return settings
     module, _, last = name.rpartition(".")
     handler = _MODULES.get(module)
     if handler is None or given.open:

@@ -212,6 +212,42 @@ dist.all_reduce(torch.ones(1), group=mesh["tp"].get_group())
     assert rows == [[(0, 2), (0, 1)], [(1, 3), (0, 1)], [(0, 2), (2, 3)], [(1, 3), (2, 3)]]
 
 
+@pytest.mark.parametrize(
+    "grid",
+    [
+        "[[0, 1], [2, 3]]",
+        "torch.arange(4).view(2, 2)",
+        "torch.arange(dist.get_world_size()).reshape(2, -1)",
+        "((0, 1), (2, 3))",
+    ],
+)
+@pytest.mark.parametrize("module", ["torch.distributed.device_mesh", "torch.distributed.tensor"])
+def test_a_mesh_of_ranks_that_are_named_has_groups(make_project: MakeProject, grid: str, module: str) -> None:
+    code = f"""
+from {module} import DeviceMesh, init_device_mesh
+init_device_mesh("cpu", (4,))
+mesh = DeviceMesh("cpu", {grid}, mesh_dim_names=("dp", "tp"))
+first = mesh["dp"].mesh.tolist()[0]
+dist.all_reduce(torch.ones(1), group=mesh.get_group("dp"))
+dist.all_reduce(torch.ones(1), group=mesh.get_group(1))
+"""
+    performance = performed(make_project, code)
+    assert variables(performance, "first") == [0, 1, 0, 1]
+    rows = [[one.group.ranks for one in stage.events if one.group][-2:] for stage in performance.stages]
+    assert rows == [[(0, 2), (0, 1)], [(1, 3), (0, 1)], [(0, 2), (2, 3)], [(1, 3), (2, 3)]]
+
+
+@pytest.mark.parametrize("grid", ["[[0, 1], [2]]", "[[0, 0], [1, 1]]", "torch.randperm(4).view(2, 2)", "ranks"])
+def test_a_mesh_of_other_ranks_is_not_known(make_project: MakeProject, grid: str) -> None:
+    code = f"""
+from torch.distributed.device_mesh import DeviceMesh
+ranks = torch.load("ranks.pt")
+mesh = DeviceMesh("cpu", {grid}, mesh_dim_names=("dp", "tp"))
+group = mesh.get_group("dp")
+"""
+    assert all(isinstance(one, Opaque) for one in variables(performed(make_project, code), "group"))
+
+
 def test_modules_that_are_sharded_in_place_meet_in_their_passes(make_project: MakeProject) -> None:
     code = "from torch.distributed.fsdp import fully_shard\nm = Net()\nfully_shard(m)\nm(torch.ones(2, 4)).sum().backward()"
     assert events(performed(make_project, code)) == [["init_process_group", "forward", "backward"]] * 2

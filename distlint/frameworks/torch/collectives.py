@@ -101,8 +101,11 @@ _GROUPS = (
     CollectiveSpec("torch.distributed.new_subgroups", "new_subgroups"),
     CollectiveSpec("torch.distributed.new_subgroups_by_enumeration", "new_subgroups"),
     CollectiveSpec("torch.distributed.split_group", "split_group", group=("parent_pg", 0)),
-    CollectiveSpec("torch.distributed.device_mesh.init_device_mesh", "init_device_mesh"),
-    CollectiveSpec("torch.distributed.device_mesh.DeviceMesh", "init_device_mesh"),
+    *(
+        CollectiveSpec(f"torch.distributed.{module}{name}", "init_device_mesh")
+        for module in ("device_mesh.", "tensor.", "_tensor.", "")
+        for name in ("init_device_mesh", "DeviceMesh")
+    ),
 )
 
 _FUNCTIONAL = (

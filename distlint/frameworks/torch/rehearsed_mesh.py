@@ -13,10 +13,16 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import Group
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
-from distlint.rehearsal.values import Given, Items, Made, Tensor
+from distlint.rehearsal.values import Given, Items, Made, Tensor, combined
 
-_MESHES = ("torch.distributed.device_mesh.init_device_mesh", "torch.distributed.init_device_mesh")
-_CLASS = "torch.distributed.device_mesh.DeviceMesh"
+_MODULES = (
+    "torch.distributed",
+    "torch.distributed.device_mesh",
+    "torch.distributed.tensor",
+    "torch.distributed._tensor",
+)
+_MESHES = tuple(f"{module}.init_device_mesh" for module in _MODULES)
+_CLASSES = tuple(f"{module}.DeviceMesh" for module in _MODULES)
 _SUBGROUPS = "torch.distributed.new_subgroups"
 MAX_SIZE = 4096
 
@@ -72,8 +78,17 @@ class Mesh(Made):
 
     def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
         """What is known of the grid."""
+        if name == "mesh":
+            return self._numbers()
         known = {"ndim": len(self.sizes), "shape": self.sizes, "mesh_dim_names": self.names or None}
         return known.get(name, NotImplemented)
+
+    def _numbers(self) -> Tensor:
+        """``mesh.mesh``: the ranks as a tensor."""
+        made = Tensor(self.sizes, "int32", None, combined("ranks of a mesh", [*self.sizes, *self.ranks]))
+        if len(self.sizes) == 1:
+            made.holds(self.ranks)
+        return made
 
     def part(self, player: Any, index: Any, span: Span) -> Any:
         """``mesh["name"]``."""
@@ -133,12 +148,12 @@ def group_over(player: Any, mesh: Any) -> Group | None:
 
 def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
     """What functions give that make meshes or share all processes out to groups; ``NotImplemented`` for others."""
-    if name in (*_MESHES, _CLASS):
+    if name in (*_MESHES, *_CLASSES):
         lives.started(player.stage)
     if name in _MESHES:
         return _grid(player, given)
-    if name == _CLASS:
-        return UNKNOWN
+    if name in _CLASSES:
+        return _arranged(player, given)
     if name.startswith(_SUBGROUPS):
         return _subgroups(player, name, given, ir.unpack(call.at, scope.file))
     return NotImplemented
@@ -160,6 +175,45 @@ def _grid(player: Any, given: Given) -> Any:
         stage.declared = count
     labels = tuple(named) if len(named) == len(sizes) else (None,) * len(sizes)
     return Mesh(tuple(sizes), labels, tuple(range(count)), stage.rank)
+
+
+def _arranged(player: Any, given: Given) -> Any:
+    """``DeviceMesh("cuda", [[0, 1], [2, 3]])``: a grid of ranks that are written out, or counted."""
+    stage = player.stage
+    names = given.get("mesh_dim_names", None, None)
+    named = player.items_of(names) if names is not None else []
+    grid = _rows(player, given.get("mesh", 1, UNKNOWN))
+    if grid is None or named is None:
+        return UNKNOWN
+    sizes, ranks = grid
+    if len(ranks) > MAX_SIZE or len(set(ranks)) < len(ranks):
+        return UNKNOWN
+    if len(ranks) > stage.world:
+        stage.declared = len(ranks)  # there are at least so many
+    if not all(0 <= rank < stage.world for rank in ranks):
+        return UNKNOWN
+    labels = tuple(named) if len(named) == len(sizes) else (None,) * len(sizes)
+    return Mesh(sizes, labels, ranks, stage.rank)
+
+
+def _rows(player: Any, value: Any) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """The sizes and the ranks of a grid: of lists in each other, or of a tensor that is a row of known numbers in some shape."""
+    if isinstance(value, Tensor):
+        shape, numbers = value.shape, value.whole.numbers
+        known = numbers is not None and shape is not None and all(type(size) is int for size in shape)
+        if not known or value.packed is not True or math.prod(shape or ()) != len(numbers or ()):
+            return None
+        return tuple(shape or ()), tuple(numbers or ())
+    items = player.items_of(value)
+    if not items:
+        return None
+    if all(type(item) is int for item in items):
+        return (len(items),), tuple(items)
+    inner = [_rows(player, item) if not isinstance(item, Tensor) else None for item in items]
+    rows = [row for row in inner if row is not None]
+    if len(rows) < len(items) or len({sizes for sizes, _ in rows}) != 1:
+        return None
+    return (len(rows), *rows[0][0]), tuple(rank for _, ranks in rows for rank in ranks)
 
 
 def _subgroups(player: Any, name: str, given: Given, span: Span) -> Any:

@@ -30,8 +30,9 @@ RANK_SOURCES = (
     ("torch.distributed.new_group().rank", "group-rank"),
     ("torch.distributed.group.WORLD.rank", "rank"),
     *(
-        (f"torch.distributed.{maker}().{name}", "group-rank")
-        for maker in ("device_mesh.init_device_mesh", "device_mesh.DeviceMesh")
+        (f"torch.distributed.{module}{maker}().{name}", "group-rank")
+        for module in ("device_mesh.", "tensor.", "_tensor.", "")
+        for maker in ("init_device_mesh", "DeviceMesh")
         for name in ("get_local_rank", "get_rank", "get_coordinate")
     ),
     ("torch.cuda.device_count", "devices"),

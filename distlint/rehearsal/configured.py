@@ -1,0 +1,115 @@
+"""Settings that a program reads from a configuration file of the project.
+
+A program may be started with another file of this form. So at first its settings are only the same on all processes; where
+the program is followed as it usually goes (``Stage.usual``), they are those that stand in the file.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from distlint.link.library_calls import LOADERS
+from distlint.link.paths import folders_around
+from distlint.model import python as ir
+from distlint.model.document import Leaf, Mapping, Node
+from distlint.model.value import known
+from distlint.rehearsal.iterating import is_key
+from distlint.rehearsal.unknowns import Opaque
+from distlint.rehearsal.values import Given, Items, Made, Table, is_known
+
+if TYPE_CHECKING:
+    from distlint.link.project import Project
+    from distlint.rehearsal.calls import Calls
+    from distlint.rehearsal.stage import Scope
+
+MAX_SETTINGS = 256
+"""Keys and items of a file with more than these, which holds data rather than settings, are not looked at."""
+MAX_RUNS = 4
+"""Command lines of a script that are asked for a file; of a script with more none is."""
+
+_Place = tuple[str, str, ir.Position]
+
+
+class _Read(dict[_Place, Mapping | None]):
+    """The settings that calls read, by the script that is followed and the call."""
+
+
+def settings_of(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
+    """What a call of a library function reads from a configuration file; ``NotImplemented`` where that is not known or not asked for."""
+    if name not in LOADERS:
+        return NotImplemented
+    stage = player.stage
+    path = _path(given)
+    found = _asked(stage.project, stage.entry, call, scope) if path is None else _named(player, path, call, scope)
+    if found is None:
+        return NotImplemented
+    stage.configurations.add(found.span.file)
+    return _value(player, found, (found.span.file,)) if stage.usual else NotImplemented
+
+
+def _path(given: Given) -> str | None:
+    """The path that an open file was opened with, where it is known on the way that the process has gone."""
+    file = next(iter(given.values()), None)
+    if not isinstance(file, Made) or file.arguments is None or not file.name.endswith("open()"):
+        return None
+    path = file.arguments.get("file", 0)
+    return path if isinstance(path, str) else None
+
+
+def _named(player: Calls, path: str, call: ir.Call, scope: Scope) -> Mapping | None:
+    """The settings in the file that a path means for the code that names it."""
+    stage = player.stage
+    span = ir.unpack(call.at, scope.file)
+    document = stage.project.documents.found(known(path, span), scope.file, folders_around(stage.entry))
+    return _settings(document.root) if document is not None else None
+
+
+def _asked(project: Project, entry: str, call: ir.Call, scope: Scope) -> Mapping | None:
+    read = project.kept.get(_Read)
+    if read is None:
+        read = project.kept[_Read] = _Read()
+    assert isinstance(read, _Read)  # noqa: S101 - stored just above
+    place = (entry, scope.file, call.at)
+    if place not in read:
+        read[place] = _loaded(project, entry, call, scope)
+    return read[place]
+
+
+def _loaded(project: Project, entry: str, call: ir.Call, scope: Scope) -> Mapping | None:
+    """The only configuration file that a call reads, in all runs of a script; no texts that stand in the program."""
+    runs = project.runs_reaching(entry)
+    if len(runs) > MAX_RUNS:
+        return None
+    found = [project.evaluator(run).ask(call, scope.file, scope.function) for run in runs or (None,)]
+    return _settings(found[0]) if all(one is found[0] for one in found) else None
+
+
+def _settings(node: Any) -> Mapping | None:
+    """What a file holds, if these are settings."""
+    is_file = isinstance(node, Mapping) and not node.span.file.endswith(".py")
+    return node if is_file and _count(node) <= MAX_SETTINGS else None
+
+
+def _count(node: Node) -> int:
+    """How many keys and items a tree has."""
+    if isinstance(node, Leaf):
+        return 1
+    parts = [entry.node for entry in node.entries] if isinstance(node, Mapping) else node.items
+    return 1 + sum(map(_count, parts[: MAX_SETTINGS + 1]))
+
+
+def _value(player: Calls, node: Node, path: tuple[Any, ...]) -> Any:
+    """A part of a file as a program has it; what is not known is the same on all processes."""
+    if isinstance(node, Leaf):
+        plain = node.value.is_known and is_known(node.value.only)
+        return node.value.only if plain else Opaque(("setting", *path))
+    if isinstance(node, Mapping):
+        table = Table(is_open=node.open)
+        for entry in node.entries:
+            if is_key(entry.key):
+                inner = _value(player, entry.node, (*path, entry.key))
+                table.items[entry.key] = inner if entry.certain else Opaque(("setting", *path, entry.key))
+        return player.stage.made(table)
+    if node.open:
+        return Opaque(("setting", *path))
+    return player.stage.made(Items([_value(player, one, (*path, place)) for place, one in enumerate(node.items)]))
