@@ -20,12 +20,12 @@ from distlint.checks.device_fallback import words_of
 from distlint.checks.device_uses import asks_for_devices, only_for_devices
 from distlint.checks.devices import chosen_by_launch
 from distlint.checks.devices_by_rank import WRITTEN_STEPS, index_in_text, on_device
-from distlint.checks.followed import followed
 from distlint.checks.programs import family
 from distlint.checks.rank_ways import ways_to
 from distlint.checks.ranks import Process, RankView
 from distlint.checks.registry import CheckContext, check
 from distlint.link.arguments import find_argument
+from distlint.link.followed import followed
 from distlint.link.project import CallSite, Project
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
