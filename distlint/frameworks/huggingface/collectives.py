@@ -58,7 +58,7 @@ _TRAINER = tuple(
 _OWN_ACCELERATOR = tuple(
     replace(one, name=one.name.replace("accelerate.Accelerator()", f"{trainer}.accelerator"))
     for trainer in _TRAINERS
-    for one in _ACCELERATOR
+    for one in (*_BARRIERS, *_ACCELERATOR)
     if one.name.startswith("accelerate.Accelerator().") and not one.configured and not one.name.endswith(".prepare")
 )
 """The accelerator that a trainer holds, which its subclasses use."""
