@@ -27,7 +27,7 @@ def unparted(context: CheckContext, files: list[str]) -> Iterator[CallSite]:
     project: Project = context.project
     found = []
     for site in project.calls_to(set(context.parameters["loaders"])):
-        if site.file not in files or _evaluates(project, site):
+        if site.file not in files or evaluates(project, site):
             continue
         if _may_be_parted(context, site):
             return
@@ -35,7 +35,7 @@ def unparted(context: CheckContext, files: list[str]) -> Iterator[CallSite]:
     yield from found
 
 
-def _evaluates(project: Project, site: CallSite) -> bool:
+def evaluates(project: Project, site: CallSite) -> bool:
     """Whether a loader is, by its names, one to evaluate with."""
     function = project.module(site.file).functions[site.site.function] if site.site.function >= 0 else None
     if function is not None and _EVALUATING.search(function.name) and "train" not in function.name:

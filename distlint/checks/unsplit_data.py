@@ -71,7 +71,7 @@ def unsplit_data(context: CheckContext) -> Iterator[Finding]:
         if wrap is None or _shares_on_purpose(context, place.file):
             continue
         new = [one for one in loaders if (one.frame.file, one.call.at) not in reported]
-        whole = [one for one in new if _is_whole(context, one) and not _is_handed_in_vain(context, one, wraps)]
+        whole = [one for one in new if is_whole(context, one) and not _is_handed_in_vain(context, one, wraps)]
         # what the loss is made from takes long to follow, so that it is asked last
         if not whole or (not sums and _trains_alone(context, place, makers)):
             continue
@@ -159,7 +159,7 @@ def _streams(context: CheckContext, loader: Instance) -> Iterator[Related]:
     """Where the streams of the project that a loader is given are gone through, and parted between the workers of the loader."""
     project: Project = context.project
     _, options, _ = argument_of(project, loader, "dataset", context.parameters["signature"])
-    if not _is_stream(context, options):
+    if not is_stream(context, options):
         return
     for one in options:
         method = (
@@ -233,7 +233,7 @@ def _drawn_from(context: CheckContext, value: object) -> tuple[object, ...]:
     return options if known and options else (None,)
 
 
-def _is_whole(context: CheckContext, loader: Instance) -> bool:
+def is_whole(context: CheckContext, loader: Instance) -> bool:
     """Whether a loader certainly hands out all of a dataset that does not depend on the rank."""
     project: Project = context.project
     signature = context.parameters["signature"]
@@ -249,7 +249,7 @@ def _is_whole(context: CheckContext, loader: Instance) -> bool:
     if not all(_is_dataset(context, one) for one in options) and not is_list(project, expr, loader.frame, loader.state):
         return False
     made = derivation(project, expr, loader.frame.file, loader.frame.function, by_field=True)
-    names = made.names() if not _is_stream(context, options) else _names_of_stream(made, loader)
+    names = made.names() if not is_stream(context, options) else _names_of_stream(made, loader)
     if not made.whole or (
         any(RANK_WORDS.search(name) for name in names) and not _never_asks(context, expr, options, loader)
     ):
@@ -257,7 +257,7 @@ def _is_whole(context: CheckContext, loader: Instance) -> bool:
     return not made.is_random(context.parameters.get("generators", ())) or _is_seeded_alike(context, loader.frame.file)
 
 
-def _is_stream(context: CheckContext, options: tuple[Abstract, ...]) -> bool:
+def is_stream(context: CheckContext, options: tuple[Abstract, ...]) -> bool:
     """Whether a dataset is certainly one of those that are gone through without a sampler."""
     return all(
         isinstance(one, Instance)
@@ -270,7 +270,7 @@ def _is_stream(context: CheckContext, options: tuple[Abstract, ...]) -> bool:
 def _never_asks(context: CheckContext, expr: ir.Expr, options: tuple[Abstract, ...], loader: Instance) -> bool:
     """Whether streams are told the rank, but nothing that goes through them asks for what they were told."""
     project: Project = context.project
-    if not _is_stream(context, options) or is_told(project, expr, loader.frame.file, loader.frame.function):
+    if not is_stream(context, options) or is_told(project, expr, loader.frame.file, loader.frame.function):
         return False
     for one in options:
         if not isinstance(one, Instance) or not isinstance(one.callee, ClassRef):
