@@ -23,6 +23,9 @@ from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
 from distlint.rehearsal.values import Given, Made, Table
 
 _PARTITIONED = ("save_16bit_model", "save_fp16_model", "_zero3_consolidated_16bit_state_dict", "generate")
+_MICRO = "train_micro_batch_size_per_gpu"
+_SIZES = (_MICRO, "train_batch_size", "gradient_accumulation_steps")
+"""Methods of an engine that give what the configuration says under the same name."""
 _KEPT_WHOLE = 100_000
 """Parameters of at most so many numbers are not parted, where nothing else is said."""
 
@@ -30,13 +33,14 @@ _KEPT_WHOLE = 100_000
 class Engine(Made):
     """What trains a model; ``partitioned`` where each process holds a part of every parameter (ZeRO stage 3)."""
 
-    __slots__ = ("inner", "kept_whole", "partitioned", "trains")
+    __slots__ = ("config", "inner", "kept_whole", "partitioned", "stage", "trains")
 
     def __init__(self, call: ir.Call, given: Given) -> None:
         super().__init__("deepspeed.initialize()[0]", call, given)
         self.inner: Any = given.get("model", 1, UNKNOWN)
-        config = given.get("config", 10, None)
-        self.partitioned = _option(config, "stage", 0) == 3
+        self.config = config = given.get("config", 10, None)
+        self.stage = _option(config, "stage", 0)
+        self.partitioned = self.stage == 3
         self.trains = False
         """Whether a backward pass was made."""
         self.kept_whole = _option(config, "stage3_param_persistence_threshold", _KEPT_WHOLE)
@@ -64,11 +68,20 @@ class Engine(Made):
             "is_gradient_accumulation_boundary",
             "get_global_grad_norm",
             "get_lr",
-            "gradient_accumulation_steps",
         ):
             return Opaque(("engine", name))
+        if name in _SIZES:
+            return self.size(name)
+        if name == "zero_optimization_stage" and isinstance(self.stage, int):
+            return self.stage
         found = module_method(player, self.inner, name, given, call, scope)
         return self if found is self.inner and found is not NotImplemented else found
+
+    def size(self, name: str) -> Any:
+        """A size of batches, or the number that is accumulated, as the configuration says it."""
+        items = self.config.items if isinstance(self.config, Table) and not self.config.open else {}
+        found = items.get(name)
+        return found if type(found) is int else Opaque(("engine", name))
 
     def is_training(self, player: Any, layer: Layer) -> bool:
         """Whether a use of a layer gives it a gradient in the next backward pass."""
@@ -131,7 +144,7 @@ class DeepSpeed(Models):
         loader: Any = None
         if data is not None:
             span = ir.unpack(call.at, scope.file)
-            loader = Loader(call, Given([data], {"batch_size": Opaque(("micro batch",))}), span)
+            loader = Loader(call, Given([data], {"batch_size": engine.size(_MICRO)}), span)
             loader.source = Source(SHARE, span)
         optimizer = given.get("optimizer", 2, None)
         if not isinstance(optimizer, Optimizer):
