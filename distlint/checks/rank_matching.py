@@ -49,8 +49,7 @@ def rank_matching(context: CheckContext) -> Iterator[Finding]:
         yield context.finding(
             fault.message, fault.span, related=fault.related, confidence=Confidence.LIKELY, symbol=fault.symbol
         )
-    if not label:
-        yield from _traced(context, wanted, others)
+    yield from _traced(context, wanted, others, label)
 
 
 def _is_refuted(project: Project, fault: Fault) -> bool:
@@ -64,15 +63,15 @@ def _is_refuted(project: Project, fault: Fault) -> bool:
     return operation.key in known.calls
 
 
-def _traced(context: CheckContext, wanted: set[str], others: set[str]) -> Iterator[Finding]:
+def _traced(context: CheckContext, wanted: set[str], others: set[str], label: str) -> Iterator[Finding]:
     """What the rehearsal of whole programs shows besides: where nothing was found of the same call, or of the same test."""
     project: Project = context.project
     every = Collectives.of_project(project).operations.values()
-    configured = {(one.key, one.spec.kind) for one in every if one.spec.configured}
-    known = {place for fault in _faults(context, "") for place in (fault.span, *(one.span for one in fault.related))}
+    configured = {(one.key, one.spec.kind): one.spec.configured for one in every if one.spec.configured}
+    known = {place for fault in _faults(context, label) for place in (fault.span, *(one.span for one in fault.related))}
     for fault in TraceFaults.of_project(project):
-        if (fault.call, fault.name) in configured:
-            continue  # collective under a configuration only, which other rules look at
+        if configured.get((fault.call, fault.name), "") != label:
+            continue  # collective under another configuration only, which other rules look at
         places = {fault.span, *(one.span for one in fault.related)}
         if fault.kind not in wanted or fault.name in others or places & known or runs_alone(project, fault.span.file):
             continue
