@@ -8,6 +8,7 @@ from typing import Any
 from distlint.link.modules import FunctionRef
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal import rows_called
 from distlint.rehearsal.absent import used
 from distlint.rehearsal.definitions import Definitions
 from distlint.rehearsal.entities import (
@@ -172,6 +173,10 @@ class Calls(Definitions):
             )
             whole.rest = [*callee.given.rest, *given.rest]
             return self.apply(callee.callee, whole, call, scope)
+        return rows_called.followed(self, callee, given, call, scope, self._leaving)
+
+    def _leaving(self, callee: Any, given: Given, call: ir.Call, scope: Scope) -> Any:
+        """Calls something that is no function of the project, or an object of it."""
         span = ir.unpack(call.at, scope.file)
         if isinstance(callee, Library):
             return self._library(callee.name, given, call, scope, span)

@@ -8,6 +8,7 @@ from typing import Any
 from distlint.link.modules import FunctionRef, GlobalRef, Target
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal import rows_followed
 from distlint.rehearsal.absent import UNSET, used, without_value
 from distlint.rehearsal.bounds import asks_all, narrowed, of_part, widened
 from distlint.rehearsal.containers import bounds_of, cut
@@ -147,6 +148,7 @@ class Expressions(Objects):
                 item.copied = False
         if expr.kind == "set":
             return distinct(items, self.span(expr, scope))
+        rows_followed.displayed(self, items, self.span(expr, scope))
         return tuple(items) if expr.kind == "tuple" else self.stage.made(Items(items, at=self.span(expr, scope)))
 
     def _of_DictDisplay(self, expr: ir.DictDisplay, scope: Scope) -> Any:  # noqa: N802
@@ -163,12 +165,16 @@ class Expressions(Objects):
                     table.opens(given)
             else:
                 table.opens(name if key is not None else given, given)
+            if key is not None:
+                rows_followed.displayed(self, [name, given], self.span(expr, scope))
+        rows_followed.displayed(self, table.items.values(), self.span(expr, scope))
         return table
 
     def _of_Formatted(self, expr: ir.Formatted, scope: Scope) -> Any:  # noqa: N802
         values = [self.value(part, scope) for part in expr.parts]
         for part, value in zip(expr.parts, values, strict=True):
             self.stage.use(value, self.span(part, scope))
+        rows_followed.displayed(self, values, self.span(expr, scope))
         values = [self.text_of(value, value) if isinstance(value, Thing) else value for value in values]
         if all(isinstance(value, str | int) for value in values):
             return "".join(map(str, values))[:MAX_TEXT]
@@ -195,7 +201,9 @@ class Expressions(Objects):
     def _of_Attribute(self, expr: ir.Attribute, scope: Scope) -> Any:  # noqa: N802
         base = self.value(expr.base, scope)
         used(self.stage, base, expr.base, scope)
-        return without_value(self.stage, self.attribute(base, expr.name, expr, scope), expr, scope)
+        found = self.attribute(base, expr.name, expr, scope)
+        rows_followed.attribute(self, base, expr.name, found)
+        return without_value(self.stage, found, expr, scope)
 
     def attribute(self, base: Any, name: str, expr: ir.Expr, scope: Scope) -> Any:
         """``base.name``."""
@@ -237,6 +245,12 @@ class Expressions(Objects):
     def _of_Subscript(self, expr: ir.Subscript, scope: Scope) -> Any:  # noqa: N802
         base = self.value(expr.base, scope)
         index = self.value(expr.index, scope)
+        found = self._at(base, index, expr, scope)
+        rows_followed.subscripted(self, base, index, found)
+        return found
+
+    def _at(self, base: Any, index: Any, expr: ir.Subscript, scope: Scope) -> Any:
+        """``base[index]``, where that stands in the program."""
         used(self.stage, base, expr.base, scope)
         base = self.held(base.value if isinstance(base, Perhaps) else base, "__getitem__")
         if isinstance(base, Tensor):
@@ -499,7 +513,9 @@ class Expressions(Objects):
         if first in ("in", "not in") and families_differ(values[1], values[0]):
             not_found(self.stage, values[1], expr, scope)
             return first != "in"
-        return self.operate(first, values[0], values[1], expr.at, scope)
+        found = self.operate(first, values[0], values[1], expr.at, scope)
+        rows_followed.operated(self, first, values[0], values[1], found, self.span(expr, scope))
+        return found
 
     def _logic(self, symbol: str, expr: ir.Operation, scope: Scope) -> Any:
         return self._rest_of_logic(symbol, list(expr.operands), [], scope)

@@ -290,6 +290,24 @@ class Libraries:
         for part in self._parts:
             part.changed(player, tensor, how, others, span)
 
+    def rows(self, player: Any, callee: Any, given: Given, found: Any, span: Span) -> None:
+        """Says in which order the rows of what a library gives stand."""
+        for part in self._parts:
+            part.rows(player, callee, given, found, span)
+
+    def attribute_rows(self, player: Any, base: Any, name: str) -> Any:
+        """In which order the rows of an attribute stand; ``None`` where that is not known."""
+        found = (part.attribute_rows(player, base, name) for part in self._parts)
+        return next((one for one in found if one is not None), None)
+
+    def is_data(self, value: Any) -> bool:
+        """Whether something is a data set of a library."""
+        return any(part.is_data(value) for part in self._parts)
+
+    def is_table(self, value: Any) -> bool:
+        """Whether something is a table of a library."""
+        return any(part.is_table(value) for part in self._parts)
+
     def entered(self, player: Any, manager: Any, span: Span) -> Any:
         """What a context manager gives when it is entered."""
         for part in self._parts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from distlint.model import python as ir
+from distlint.rehearsal import rows_called, rows_followed
 from distlint.rehearsal.entities import ModuleValue
 from distlint.rehearsal.iterating import is_key
 from distlint.rehearsal.merging import merged
@@ -52,10 +53,15 @@ class Player(Ways):
             self.stage.use(other, self.span(statement.value, scope))
             self.changed(before, statement.operator, [other], self.span(statement.target, scope))
             return
+        span = self.span(statement.target, scope)
         if isinstance(before, Items) and statement.operator == "+":
+            was_empty = before.items == []
             self.extend(before, other)
+            rows_called.extended(self, before, other, span, was_empty=was_empty)
             return
-        self.bind(statement.target, self.operate(statement.operator, before, other, statement.at, scope), scope)
+        found = self.operate(statement.operator, before, other, statement.at, scope)
+        rows_followed.operated(self, statement.operator, before, other, found, span)
+        self.bind(statement.target, found, scope)
 
     def _on_Evaluate(self, statement: ir.Evaluate, scope: Scope) -> None:  # noqa: N802
         self.value(statement.value, scope)
@@ -116,7 +122,7 @@ class Player(Ways):
             escape(value)
             for position, one in enumerate(targets):
                 inner = type(one) is ir.Starred
-                part = self.part(value, position)
+                part = rows_followed.taken_apart(self, value, self.part(value, position))
                 self.bind(one.value if type(one) is ir.Starred else one, UNKNOWN if inner else part, scope)
             return
         for one, part in zip(targets, items, strict=True):
@@ -150,6 +156,7 @@ class Player(Ways):
         """``base[index] = value``."""
         base = self.held(self.value(target.base, scope), "__setitem__")
         index = self.value(target.index, scope)
+        rows_followed.put(self, base, index, value, self.span(target, scope))
         if isinstance(value, Tensor) and not isinstance(base, Tensor):
             value.copied = False
         if isinstance(base, Items):
