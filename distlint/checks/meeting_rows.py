@@ -33,6 +33,5 @@ def _related(found: Mispaired) -> tuple[Related, ...]:
     related.append(Related(share.dealt.sampler, "this sampler deals out the rows"))
     if share.gathered is not None and share.gathered != share.joined:
         related.append(Related(share.gathered, "the rows of all ranks are gathered here"))
-    related += [Related(span, "on the way there") for span in found.chain[-2:]]
     place = share.joined or share.gathered or found.span
     return tuple(one for one in related if one.span != place)

@@ -44,6 +44,8 @@ class Iterating:
     def __init__(self, stage: Stage, models: Any) -> None:
         self.stage = stage
         self.models = models
+        self.follows_rows: bool = models.follows_rows
+        """Whether anything is to be known of the orders of rows (``row_orders``)."""
 
     def value(self, expr: ir.Expr, scope: Scope) -> Any:
         """The value of an expression."""
@@ -127,7 +129,8 @@ class Iterating:
             return list(value)
         if isinstance(value, Tensor) and value.shape and isinstance(value.shape[0], int) and value.shape[0] <= 16:
             rows = [self.models.indexed(self, value, index) for index in range(value.shape[0])]
-            rows_followed.rows_taken(self, value, rows)
+            if self.follows_rows:
+                rows_followed.rows_taken(self, value, rows)
             return rows
         if isinstance(value, Generated):
             return self._pulled(value)
@@ -223,7 +226,8 @@ class Iterating:
     def item_of(self, value: Any) -> Any:
         """Some item of something whose items are not known."""
         value = _listed(value)
-        return rows_followed.item_taken(self, value, self._any_item(value))
+        found = self._any_item(value)
+        return rows_followed.item_taken(self, value, found) if self.follows_rows else found
 
     def _any_item(self, value: Any) -> Any:
         if isinstance(value, Tensor):
@@ -292,7 +296,8 @@ class Iterating:
         asked: list[Any] = []
         known = self._turns_of(expr, 0, first, inner, found, asked)
         made = self._comprehended(expr, first, found, asked, inner, scope, known=known)
-        rows_called.comprehended(self, expr, first, inner, found, made, self.span(expr, scope))
+        if self.follows_rows:
+            rows_called.comprehended(self, expr, first, inner, found, made, self.span(expr, scope))
         return made
 
     def _comprehended(

@@ -141,6 +141,8 @@ class Libraries:
         self.indexed = first.indexed
         self.tensor_attribute = first.tensor_attribute
         self.row_attribute = first.row_attribute
+        self.follows_rows = any(part.follows_rows(project) for part in parts)
+        """Whether the program may put rows together that stand in different orders."""
         self._canonical = project.modules.canonical
         specs = project.specs
         self._collectives = {one.name: one for spec in specs for one in spec.collectives if one.role in _ROLES}

@@ -53,14 +53,15 @@ class Player(Ways):
             self.stage.use(other, self.span(statement.value, scope))
             self.changed(before, statement.operator, [other], self.span(statement.target, scope))
             return
-        span = self.span(statement.target, scope)
         if isinstance(before, Items) and statement.operator == "+":
             was_empty = before.items == []
             self.extend(before, other)
-            rows_called.extended(self, before, other, span, was_empty=was_empty)
+            if self.follows_rows:
+                rows_called.extended(self, before, other, self.span(statement.target, scope), was_empty=was_empty)
             return
         found = self.operate(statement.operator, before, other, statement.at, scope)
-        rows_followed.operated(self, statement.operator, before, other, found, span)
+        if self.follows_rows:
+            rows_followed.operated(self, statement.operator, before, other, found, self.span(statement.target, scope))
         self.bind(statement.target, found, scope)
 
     def _on_Evaluate(self, statement: ir.Evaluate, scope: Scope) -> None:  # noqa: N802
@@ -122,7 +123,8 @@ class Player(Ways):
             escape(value)
             for position, one in enumerate(targets):
                 inner = type(one) is ir.Starred
-                part = rows_followed.taken_apart(self, value, self.part(value, position))
+                part = self.part(value, position)
+                part = rows_followed.taken_apart(self, value, part) if self.follows_rows else part
                 self.bind(one.value if type(one) is ir.Starred else one, UNKNOWN if inner else part, scope)
             return
         for one, part in zip(targets, items, strict=True):
@@ -156,7 +158,8 @@ class Player(Ways):
         """``base[index] = value``."""
         base = self.held(self.value(target.base, scope), "__setitem__")
         index = self.value(target.index, scope)
-        rows_followed.put(self, base, index, value, self.span(target, scope))
+        if self.follows_rows:
+            rows_followed.put(self, base, index, value, self.span(target, scope))
         if isinstance(value, Tensor) and not isinstance(base, Tensor):
             value.copied = False
         if isinstance(base, Items):

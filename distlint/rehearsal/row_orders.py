@@ -92,11 +92,10 @@ class Mark(NamedTuple):
 
 
 class Mispaired(NamedTuple):
-    """Rows that were put beside those of a whole data set, where that is done, and the calls that lead there."""
+    """Rows that were put beside those of a whole data set, and where that is done first."""
 
     share: Share
     span: Span
-    chain: tuple[Span, ...]
 
 
 class RowOrders:

@@ -46,8 +46,8 @@ def paired(player: Any, values: Iterable[Any], span: Span, *, rows: bool = False
             if not any(one is share.dealt.data for one in column.data):
                 continue
             if is_out_of_order(share, player.stage.world):
-                found = Mispaired(share, span, player.stage.chain)
-                player.stage.kept.setdefault(MISPAIRED, {})[share.joined, share.dealt.sampler] = found
+                kept = player.stage.kept.setdefault(MISPAIRED, {})
+                kept.setdefault((share.joined, share.dealt.sampler), Mispaired(share, span))
 
 
 def _is_end(mark: Mark, share: Share) -> bool:

@@ -75,6 +75,7 @@ class Torch(Models):
     indexed = staticmethod(tensors.indexed)
     tensor_attribute = staticmethod(tensors.tensor_attribute)
     row_attribute = staticmethod(row_attribute)
+    follows_rows = staticmethod(row_orders.is_followed)
     rows = staticmethod(row_orders.followed)
     attribute_rows = staticmethod(row_orders.attribute)
     is_data = staticmethod(row_orders.is_data)

@@ -59,8 +59,23 @@ _LEAVING = frozenset({"requires_grad_", "detach_", "clamp_", "abs_", "sigmoid_",
 """Methods that change a tensor where it lies, row by row."""
 _COLUMNS = frozenset({"targets", "labels", "samples", "imgs", "data"})
 """What the data sets of ``torchvision.datasets`` look up by the number of a row (mnist.py, cifar.py, folder.py, svhn.py)."""
+_BRINGING = frozenset(
+    f"{package}.{name}"
+    for package in ("torch.distributed", "deepspeed.comm")
+    for name in (
+        *("all_gather", "all_gather_into_tensor", "all_gather_object", "gather", "gather_object"),
+        *("_all_gather_base", "nn.functional.all_gather", "nn.all_gather"),
+        "_functional_collectives.all_gather_tensor",
+    )
+)
 _GATHERING = ("torch.distributed.nn.functional.all_gather", "torch.distributed.nn.all_gather")
 _GATHERING_TENSORS = ("torch.distributed._functional_collectives.all_gather_tensor",)
+
+
+def is_followed(project: Any) -> bool:
+    """Whether a program has a sampler that deals rows out to the processes, and brings together what these have."""
+    deals = next(project.calls_to({"torch.utils.data.DistributedSampler"}), None) is not None
+    return deals and next(project.calls_to(_BRINGING), None) is not None
 
 
 def dealt(player: Any, batch: Any, how: Dealt) -> None:
