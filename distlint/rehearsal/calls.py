@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from distlint.link.modules import FunctionRef
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal import rows_called
 from distlint.rehearsal.absent import used
 from distlint.rehearsal.definitions import Definitions
 from distlint.rehearsal.entities import (
@@ -172,6 +172,12 @@ class Calls(Definitions):
             )
             whole.rest = [*callee.given.rest, *given.rest]
             return self.apply(callee.callee, whole, call, scope)
+        if not self.follows_rows:
+            return self._leaving(callee, given, call, scope)
+        return rows_called.followed(self, callee, given, call, scope, self._leaving)
+
+    def _leaving(self, callee: Any, given: Given, call: ir.Call, scope: Scope) -> Any:
+        """Calls something that is no function of the project, or an object of it."""
         span = ir.unpack(call.at, scope.file)
         if isinstance(callee, Library):
             return self._library(callee.name, given, call, scope, span)
@@ -589,9 +595,3 @@ def _by_blanks(given: Given) -> bool:
     """Whether a text is parted where blanks stand: what else parts it may stand between fields, of which there are few different ones."""
     values = [*given.values()]
     return not given.open and len(values) <= 1 and all(one is None or one == " " for one in values)
-
-
-def start(player: Calls, ref: FunctionRef) -> None:
-    """Follows one function of whose callers nothing is known."""
-    module = player.module_scope(ref.file)
-    player.call_function(FunctionValue(ref, module), Given([], {}, is_open=True), None, module)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from distlint.rehearsal.merging import MAX_AMONG
+from distlint.rehearsal.merging import MAX_AMONG, alike, merged
 from distlint.rehearsal.unknowns import Number, Opaque
-from distlint.rehearsal.values import derived, is_known
+from distlint.rehearsal.values import Items, Tensor, derived, is_known
+
+_FEW = 16
+"""Names that all ranks are taken to meet in their part of the data sooner or later."""
 
 
 def one_of(items: Sequence[Any], found: Opaque, told: Opaque) -> Any:
@@ -52,3 +55,22 @@ def _possible(value: Any) -> tuple[Any, ...]:
     if isinstance(value, Opaque):
         return value.among if value.told is not None and all(map(_is_plain, value.among)) else ()
     return (value,) if _is_plain(value) else ()
+
+
+def one_of_few(base: Any, index: Any) -> Opaque:
+    """``base[index]`` with an index that is not known: where it is one of a few names, each rank is taken to meet all of them."""
+    found = derived("part", [base, index])
+    items = base.items if isinstance(base, Items) else base if type(base) is tuple else None
+    if found.source is not None and items is not None and len(items) <= _FEW and all(map(is_known, items)):
+        found.source = found.source._replace(counted=False)
+    return found
+
+
+def one_of_tensors(items: list[Any], index: Any) -> Tensor:
+    """One of some tensors with an index that is not known: sizes in which they differ are not known then."""
+    found = items[0]
+    for one in items[1:]:
+        if found.shape is not None and not alike(found.shape, one.shape):
+            found = merged(found, one)
+    told = derived("part", [*items[:2], index])
+    return Tensor(found.shape, found.dtype, found.at, told.sign, told.source)

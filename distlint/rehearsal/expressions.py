@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from distlint.link.modules import FunctionRef, GlobalRef, Target
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal import rows_followed
 from distlint.rehearsal.absent import UNSET, used, without_value
 from distlint.rehearsal.bounds import asks_all, narrowed, of_part, widened
+from distlint.rehearsal.chosen_items import one_of_few, one_of_tensors
 from distlint.rehearsal.containers import bounds_of, cut
 from distlint.rehearsal.entities import (
     ClassValue,
@@ -23,7 +25,7 @@ from distlint.rehearsal.entities import (
 )
 from distlint.rehearsal.failing import DIVIDING, FINDING, SHARE, cut_evenly, may_fail
 from distlint.rehearsal.iterating import distinct, is_key
-from distlint.rehearsal.merging import alike, merged
+from distlint.rehearsal.merging import merged
 from distlint.rehearsal.names import families_differ, misnamed, not_found
 from distlint.rehearsal.objects import Objects
 from distlint.rehearsal.operations import MAX_TEXT
@@ -55,9 +57,6 @@ from distlint.rehearsal.values import (
 
 MAX_CHOICES = 6
 """Functions of which one is called that are all followed."""
-_FEW = 16
-"""Names that all ranks are taken to meet in their part of the data sooner or later."""
-
 _LEVEL = frozenset({"fill_", "zero_"})
 """Changes that leave all numbers of a tensor the same one."""
 _NUMERIC = frozenset({"+", "-", "*", "/", "//", "**", "@", "<", ">", "<=", ">="})
@@ -148,7 +147,13 @@ class Expressions(Objects):
                 item.copied = False
         if expr.kind == "set":
             return distinct(items, self.span(expr, scope))
+        self._displayed(items, expr, scope)
         return tuple(items) if expr.kind == "tuple" else self.stage.made(Items(items, at=self.span(expr, scope)))
+
+    def _displayed(self, values: Iterable[Any], expr: ir.Expr, scope: Scope) -> None:
+        """Values stand in one row, or in one text."""
+        if self.follows_rows:
+            rows_followed.displayed(self, values, self.span(expr, scope))
 
     def _of_DictDisplay(self, expr: ir.DictDisplay, scope: Scope) -> Any:  # noqa: N802
         table = self.stage.made(Table())
@@ -164,12 +169,15 @@ class Expressions(Objects):
                     table.opens(given)
             else:
                 table.opens(name if key is not None else given, given)
+            self._displayed([name, given], expr, scope)
+        self._displayed(table.items.values(), expr, scope)
         return table
 
     def _of_Formatted(self, expr: ir.Formatted, scope: Scope) -> Any:  # noqa: N802
         values = [self.value(part, scope) for part in expr.parts]
         for part, value in zip(expr.parts, values, strict=True):
             self.stage.use(value, self.span(part, scope))
+        self._displayed(values, expr, scope)
         values = [self.text_of(value, value) if isinstance(value, Thing) else value for value in values]
         if all(isinstance(value, str | int) for value in values):
             return "".join(map(str, values))[:MAX_TEXT]
@@ -196,7 +204,10 @@ class Expressions(Objects):
     def _of_Attribute(self, expr: ir.Attribute, scope: Scope) -> Any:  # noqa: N802
         base = self.value(expr.base, scope)
         used(self.stage, base, expr.base, scope)
-        return without_value(self.stage, self.attribute(base, expr.name, expr, scope), expr, scope)
+        found = self.attribute(base, expr.name, expr, scope)
+        if self.follows_rows:
+            rows_followed.attribute(self, base, expr.name, found)
+        return without_value(self.stage, found, expr, scope)
 
     def attribute(self, base: Any, name: str, expr: ir.Expr, scope: Scope) -> Any:
         """``base.name``."""
@@ -238,6 +249,13 @@ class Expressions(Objects):
     def _of_Subscript(self, expr: ir.Subscript, scope: Scope) -> Any:  # noqa: N802
         base = self.value(expr.base, scope)
         index = self.value(expr.index, scope)
+        found = self._at(base, index, expr, scope)
+        if self.follows_rows:
+            rows_followed.subscripted(self, base, index, found)
+        return found
+
+    def _at(self, base: Any, index: Any, expr: ir.Subscript, scope: Scope) -> Any:
+        """``base[index]``, where that stands in the program."""
         used(self.stage, base, expr.base, scope)
         base = self.held(base.value if isinstance(base, Perhaps) else base, "__getitem__")
         if isinstance(base, Tensor):
@@ -339,10 +357,10 @@ class Expressions(Objects):
             found = self.of_object(base, index, self.module_scope(self.stage.entry))
             return UNKNOWN if isinstance(found, MethodOf) else found
         if isinstance(base, Items) and base.items and all(isinstance(one, Tensor) for one in base.items):
-            return _one_of_tensors(base.items, index)
+            return one_of_tensors(base.items, index)
         if isinstance(base, Items):
             bare = base.sample is None or type(base.sample) is Opaque
-            return _one_of_few(base, index) if base.items is not None or bare else self.item_of(base)
+            return one_of_few(base, index) if base.items is not None or bare else self.item_of(base)
         if isinstance(base, Made) and is_parsed(base) and isinstance(index, int):
             return base if index == 0 else derived("part", [base, index])
         if isinstance(base, Library) and isinstance(index, int):
@@ -351,7 +369,7 @@ class Expressions(Objects):
             return base  # a type with its parameters
         if not isinstance(base, Opaque | Made | MethodOf) and type(base) is not tuple:
             return UNKNOWN
-        found = _one_of_few(base, index)
+        found = one_of_few(base, index)
         return of_part(found, index) if isinstance(index, slice) else found
 
     def _item_at(self, base: Items, index: int) -> Any:
@@ -502,7 +520,10 @@ class Expressions(Objects):
         if first in ("in", "not in") and families_differ(values[1], values[0]):
             not_found(self.stage, values[1], expr, scope)
             return first != "in"
-        return self.operate(first, values[0], values[1], expr.at, scope)
+        found = self.operate(first, values[0], values[1], expr.at, scope)
+        if self.follows_rows:
+            rows_followed.operated(self, first, values[0], values[1], found, self.span(expr, scope))
+        return found
 
     def _logic(self, symbol: str, expr: ir.Operation, scope: Scope) -> Any:
         return self._rest_of_logic(symbol, list(expr.operands), [], scope)
@@ -566,22 +587,3 @@ def _function_scope(scope: Scope) -> Scope:
     while outer is not None and outer.function == scope.function and outer.file == scope.file:
         scope, outer = outer, outer.outer
     return scope
-
-
-def _one_of_few(base: Any, index: Any) -> Opaque:
-    """``base[index]`` with an index that is not known: where it is one of a few names, each rank is taken to meet all of them."""
-    found = derived("part", [base, index])
-    items = base.items if isinstance(base, Items) else base if type(base) is tuple else None
-    if found.source is not None and items is not None and len(items) <= _FEW and all(map(is_known, items)):
-        found.source = found.source._replace(counted=False)
-    return found
-
-
-def _one_of_tensors(items: list[Any], index: Any) -> Tensor:
-    """One of some tensors with an index that is not known: sizes in which they differ are not known then."""
-    found = items[0]
-    for one in items[1:]:
-        if found.shape is not None and not alike(found.shape, one.shape):
-            found = merged(found, one)
-    told = derived("part", [*items[:2], index])
-    return Tensor(found.shape, found.dtype, found.at, told.sign, told.source)

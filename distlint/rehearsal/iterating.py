@@ -8,6 +8,7 @@ from typing import Any
 from distlint.link.modules import FunctionRef
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal import rows_called, rows_followed
 from distlint.rehearsal.absent import used
 from distlint.rehearsal.bounds import is_of_members, narrowed
 from distlint.rehearsal.dealt_turns import take_own
@@ -44,6 +45,8 @@ class Iterating:
     def __init__(self, stage: Stage, models: Any) -> None:
         self.stage = stage
         self.models = models
+        self.follows_rows: bool = models.follows_rows
+        """Whether anything is to be known of the orders of rows (``row_orders``)."""
 
     def value(self, expr: ir.Expr, scope: Scope) -> Any:
         """The value of an expression."""
@@ -126,7 +129,10 @@ class Iterating:
         if isinstance(value, str | bytes) and len(value) <= MAX_ITEMS:
             return list(value)
         if isinstance(value, Tensor) and value.shape and isinstance(value.shape[0], int) and value.shape[0] <= 16:
-            return [self.models.indexed(self, value, index) for index in range(value.shape[0])]
+            rows = [self.models.indexed(self, value, index) for index in range(value.shape[0])]
+            if self.follows_rows:
+                rows_followed.rows_taken(self, value, rows)
+            return rows
         if isinstance(value, Generated):
             return self._pulled(value)
         if isinstance(value, Thing) and value.content is not None and not self._iterates(value):
@@ -178,7 +184,8 @@ class Iterating:
             return None
         size = self.length(thing)
         if isinstance(size, int) and not isinstance(size, bool):
-            return Generated((self.item_at(thing, index) for index in range(size)), watched=True)
+            rows = (rows_followed.numbered(self, thing, index, self.item_at(thing, index)) for index in range(size))
+            return Generated(rows, watched=True)
         return Generated(None, self.item_at(thing, derived("index", [size])))
 
     def _advanced(self, thing: Thing, method: FunctionRef) -> Iterator[Any]:
@@ -220,6 +227,10 @@ class Iterating:
     def item_of(self, value: Any) -> Any:
         """Some item of something whose items are not known."""
         value = _listed(value)
+        found = self._any_item(value)
+        return rows_followed.item_taken(self, value, found) if self.follows_rows else found
+
+    def _any_item(self, value: Any) -> Any:
         if isinstance(value, Tensor):
             return self.models.indexed(self, value, UNKNOWN)
         if isinstance(value, range):
@@ -287,6 +298,23 @@ class Iterating:
         used(self.stage, first, expr.generators[0][1], scope)
         asked: list[Any] = []
         known = self._turns_of(expr, 0, first, inner, found, asked)
+        made = self._comprehended(expr, first, found, asked, inner, scope, known=known)
+        if self.follows_rows:
+            rows_called.comprehended(self, expr, first, inner, found, made, self.span(expr, scope))
+        return made
+
+    def _comprehended(
+        self,
+        expr: ir.Comprehension,
+        first: Any,
+        found: list[Any],
+        asked: list[Any],
+        inner: Scope,
+        scope: Scope,
+        *,
+        known: bool,
+    ) -> Any:
+        """What a comprehension gives that has ``found`` such items; ``known`` whether these are all."""
         span = self.span(expr, scope)
         if expr.kind == "dict":
             length = None if known or len(expr.generators) > 1 or expr.generators[0][2] else self.length(first)

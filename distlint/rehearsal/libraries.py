@@ -141,6 +141,8 @@ class Libraries:
         self.indexed = first.indexed
         self.tensor_attribute = first.tensor_attribute
         self.row_attribute = first.row_attribute
+        self.follows_rows = any(part.follows_rows(project) for part in parts)
+        """Whether the program may put rows together that stand in different orders."""
         self._canonical = project.modules.canonical
         specs = project.specs
         self._collectives = {one.name: one for spec in specs for one in spec.collectives if one.role in _ROLES}
@@ -289,6 +291,24 @@ class Libraries:
         """A tensor was changed in place."""
         for part in self._parts:
             part.changed(player, tensor, how, others, span)
+
+    def rows(self, player: Any, callee: Any, given: Given, found: Any, span: Span) -> None:
+        """Says in which order the rows of what a library gives stand."""
+        for part in self._parts:
+            part.rows(player, callee, given, found, span)
+
+    def attribute_rows(self, player: Any, base: Any, name: str) -> Any:
+        """In which order the rows of an attribute stand; ``None`` where that is not known."""
+        found = (part.attribute_rows(player, base, name) for part in self._parts)
+        return next((one for one in found if one is not None), None)
+
+    def is_data(self, value: Any) -> bool:
+        """Whether something is a data set of a library."""
+        return any(part.is_data(value) for part in self._parts)
+
+    def is_table(self, value: Any) -> bool:
+        """Whether something is a table of a library."""
+        return any(part.is_table(value) for part in self._parts)
 
     def entered(self, player: Any, manager: Any, span: Span) -> Any:
         """What a context manager gives when it is entered."""

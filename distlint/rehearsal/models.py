@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.values import Given, Made, Tensor
+
+if TYPE_CHECKING:
+    from distlint.link.project import Project
 
 
 class Models:
@@ -71,6 +74,25 @@ class Models:
 
     def changed(self, player: Any, tensor: Tensor, how: str, others: list[Any], span: Span | None = None) -> None:
         """A tensor was changed in place."""
+
+    def follows_rows(self, project: Project) -> bool:
+        """Whether a program may put rows together that stand in different orders (``rehearsal.row_orders``)."""
+        return False
+
+    def rows(self, player: Any, callee: Any, given: Given, found: Any, span: Span) -> None:
+        """A function, a method or an object of a library was called: says in which order the rows of its result stand."""
+
+    def attribute_rows(self, player: Any, base: Any, name: str) -> Any:
+        """In which order the rows of ``base.name`` stand (``rehearsal.row_orders.Mark``); ``None`` where that is not known."""
+        return None
+
+    def is_data(self, value: Any) -> bool:
+        """Whether something is a data set of a library, whose rows are asked for by their numbers."""
+        return False
+
+    def is_table(self, value: Any) -> bool:
+        """Whether something is a table whose columns are as long as it is."""
+        return False
 
     def entered(self, player: Any, manager: Any, span: Span) -> None:
         """A context manager is entered."""

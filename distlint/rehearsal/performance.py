@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.link.modules import FunctionRef
 from distlint.model import python as ir
-from distlint.rehearsal.calls import start
-from distlint.rehearsal.entities import Work
+from distlint.rehearsal.entities import FunctionValue, Work
 from distlint.rehearsal.files import met
 from distlint.rehearsal.libraries import Libraries
 from distlint.rehearsal.player import Player
 from distlint.rehearsal.stage import Enough, Left, Shared, Stage
 from distlint.rehearsal.trace import End
 from distlint.rehearsal.twins import twins
+from distlint.rehearsal.values import Given
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
@@ -317,7 +317,7 @@ def _run(player: Player, file: str, function: int) -> bool:
         if function < 0:
             player.module_scope(file)
         else:
-            start(player, FunctionRef(file, function))
+            _start(player, FunctionRef(file, function))
     except Left as left:
         trace.append(End(left.kind))
         player.stage.refused |= left.kind == "raise"
@@ -337,3 +337,9 @@ def unfinished(stage: Stage) -> list[Work]:
         for event in stage.events
         if isinstance(work := event.seen.get("work"), Work) and not work.done and not work.loose
     ]
+
+
+def _start(player: Player, ref: FunctionRef) -> None:
+    """Follows one function of whose callers nothing is known."""
+    module = player.module_scope(ref.file)
+    player.call_function(FunctionValue(ref, module), Given([], {}, is_open=True), None, module)

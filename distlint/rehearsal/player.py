@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from distlint.model import python as ir
+from distlint.rehearsal import rows_called, rows_followed
 from distlint.rehearsal.entities import ModuleValue
 from distlint.rehearsal.iterating import is_key
 from distlint.rehearsal.merging import merged
@@ -53,9 +54,15 @@ class Player(Ways):
             self.changed(before, statement.operator, [other], self.span(statement.target, scope))
             return
         if isinstance(before, Items) and statement.operator == "+":
+            was_empty = before.items == []
             self.extend(before, other)
+            if self.follows_rows:
+                rows_called.extended(self, before, other, self.span(statement.target, scope), was_empty=was_empty)
             return
-        self.bind(statement.target, self.operate(statement.operator, before, other, statement.at, scope), scope)
+        found = self.operate(statement.operator, before, other, statement.at, scope)
+        if self.follows_rows:
+            rows_followed.operated(self, statement.operator, before, other, found, self.span(statement.target, scope))
+        self.bind(statement.target, found, scope)
 
     def _on_Evaluate(self, statement: ir.Evaluate, scope: Scope) -> None:  # noqa: N802
         self.value(statement.value, scope)
@@ -117,6 +124,7 @@ class Player(Ways):
             for position, one in enumerate(targets):
                 inner = type(one) is ir.Starred
                 part = self.part(value, position)
+                part = rows_followed.taken_apart(self, value, part) if self.follows_rows else part
                 self.bind(one.value if type(one) is ir.Starred else one, UNKNOWN if inner else part, scope)
             return
         for one, part in zip(targets, items, strict=True):
@@ -150,6 +158,8 @@ class Player(Ways):
         """``base[index] = value``."""
         base = self.held(self.value(target.base, scope), "__setitem__")
         index = self.value(target.index, scope)
+        if self.follows_rows:
+            rows_followed.put(self, base, index, value, self.span(target, scope))
         if isinstance(value, Tensor) and not isinstance(base, Tensor):
             value.copied = False
         if isinstance(base, Items):

@@ -13,6 +13,7 @@ from distlint.rehearsal.entities import ClassValue, FunctionValue, Group, Librar
 from distlint.rehearsal.files import met
 from distlint.rehearsal.listings import Folders
 from distlint.rehearsal.notes import OWN_ORDER
+from distlint.rehearsal.row_orders import RowOrders
 from distlint.rehearsal.trace import Hole, Took, Waited
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
 from distlint.rehearsal.values import OWN_PLACE, Table, Tensor, combined, is_known, signature, source_of
@@ -278,6 +279,7 @@ class Stage(Certainty):
         self.keeping = tuple(name for spec in project.specs for name in spec.keeping)
         self.makers = _MAKERS.union(*(spec.class_makers for spec in project.specs))
         self.events: list[Event] = []
+        self.rows = RowOrders()
         self._last: dict[tuple[Any, ...], Event] = {}
         self.waits: list[tuple[int, Work, Span]] = []
         self.faults: list[Fault] = []

@@ -34,6 +34,7 @@ from distlint.frameworks.torch import rehearsed_passes as passes
 from distlint.frameworks.torch import rehearsed_pieces as pieces
 from distlint.frameworks.torch import rehearsed_redrawn as redrawn
 from distlint.frameworks.torch import rehearsed_reentrant as reentrant
+from distlint.frameworks.torch import rehearsed_rows as row_orders
 from distlint.frameworks.torch import rehearsed_saves as saves
 from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch import rehearsed_sequences as sequences
@@ -74,6 +75,11 @@ class Torch(Models):
     indexed = staticmethod(tensors.indexed)
     tensor_attribute = staticmethod(tensors.tensor_attribute)
     row_attribute = staticmethod(row_attribute)
+    follows_rows = staticmethod(row_orders.is_followed)
+    rows = staticmethod(row_orders.followed)
+    attribute_rows = staticmethod(row_orders.attribute)
+    is_data = staticmethod(row_orders.is_data)
+    is_table = staticmethod(row_orders.is_table)
 
     def owns(self, name: str) -> bool:
         """Whether a function is followed here with all that it does, though descriptions name it as well."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from distlint.frameworks.torch import rehearsed_lives as lives
 from distlint.frameworks.torch import rehearsed_rounds as rounds
+from distlint.frameworks.torch import rehearsed_rows as row_orders
 from distlint.frameworks.torch.rehearsed_modules import Gradient, Weight, evened
 from distlint.frameworks.torch.rehearsed_optimizers import UNSCALED
 from distlint.model import python as ir
@@ -297,6 +298,7 @@ def _result(player: Any, event: Event, span: Span) -> Any:
         same = operation in _SAME_EVERYWHERE and is_member and not stage.parted
         unseen.sign, unseen.source = Sent(hash((key, ranks, "unseen", position))) if same else None, own
     _fill_objects(player, event, key, own)
+    _in_order(player, event, span)
     if operation == "reduce":
         _reduced(player, event, is_member)
     if operation in ("isend", "irecv"):
@@ -309,6 +311,30 @@ def _result(player: Any, event: Event, span: Span) -> Any:
     if async_op is True:
         return _under_way(event, tensors, stage)
     return UNKNOWN
+
+
+_BROUGHT = {
+    "all_gather": ("tensor", "tensor_list"),
+    "gather": ("tensor", "gather_list"),
+    "all_gather_into_tensor": ("input_tensor", "output_tensor"),
+    "all_gather_object": ("obj", "object_list"),
+    "gather_object": ("obj", "object_gather_list"),
+}
+"""Operations that put what each process brings in the places of the ranks: what is brought, and what is filled."""
+
+
+def _in_order(player: Any, event: Event, span: Span) -> None:
+    """Says in which order the rows stand that an operation has filled something with."""
+    names = _BROUGHT.get(event.name)
+    if names is None:
+        for value in event.values.values():
+            if isinstance(value, Tensor) and event.name in _FILLING:
+                player.stage.rows.forget(value)
+        return
+    brought, filled = (event.values.get(name) for name in names)
+    if event.group is player.stage.everyone and filled is not None:
+        shape = brought.shape if isinstance(brought, Tensor) else None
+        row_orders.gathered(player, brought, filled, span, inputs=None if shape is None else len(shape))
 
 
 def _sender(event: Event) -> Any:

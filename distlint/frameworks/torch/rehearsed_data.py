@@ -13,6 +13,7 @@ from typing import Any
 from distlint.frameworks.torch import rehearsed_epochs as epochs
 from distlint.frameworks.torch import rehearsed_exclusive as exclusive
 from distlint.frameworks.torch import rehearsed_own_orders as own_orders
+from distlint.frameworks.torch import rehearsed_rows as rows_of
 from distlint.frameworks.torch.rehearsed_collating import collated
 from distlint.model import python as ir
 from distlint.model.span import Span
@@ -22,6 +23,7 @@ from distlint.rehearsal.failing import SHARE, more_of
 from distlint.rehearsal.libraries import LOADED, PADDED
 from distlint.rehearsal.notes import SHORT
 from distlint.rehearsal.randomness import Generator, drawn
+from distlint.rehearsal.row_orders import Dealt
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
 from distlint.rehearsal.values import (
     Given,
@@ -91,12 +93,14 @@ class Rows(Made):
 class Sampler(Made):
     """What says which rows of a dataset a process gets."""
 
-    __slots__ = ("order", "size")
+    __slots__ = ("deals", "order", "size")
 
     def __init__(self, name: str, call: ir.Call, given: Given, size: Any) -> None:
         super().__init__(f"{PREFIX}{name}()", call, given)
         self.size = size
         self.order: Shuffled | None = None
+        self.deals: Dealt | None = None
+        """How it deals out rows to all processes in turn, where it does."""
 
     def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
         """What is known of its share."""
@@ -226,8 +230,23 @@ class Loader(Made):
         sign = None if seed[1] is None else hash(("batch", self.turn, seed))
         collate = self.arguments.get("collate_fn", 6, None) if self.arguments is not None else None
         if collate is not None and self.call is not None:
-            return collated(player, collate, row, size, sign, source, self.call)
-        return together_as_batch(row, size, sign, source, self.span)
+            batch = collated(player, collate, row, size, sign, source, self.call)
+        else:
+            batch = together_as_batch(row, size, sign, source, self.span)
+        how = self._deals()
+        if how is not None:
+            rows_of.dealt(player, batch, how)
+        return batch
+
+    def _deals(self) -> Dealt | None:
+        """How its sampler deals out the rows of its data set."""
+        sampler: Any = self.sampler
+        batch = self.batch
+        if isinstance(sampler, Sampler) and sampler.name.endswith("BatchSampler()") and sampler.arguments is not None:
+            batch = sampler.arguments.get("batch_size", 1, UNKNOWN)
+            sampler = sampler.arguments.get("sampler", 0, UNKNOWN)
+        how = sampler.deals if isinstance(sampler, Sampler) else None
+        return how._replace(batch=batch) if how is not None and how.data is self.dataset else None
 
     @contextmanager
     def _workers(self, player: Any) -> Iterator[None]:
@@ -305,6 +324,8 @@ def _of_tensors(player: Any, name: str, given: Given, call: ir.Call) -> Rows:
     size = next((one for one in sizes if isinstance(one, int)), sizes[0] if sizes else UNKNOWN)
     made_of = Rows(name, call, given, size)
     made_of.parts = list(given.positional)
+    for one in made_of.parts:
+        player.stage.rows.stands(one, made_of)
     made_of.source = source_of(given.positional)
     made_of.sign = combined(name, given.positional)
     return made_of
@@ -403,6 +424,10 @@ def _shares(player: Any, given: Given, call: ir.Call, span: Span, scope: Any) ->
     if count != 1:
         found.source = Source(SHARE, span)
     found.order = epochs.shuffled(stage, given, span)
+    if not given.open and count == stage.world and given.get("rank", 2, stage.rank) in (None, stage.rank):
+        shuffles = given.get("shuffle", 3, True)
+        shuffled = shuffles if isinstance(shuffles, bool) else None
+        found.deals = Dealt(given.get("dataset", 0, UNKNOWN), span, shuffled, UNKNOWN, rows)
     return found
 
 
@@ -453,6 +478,8 @@ def row_of(player: Any, dataset: Any, index: Any) -> Any:
         if method is None:
             return player.item_of(dataset)
         stage = player.stage
+        index = Opaque(index.sign, index.source) if type(index) is Opaque else index
+        stage.rows.asks(index, dataset)
         stage.unsure += 1
         try:
             return player.call_function(
