@@ -14,6 +14,7 @@ from distlint.checks import (
 )
 from distlint.checks.divergence_callers import callers, dealt_parameter, given_by
 from distlint.checks.divergence_state import DIFFERS, NONE, THE_SAME, UNKNOWN, Divergence, one_of, together
+from distlint.checks.parent_process import is_of_parent
 from distlint.checks.rank_values import names_group
 from distlint.checks.spread_names import called_name
 from distlint.link.abstract import Instance, LambdaValue, PartialValue, Reference, options_of
@@ -68,9 +69,11 @@ def _library(tracer: Tracer, name: str, expr: ir.Call, ground: Ground, state: En
     if told is not None:
         if told.differs and name in sources.ranks and names_group(expr):
             return told._replace(why="the rank in a group")
-        return told
+        return UNKNOWN if name in sources.varying and _is_of_parent(tracer, expr, ground) else told
     generator = sources.generator(name)
     if generator is not None:
+        if _is_of_parent(tracer, expr, ground):
+            return UNKNOWN
         given, _ = find_argument(expr, "generator", None)
         if given is not None:
             return _drawn_from(tracer, given, ground, span)
@@ -86,6 +89,11 @@ def _library(tracer: Tracer, name: str, expr: ir.Call, ground: Ground, state: En
     if sources.is_plain(name):
         return found.through(span)
     return UNKNOWN
+
+
+def _is_of_parent(tracer: Tracer, expr: ir.Expr, ground: Ground) -> bool:
+    """Whether one process alone works an expression out, before it starts the others."""
+    return is_of_parent(tracer.project, ground.file, ground.function, expr.at)
 
 
 def _drawn_from(tracer: Tracer, expr: ir.Expr, ground: Ground, span: Any) -> Divergence:
@@ -384,12 +392,14 @@ def _of_named(
     dotted = tracer.project.modules.canonical(f"{made}.{func.name}")
     told = tracer.sources.told(dotted, span)
     if told is not None:
-        return told
+        return UNKNOWN if dotted in tracer.sources.varying and _is_of_parent(tracer, expr, ground) else told
     dealt = _dealt(tracer, expr, None, ground)
     if dealt is not None:
         return dealt
     callee = made.removesuffix("()")
     if any(callee in one.makers for one in tracer.sources.generators):
+        if _is_of_parent(tracer, expr, ground):
+            return UNKNOWN
         return divergence_seeds.of_generator(tracer, option, ground.file, span)
     if dotted in tracer.sources.filled:
         return UNKNOWN

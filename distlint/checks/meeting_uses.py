@@ -32,6 +32,8 @@ from distlint.rehearsal.notes import (
     SCALER_ORDER,
     SHARDED_BEHIND,
     STATE_LOADED,
+    STATES_LOADED,
+    STEPS_UNTOUCHED,
     THAWED_BEHIND,
     UNFILLED,
     UNREDUCED,
@@ -286,19 +288,38 @@ def _tells_figures(event: Event) -> bool:
 
 
 def state_loaded_by_some(performance: Performance) -> Iterator[Suspicion]:
-    """The first process alone loads the state of an optimizer, sends nothing of it, and all processes train on."""
+    """The first process alone loads the state of what steps, nobody reaches for that on the others, and all step on."""
     if not performance.complete:
         return
     for fault in faults_of(performance, STATE_LOADED):
-        others = [stage for stage in performance.stages if fault.span not in stage.kept.get(LOADS, ())]
-        if not any(stage.kept.get("backward") for stage in others) or not all(map(_tells_little, fault.words["since"])):
+        loaded = (fault.span, fault.words["made"])
+        others = [stage for stage in performance.stages if loaded not in stage.kept.get(STATES_LOADED, ())]
+        taken = fault.words["taken"]
+        if not any(taken in stage.kept.get(STEPS_UNTOUCHED, ()) for stage in others if stage.kept.get("backward")):
             continue
-        related = (
-            Related(fault.words["step"], "all ranks step from here on, with other moments on the first one"),
-            *way_to(fault),
-        )
-        message = "only some ranks load the state of this optimizer: equal gradients move their weights differently"
+        if _sends_weights(performance.stages[0], fault.words["events"]):
+            continue
+        what, why = next((row for word, row in _RESUMED.items() if word in fault.words["what"]), _RESUMED[""])
+        step = "all ranks step from here on, with another state on the first one"
+        related = (Related(fault.words["step"], step), *way_to(fault))
+        message = f"only some ranks load the state of this {what}: {why}"
         yield Suspicion(fault.span, message, related, "load_state_dict")
+
+
+_OTHER_WAYS = "equal gradients move their weights differently"
+_RESUMED = {
+    "lr_scheduler.": ("scheduler", f"with other learning rates {_OTHER_WAYS}"),
+    "GradScaler": ("scaler", "each rank divides the averaged gradients by a scale of its own"),
+    "": ("optimizer", _OTHER_WAYS),
+}
+"""What is loaded, by a part of the name of its class, and what comes of it."""
+
+
+def _sends_weights(stage: Stage, behind: int) -> bool:
+    """Whether the first process may send its weights after steps, as one does whose model is in no wrapper."""
+    if any(event.name.startswith("DistributedDataParallel") for event in stage.events):
+        return False
+    return any(event.name == "broadcast" and not _tells_little(event) for event in stage.events[behind:])
 
 
 def redrawn(performance: Performance) -> Iterator[Suspicion]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from distlint.checks.divergence import DivergenceView
+from distlint.checks.meeting_paths import missed_files
 from distlint.checks.programs import family
 from distlint.checks.rank_ways import only_rank_0_goes, ways_to
 from distlint.checks.registry import CheckContext, check
@@ -29,6 +30,11 @@ _FINE = re.compile("%-?[SfMsTXcN]|time_ns|uuid|random|token")
 def own_paths(context: CheckContext) -> Iterator[Finding]:
     """A finding for each place at which such a path comes to differ between the ranks."""
     project: Project = context.project
+    reported: set[Span] = set()
+    for drawn, made, read_at in missed_files(project):
+        if not is_a_day(project, drawn):
+            reported.add(drawn)
+            yield _finding(context, drawn, made, read_at)
     starts = list(project.calls_to(set(context.parameters["starts"])))
     if not starts:
         return
@@ -37,7 +43,6 @@ def own_paths(context: CheckContext) -> Iterator[Finding]:
     # what others write there as well is each rank's own, and meant to be
     shared = {place for one, places in writes if not _is_by_rank_0(project, one) for place in places}
     writes = [(one, places) for one, places in writes if _is_by_rank_0(project, one)]
-    reported: set[Span] = set()
     pairs = 0
     for read in accesses(context, "reads", files) if writes else ():
         places = _differing(project, read)
@@ -47,14 +52,18 @@ def own_paths(context: CheckContext) -> Iterator[Finding]:
             if pairs > MAX_PAIRS or not common or common[0] in reported or all_come(project, read, starts) is None:
                 continue
             reported.add(common[0])
-            yield context.finding(
-                "each rank works out a path of its own here: what rank 0 alone writes there, the others look for elsewhere",
-                common[0],
-                related=[
-                    Related(write.site.span, "only rank 0 writes it"),
-                    Related(read.site.span, "the other ranks read here, where nobody wrote"),
-                ],
-            )
+            yield _finding(context, common[0], write.site.span, read.site.span)
+
+
+def _finding(context: CheckContext, drawn: Span, made: Span, read: Span) -> Finding:
+    return context.finding(
+        "each rank works out a path of its own here: what rank 0 alone writes there, the others look for elsewhere",
+        drawn,
+        related=[
+            Related(made, "only rank 0 writes it"),
+            Related(read, "the other ranks read here, where nobody wrote"),
+        ],
+    )
 
 
 def _differing(project: Project, access: Access) -> tuple[Span, ...]:

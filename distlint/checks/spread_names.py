@@ -66,6 +66,11 @@ def forward(body: tuple[ir.Stmt, ...], names: Iterable[str]) -> frozenset[str]:
         found |= more
 
 
+def taken_by(statement: ir.Stmt, names: set[str]) -> set[str]:
+    """The names into which a statement puts what comes from some others."""
+    return set(_taken(statement, names))
+
+
 def _taken(statement: ir.Stmt, names: set[str]) -> Iterator[str]:
     if type(statement) is ir.Assign and statement.value is not None:
         if mentions(statement.value, names):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from distlint.checks.derivations import RANK_WORDS, derivation
 from distlint.checks.loaders import argument_of, is_none
 from distlint.checks.spread_names import (
+    MAX_DEPTH,
     Region,
     called_name,
     calls_of,
@@ -15,11 +16,19 @@ from distlint.checks.spread_names import (
     joins,
     mentions,
     regions,
-    scales_by_world,
+    taken_by,
 )
-from distlint.checks.tally_parts import Tally, length_of_all, local_count, quotients, related_of, words_of
+from distlint.checks.tally_parts import (
+    Tally,
+    length_of_all,
+    local_count,
+    quotients,
+    related_of,
+    scaled_by_ranks,
+    words_of,
+)
 from distlint.link.abstract import Instance
-from distlint.link.walking import below, bound_names, statements
+from distlint.link.walking import below, bound_names, expressions_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.span import Span
@@ -36,22 +45,17 @@ def half_reduced(context: CheckContext, tally: Tally) -> Iterator[Finding]:
     for region in regions(project, tally.place.file, tally.place.function, tally.names):
         body = region.body(project)
         joined = [call for call in calls_of(body) if joins(call, region.names)]
-        if not joined or any("AVG" in words_of(call) for call in joined) or scales_by_world(body, region.names):
+        if not joined or any("AVG" in words_of(call) for call in joined):
             continue
-        if any(_averages(project, call, region) for call in joined):
+        if any(_averages(project, call, region) for call in joined) or scaled_by_ranks(project, region):
             continue
-        given = {
-            part.id
-            for call in joined
-            for one in (*call.args, *(keyword.value for keyword in call.keywords))
-            for part in below(one)
-            if type(part) is ir.Name
-        }
-        together = forward(body, given & region.names)
+        together = forward(body, _brought_together(project, region, joined))
         for part in quotients(region, project):
             above, beneath = part.operands[0], part.operands[1]
-            if not mentions(above, together) or mentions(beneath, together):
+            if not (mentions(above, together) or any(ir.encloses(above.at, call.at) for call in joined)):
                 continue
+            if mentions(beneath, together) or any(ir.encloses(call.at, part.at) for call in joined):
+                continue  # each rank's own quotient is what is brought together
             local = local_count(context, beneath, tally, region)
             if local:
                 call = joined[0]
@@ -65,12 +69,34 @@ def half_reduced(context: CheckContext, tally: Tally) -> Iterator[Finding]:
                 )
 
 
-def _averages(project: Project, call: ir.Call, region: Region) -> bool:
+def _brought_together(project: Project, region: Region, joined: list[ir.Call]) -> set[str]:
+    """The names that hold what all ranks have: those that calls are given to change, and those that results are put into.
+
+    A function of the project whose result is used gives it in its result: what it was given may be a plain number.
+    """
+    found: set[str] = set()
+    for statement in statements(region.body(project)):
+        for call in joined:
+            if not any(ir.encloses(expr.at, call.at) for expr in expressions_of(statement)):
+                continue
+            given = (*call.args, *(keyword.value for keyword in call.keywords))
+            named = {part.id for one in given for part in below(one) if type(part) is ir.Name} & region.names
+            found |= taken_by(statement, named)
+            alone = type(statement) is ir.Evaluate and statement.value is call
+            if alone or not project.call_graph.targets(region.file, region.function, call):
+                found |= {one.id for one in given if type(one) is ir.Name} & region.names
+    return found
+
+
+def _averages(project: Project, call: ir.Call, region: Region, depth: int = 0) -> bool:
     """Whether a function of the project that brings something together divides it by the number of ranks as well."""
     for edge in project.call_graph.targets(region.file, region.function, call):
         body = project.function(edge.target).body
-        names = {one.name for one in project.function(edge.target).parameters}
-        if scales_by_world(body, forward(body, names)) or any("AVG" in words_of(one) for one in calls_of(body)):
+        names = forward(body, {one.name for one in project.function(edge.target).parameters})
+        inner = Region(edge.target.file, edge.target.index, names)
+        if scaled_by_ranks(project, inner) or any("AVG" in words_of(one) for one in calls_of(body)):
+            return True
+        if depth < MAX_DEPTH and any(_averages(project, one, inner, depth + 1) for one in calls_of(body)):
             return True
     return False
 
@@ -79,7 +105,7 @@ def _added_means(context: CheckContext, tally: Tally) -> Iterator[Finding]:
     """A mean of each rank that is added up over the ranks and divided by nothing."""
     project: Project = context.project
     found = list(regions(project, tally.place.file, tally.place.function, tally.names))
-    if any(scales_by_world(region.body(project), region.names) for region in found):
+    if any(scaled_by_ranks(project, region) for region in found):
         return
     for region in found:
         body = region.body(project)
@@ -138,7 +164,7 @@ def repeated(context: CheckContext, tally: Tally) -> Iterator[Finding]:
         joined = [call for call in calls_of(body) if "reduce" in called_name(call) and joins(call, region.names)]
         if not joined or {"AVG", "MAX", "MIN"} & {word for call in joined for word in words_of(call)}:
             continue
-        if scales_by_world(body, region.names):
+        if scaled_by_ranks(project, region):
             continue
         given = {part.id for call in joined for one in call.args for part in below(one) if type(part) is ir.Name}
         together = forward(body, given & region.names)

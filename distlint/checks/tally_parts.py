@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.checks.loaders import Pass, argument_of
-from distlint.checks.spread_names import Region
+from distlint.checks.spread_names import Region, mentions, scales_by_world
+from distlint.checks.world_degree import Degrees
 from distlint.link.abstract import Instance, options_of
 from distlint.link.walking import below, expressions_of, statements
 from distlint.model import python as ir
@@ -54,6 +55,31 @@ def quotients(region: Region, project: Project) -> Iterator[ir.Operation]:
                     yield part
 
 
+def scaled_by_ranks(project: Project, region: Region) -> bool:
+    """Whether something of the names is divided or multiplied together with the number of processes, whatever that is called."""
+    body = region.body(project)
+    if scales_by_world(body, region.names):
+        return True
+    degrees = Degrees(project)
+    found = (degrees.of(one, region.file, region.function) for one in _factors(body, region.names))
+    return any(one is not None and one.power for one in found)
+
+
+def _factors(body: tuple[ir.Stmt, ...], names: frozenset[str]) -> Iterator[ir.Expr]:
+    """What the names of a body are multiplied with, or divided by."""
+    for statement in statements(body):
+        if type(statement) is ir.AugAssign and statement.operator in _SCALING and mentions(statement.target, names):
+            yield statement.value
+        for expr in expressions_of(statement):
+            for part in below(expr):
+                if type(part) is ir.Operation and set(_SCALING) & set(part.operators) and mentions(part, names):
+                    yield from part.operands
+                if type(part) is ir.Call and type(part.func) is ir.Attribute and part.func.name in _SCALING_METHODS:
+                    yield from part.args if mentions(part.func.base, names) else ()
+
+
+_SCALING = ("*", "/", "//")
+_SCALING_METHODS = frozenset({"div", "div_", "mul", "mul_", "true_divide"})
 _AVERAGING = frozenset({"mean", "avg", "average"})
 
 

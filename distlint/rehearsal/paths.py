@@ -25,8 +25,8 @@ from distlint.rehearsal.file_names import (
 )
 from distlint.rehearsal.listings import filled, is_listing, listed, removed
 from distlint.rehearsal.trace import Touch
-from distlint.rehearsal.unknowns import Opaque
-from distlint.rehearsal.values import Given, Made, Thing
+from distlint.rehearsal.unknowns import Opaque, Source
+from distlint.rehearsal.values import Given, Made, Thing, source_of
 
 if TYPE_CHECKING:
     from distlint.rehearsal.stage import Scope, Stage
@@ -192,16 +192,16 @@ def _written(stage: Stage, value: Any, call: ir.Expr, scope: Scope, *, handled: 
         filled(stage, path)
     if len(path) > 1:
         _mark(stage, ASKS if handled else READS, path[:-1], call, scope)
-    _mark(stage, MAKES, path, call, scope)
+    _mark(stage, MAKES, path, call, scope, source_of([value]))
 
 
 def _note(stage: Stage, kind: str, value: Any, call: ir.Expr, scope: Scope) -> None:
     path = path_of(stage, value)
     if path:
-        _mark(stage, kind, path, call, scope)
+        _mark(stage, kind, path, call, scope, source_of([value]))
 
 
-def _mark(stage: Stage, kind: str, path: Path, call: ir.Expr, scope: Scope) -> None:
+def _mark(stage: Stage, kind: str, path: Path, call: ir.Expr, scope: Scope, source: Source | None = None) -> None:
     if not stage.quiet:
         stage.touches.add(kind)
-        stage.mark(Touch(kind, path, ir.unpack(call.at, scope.file), stage.chain))
+        stage.mark(Touch(kind, path, ir.unpack(call.at, scope.file), stage.chain, source))

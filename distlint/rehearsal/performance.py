@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.link.modules import FunctionRef
+from distlint.link.walking import statements
 from distlint.model import python as ir
 from distlint.rehearsal.entities import FunctionValue, Work
 from distlint.rehearsal.files import met
@@ -191,7 +192,7 @@ class Rehearsal:
         files = {ref[0] for ref in holders}
         visited: set[FunctionRef] = set()
         for file in project.python_files:
-            if not ((file, -1) in holders or self._starts(file)) or files.isdisjoint(project.closure(file)):
+            if not ((file, -1) in holders or self._starts(file, holders)) or files.isdisjoint(project.closure(file)):
                 continue
             made = self._performed(file, -1, visited)
             if made is not None and any(stage.events or stage.faults for stage in made.stages):
@@ -206,10 +207,17 @@ class Rehearsal:
             if made is not None and any(stage.events or stage.faults for stage in made.stages):
                 found.append(made)
 
-    def _starts(self, file: str) -> bool:
-        """Whether a file is a program: it has a main block, calls its own functions as it is read, or a launch starts it."""
+    def _starts(self, file: str, holders: set[tuple[str, int]]) -> bool:
+        """Whether a file is a program: it has a main block, calls its own functions as it is read, or a launch starts it.
+
+        One that calls, as it is read, a function of another module that makes such operations is a program as well.
+        """
         module = self.project.module(file)
-        return module.is_script or _calls_itself(module) or any(run.script_file == file for run in self.project.runs)
+        if module.is_script or _calls_itself(module) or any(run.script_file == file for run in self.project.runs):
+            return True
+        top = [site.call for sites in module.calls.values() for site in sites if site.function < 0]
+        found = (self.project.modules.resolve(call.func, file) for call in top)
+        return any(isinstance(ref, FunctionRef) and (ref.file, ref.index) in holders for ref in found)
 
     def _holders(self) -> set[tuple[str, int]]:
         """The functions with calls of operations that processes make together, by the last names of these."""
@@ -297,9 +305,12 @@ def _supposes_more(stage: Stage) -> bool:
 
 
 def _calls_itself(module: ir.Module) -> bool:
-    """Whether the top level of a module calls a function of the module and has no use for what that gives: ``main()``."""
+    """Whether the top level of a module calls a function of the module and has no use for what that gives: ``main()``.
+
+    It may stand in a loop, under a test or in a block: ``for stage in STAGES: train(stage)``.
+    """
     own = {one.name for one in module.functions if one.owner < 0 and one.parent < 0}
-    return any(type(one) is ir.Evaluate and _calls_any(one.value, own) for one in module.body)
+    return any(type(one) is ir.Evaluate and _calls_any(one.value, own) for one in statements(module.body))
 
 
 def _calls_any(expr: ir.Expr, names: set[str]) -> bool:

@@ -63,15 +63,26 @@ class Hole:
 
 
 class Touch:
-    """What a process does with a file: ``kind`` and ``path`` are those of ``rehearsal.paths``."""
+    """What a process does with a file: ``kind`` and ``path`` are those of ``rehearsal.paths``.
 
-    __slots__ = ("chain", "kind", "path", "span")
+    ``source`` says why the path is another one on each process, where it is.
+    """
 
-    def __init__(self, kind: str, path: tuple[Hashable, ...], span: Span, chain: tuple[Span, ...]) -> None:
+    __slots__ = ("chain", "kind", "path", "source", "span")
+
+    def __init__(
+        self,
+        kind: str,
+        path: tuple[Hashable, ...],
+        span: Span,
+        chain: tuple[Span, ...],
+        source: Source | None = None,
+    ) -> None:
         self.kind = kind
         self.path = path
         self.span = span
         self.chain = chain
+        self.source = source
 
 
 class Waited:

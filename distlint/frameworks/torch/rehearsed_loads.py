@@ -1,7 +1,6 @@
-"""Weights that are loaded after a model was wrapped, and states of optimizers, in the rehearsal of a program.
+"""Weights that are loaded after a model was wrapped, in the rehearsal of a program.
 
-Sources: torch 2.13, ``nn/parallel/distributed.py``, ``__init__``: weights are made equal once, when the model is wrapped; states of
-optimizers never are.
+Sources: torch 2.13, ``nn/parallel/distributed.py``, ``__init__``: weights are made equal once, when the model is wrapped.
 """
 
 from __future__ import annotations
@@ -10,13 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 from distlint.model import python as ir
-from distlint.rehearsal.notes import LOADS, STATE_LOADED
+from distlint.rehearsal.notes import LOADS
 from distlint.rehearsal.stage import Event, Fault
 
 LOADED = "weights loaded behind the wrap"
 """Fault, if other processes do not load them as well."""
 
-_STATES = "states that optimizers loaded"
 _BEHIND = "weights loaded, with the operations before them"
 _TOLD = "loaded weights that a pass was made with"
 _TRAINED = "models that passes were made through"
@@ -65,26 +63,3 @@ def passed_back(
         words["weights"] = weights_of(player, module) if since else None
         event.chain = chain
         stage.faults.append(Fault(LOADED, span, event, words))
-
-
-def loaded_state(player: Any, optimizer: Any, call: ir.Call, scope: Any) -> None:
-    """``optimizer.load_state_dict(...)``."""
-    stage = player.stage
-    span = ir.unpack(call.at, scope.file)
-    stage.kept.setdefault(LOADS, set()).add(span)
-    states = stage.kept.setdefault(_STATES, {})
-    if stage.unsure and stage.kept.get("backward"):
-        states.pop(id(optimizer), None)  # it may be the end of the training
-    elif len(states) < _MAX_PLACES:
-        states[id(optimizer)] = (optimizer, span, len(stage.events), stage.chain)
-
-
-def stepped(player: Any, optimizer: Any, call: ir.Call, scope: Any) -> None:
-    """An optimizer takes a step, with what it has loaded."""
-    stage = player.stage
-    _, span, before, chain = stage.kept.get(_STATES, {}).pop(id(optimizer), (None, None, 0, ()))
-    if span is not None and stage.rank == 0:
-        event = Event("load_state_dict", call, scope.file, scope.function, {})
-        words = {"step": event.span, "since": stage.events[before:]}
-        event.chain = chain
-        stage.faults.append(Fault(STATE_LOADED, span, event, words))

@@ -8,8 +8,8 @@ from typing import Any
 from distlint.frameworks.torch import rehearsed_accumulated as accumulated
 from distlint.frameworks.torch import rehearsed_apart as apart
 from distlint.frameworks.torch import rehearsed_beside as beside
-from distlint.frameworks.torch import rehearsed_loads as loads
 from distlint.frameworks.torch import rehearsed_overflows as overflows
+from distlint.frameworks.torch import rehearsed_resumed as resumed
 from distlint.frameworks.torch import rehearsed_rounds as rounds
 from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch import rehearsed_stale as stale
@@ -26,6 +26,8 @@ OPTIMIZERS = "torch.optim."
 SCHEDULERS = "torch.optim.lr_scheduler."
 SCALERS = ("torch.cuda.amp.GradScaler", "torch.amp.GradScaler", "torch.amp.grad_scaler.GradScaler")
 
+_FOLLOWING = "ReduceLROnPlateau()"
+"""A scheduler that is told a figure in each step, and no epoch."""
 _MOST_GROUPS = 64
 
 UNSCALED = "gradients unscaled"
@@ -78,13 +80,16 @@ class Optimizer(unfilled.Entries):
             stale.refilled(player, self)
             self._add(player, given.get("param_group", 0, UNKNOWN))
         if name == "load_state_dict":
-            loads.loaded_state(player, self, call, scope)
+            resumed.loaded(player, self, call, scope)
             unfilled.loaded(player, self, given.get("state_dict", 0, UNKNOWN))
         if name == "state_dict" and not given.values():
             return unfilled.taken(player, self, call, scope)
         if name == "zero_grad":
             scaling.plain(player)
-        return None if name in ("zero_grad", "add_param_group", "load_state_dict") else NotImplemented
+        if name in ("zero_grad", "add_param_group", "load_state_dict"):
+            return None
+        self.handled += 1
+        return NotImplemented
 
     def _add(self, player: Any, group: Any) -> None:
         """A group is added: what an iterator gives is taken at once."""
@@ -101,7 +106,7 @@ class Optimizer(unfilled.Entries):
 
 def _steps(player: Any, optimizer: Optimizer, call: ir.Call, scope: Any) -> None:
     """An optimizer takes the gradients, asked by the program or by a scaler."""
-    for about in (rounds, accumulated, loads, stale, unfilled):
+    for about in (rounds, accumulated, resumed, stale, unfilled):
         about.stepped(player, optimizer, call, scope)
 
 
@@ -127,7 +132,7 @@ class Groups(Made):
         return Opaque(("number of groups",))
 
 
-class Scheduler(Made):
+class Scheduler(resumed.Resumed):
     """A scheduler of learning rates."""
 
     __slots__ = ("optimizer",)
@@ -135,6 +140,7 @@ class Scheduler(Made):
     def __init__(self, name: str, call: ir.Call, given: Given) -> None:
         super().__init__(f"{name}()", call, given)
         self.optimizer = given.get("optimizer", 0, UNKNOWN)
+        self.handled = int("last_epoch" in given.keywords)
 
     def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         """What it follows decides the rates."""
@@ -142,14 +148,21 @@ class Scheduler(Made):
             source = source_of(given.values())
             if isinstance(self.optimizer, Optimizer) and source is not None:
                 self.optimizer.source = source
+            if given.values() and not self.name.endswith(_FOLLOWING):
+                self.handled += 1  # it is told where it is
+            resumed.stepped(player, self, call, scope)
             return None
         if name in ("get_last_lr", "get_lr"):
             rate = self.optimizer.source if isinstance(self.optimizer, Optimizer) else None
             return Items([Opaque(None if rate is not None else ("rate", name), rate)])
-        return None if name == "load_state_dict" else NotImplemented
+        if name == "load_state_dict":
+            resumed.loaded(player, self, call, scope)
+            return None
+        self.handled += 1
+        return NotImplemented
 
 
-class Scaler(Made):
+class Scaler(resumed.Resumed):
     """A scaler of losses."""
 
     __slots__ = ("phases",)
@@ -179,6 +192,9 @@ class Scaler(Made):
                 beside.stepped(player, optimizer, call, scope)
                 _steps(player, optimizer, call, scope)
             scaling.asked(player, self, self.phases, name, optimizer, call, scope)
+            if name == "step" and scaling.is_on(self):
+                resumed.stepped(player, self, call, scope)
+            self.handled += int(name == "update" and bool(given.values()))
             if name == "update":
                 scaling.updated(player, self, self.phases, given, call, scope)
             else:
@@ -188,9 +204,14 @@ class Scaler(Made):
                 return first
             made = fresh("scale", first.shape, first.dtype, [first], first.at)
             return scaling.scaled(self, made, ir.unpack(call.at, scope.file))
+        if name == "load_state_dict":
+            resumed.loaded(player, self, call, scope)
         if name in ("step", "update", "unscale_", "load_state_dict"):
             return None
-        return Opaque(("scale",)) if name in ("get_scale", "is_enabled") else NotImplemented
+        if name in ("get_scale", "is_enabled"):
+            return Opaque(("scale",))
+        self.handled += 1
+        return NotImplemented
 
 
 def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:

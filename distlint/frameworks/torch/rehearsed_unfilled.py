@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from distlint.frameworks.torch.rehearsed_resumed import Resumed
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import FunctionValue
@@ -43,7 +44,7 @@ _MOMENTUM = "torch.optim.SGD()"
 _DEEP = 3
 
 
-class Entries(Made):
+class Entries(Resumed):
     """What has a state with entries of parameters, as an optimizer has."""
 
     __slots__ = ("lacking", "touched")
@@ -64,6 +65,7 @@ class View(Made):
     def __init__(self, owner: Entries) -> None:
         super().__init__("entries of an optimizer")
         self.owner = owner
+        owner.handled += 1
 
     def part(self, player: Any, index: Any, span: Span) -> Any:
         """The entry of a parameter: asked for, it is there."""
@@ -95,6 +97,7 @@ class State(Made):
 
 def taken(player: Any, optimizer: Entries, call: ir.Call, scope: Any) -> Any:
     """``optimizer.state_dict()``."""
+    optimizer.handled += 1
     return State(call, ir.unpack(call.at, scope.file), empty=_is_empty(player, optimizer))
 
 
@@ -126,6 +129,8 @@ def touch(value: Any) -> None:
         value.owner.touched = True
     elif isinstance(value, Entries):
         value.touched = True
+    if isinstance(value, Resumed):
+        value.handled += 1
 
 
 def filled(player: Any, state: Table, call: ir.Call, scope: Any, *, objects: bool, depth: int = 0) -> None:
