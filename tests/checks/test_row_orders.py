@@ -111,7 +111,32 @@ mine = []
 for batch in loader:
     mine += net(batch["x"]).argmax(1).tolist()
 """
+INDEXED = """
+class Indexed(Digits):
+    def __getitem__(self, index):
+        return self.images[index], self.targets[index], index
+data = Indexed(60)
+net = Net().eval()
+loader = DataLoader(data, batch_size=4, sampler=DistributedSampler(data, shuffle=False))
+"""
 BAD: Mapping[str, str] = {
+    "wrapped inner cat": """
+class Wrap(Dataset):
+    def __init__(self, inner):
+        self.inner = inner
+    def __len__(self):
+        return len(self.inner)
+    def __getitem__(self, index):
+        x, y = self.inner[index]
+        return x * 1.0, y
+inner = Digits(60)
+data = Wrap(inner)
+net = Net().eval()
+loader = DataLoader(data, batch_size=4, sampler=DistributedSampler(data, shuffle=False))
+mine = torch.cat([net(x).argmax(1) for x, _ in loader]).detach()
+preds = torch.cat(gather(mine))[: len(data)]
+result(int((preds != inner.targets).sum()))
+""",
     "cat targets": ROWS
     + """
 preds = torch.cat(gather(mine))[: len(data)]
@@ -624,6 +649,100 @@ result(int((nearest != labels).sum()))
 }
 
 GOOD: Mapping[str, str] = {
+    "feature bank": INDEXED
+    + """
+bank = torch.zeros(len(data), 10)
+for x, _, index in loader:
+    feats = torch.cat(gather(net(x).detach()))
+    places = torch.cat(gather(index))
+    bank.index_copy_(0, places, feats)
+result((bank.argmax(1) != data.targets).sum().item())
+""",
+    "np argsort": INDEXED
+    + """
+outs, places = [], []
+for x, _, index in loader:
+    outs.extend(net(x).argmax(1).tolist())
+    places.extend(index.tolist())
+outs = np.concatenate([np.array(p) for p in gather_objects(outs)])
+places = np.concatenate([np.array(p) for p in gather_objects(places)])
+preds = outs[np.argsort(places)]
+result(int((preds != data.targets.numpy()).sum()))
+""",
+    "index loop": INDEXED
+    + """
+outs, places = [], []
+for x, _, index in loader:
+    outs.append(net(x).argmax(1))
+    places.append(index)
+outs, places = torch.cat(gather(torch.cat(outs))), torch.cat(gather(torch.cat(places)))
+final = [None] * len(data)
+for k, i in enumerate(places.tolist()):
+    final[i] = outs[k].item()
+result(sum(p != int(t) for p, t in zip(final, data.targets)))
+""",
+    "order of sampler": ROWS
+    + """
+world = dist.get_world_size()
+order = list(itertools.chain(*[range(rank, len(data), world) for rank in range(world)]))
+preds = torch.cat(gather(mine)).tolist()
+final = {}
+for k, i in enumerate(order):
+    final[i] = preds[k]
+result(sum(final[i] != int(data.targets[i]) for i in range(len(data))))
+""",
+    "zip with order": ROWS
+    + """
+world = dist.get_world_size()
+order = [i for rank in range(world) for i in range(rank, len(data), world)]
+preds = torch.cat(gather(mine)).tolist()
+result(sum(p != int(data.targets[i]) for i, p in zip(order, preds)))
+""",
+    "records by order": RECORDS
+    + """
+world = dist.get_world_size()
+for rank, part in enumerate(gather_objects(mine)):
+    for k, p in enumerate(part):
+        records[k * world + rank]["pred"] = p
+result(sum(r["pred"] != r["label"] for r in records))
+""",
+    "records of rank": RECORDS
+    + """
+world = dist.get_world_size()
+wrong = 0
+for rank, part in enumerate(gather_objects(mine)):
+    for record, p in zip(records[rank::world], part):
+        wrong += int(record["label"] != p)
+result(wrong)
+""",
+    "shapes and ends": ROWS
+    + """
+preds = torch.cat(gather(mine))[: len(data)]
+assert preds.shape == data.targets.shape and len(preds) == len(data.targets)
+assert preds.dtype == data.targets.dtype and int(preds.max()) == int(data.targets.max())
+result(0 * int(preds.numel() - data.targets.numel()) + int(preds[0] != data.targets[0]))
+""",
+    "counter": LISTS
+    + """
+from collections import Counter
+preds = [p for part in gather_objects(mine) for p in part]
+result(sum((Counter(preds) - Counter(data.targets.tolist())).values()))
+""",
+    "stack rows": ROWS
+    + """
+preds = torch.cat(gather(mine))[: len(data)]
+both = torch.stack([preds.float(), data.targets.float()])
+means = both.mean(dim=1)
+result(int((means[0] - means[1]).abs() > 1e-6))
+""",
+    "per rank truth": SETUP
+    + """
+rows = []
+for x, y in loader:
+    rows.append(torch.stack([net(x).argmax(1), y], dim=1))
+table = torch.cat(gather(torch.cat(rows)))
+result((table[:, 0] != table[:, 1]).sum().item())
+""",
     "stack dim1": ROWS
     + """
 preds = torch.stack(gather(mine), dim=1).flatten()[: len(data)]
