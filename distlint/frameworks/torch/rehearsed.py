@@ -21,6 +21,7 @@ from distlint.frameworks.torch import rehearsed_empty as empty
 from distlint.frameworks.torch import rehearsed_epochs as epochs
 from distlint.frameworks.torch import rehearsed_foreach as foreach
 from distlint.frameworks.torch import rehearsed_functions as functions
+from distlint.frameworks.torch import rehearsed_hooks as hooks
 from distlint.frameworks.torch import rehearsed_lightning as lightning
 from distlint.frameworks.torch import rehearsed_lives as lives
 from distlint.frameworks.torch import rehearsed_making as making
@@ -41,6 +42,7 @@ from distlint.frameworks.torch import rehearsed_shapes as shapes
 from distlint.frameworks.torch import rehearsed_shares as shares
 from distlint.frameworks.torch import rehearsed_starts as starts
 from distlint.frameworks.torch import rehearsed_tensors as tensors
+from distlint.frameworks.torch import rehearsed_under_way as under_way
 from distlint.frameworks.torch import rehearsed_unfilled as unfilled
 from distlint.frameworks.torch import rehearsed_visible as visible
 from distlint.frameworks.torch import rehearsed_waits as waits
@@ -248,6 +250,7 @@ class Torch(Models):
             return self._functional(player, name.rpartition(".")[2], given, span)
         if name.startswith("utils.") and "clip_grad_" in name:
             scaling.used(player, name.rpartition(".")[2], given.get("parameters", 0), call, scope)
+            under_way.read(player, given.get("parameters", 0, UNKNOWN), span)
         if name.startswith("utils.") and "clip_grad_norm" in name:
             return foreach.clipped(player, given, span)
         if name == "utils.rnn.pad_sequence":
@@ -335,8 +338,8 @@ class Torch(Models):
                 copies.changed(player, receiver, span, scope)
                 if name == "copy_" and source_of(given.values()) is None:
                     copies.replaced(receiver)
-            if name in wrappers.HOOKS:
-                return wrappers.hooked(player, receiver, name, given)
+            if name in hooks.HOOKS:
+                return hooks.hooked(player, receiver, name, given)
             if name == "to_local":
                 return shares.local(player, receiver, call, scope)
             if name == "full_tensor" or (name == "redistribute" and receiver.whole.sharded):

@@ -76,16 +76,17 @@ MAX_PARTS = 200
 class Weight(Tensor):
     """A parameter. ``synced``: its gradient is the same on all processes.
 
-    ``owners`` are the layers of which it may be one: what is sent to it is sent to them. ``name`` is the one that a layer has for it.
+    ``owners`` are the layers of which it may be one: what is sent to it is sent to them. ``name`` is the one that a layer has for it,
+    ``began`` how far the process was (``Stage.steps``) when it began to go through those for which this one stands.
     """
 
-    __slots__ = ("name", "owners", "synced")
+    __slots__ = ("began", "name", "owners", "synced")
 
     def __init__(self, shape: Any, at: Span | None, sign: Any, source: Source | None) -> None:
         super().__init__(shape, "float32", at, sign, source)
         self.gradient = True
         self.synced = False
-        self.name = ""
+        self.name, self.began = "", 0
         self.owners: list[Any] = []
 
 
@@ -287,7 +288,7 @@ class Parameters(Made):
     def item(self, player: Any) -> Any:
         """One of them, with its name where they are named; of a state its name."""
         passes.read(player, parts_of_model(self.module))
-        return Named(self.family) if self.what == _STATE else self._one()
+        return Named(self.family) if self.what == _STATE else self._one(player)
 
     def items(self, player: Any) -> list[Any] | None:
         """All of them, where they are known and few."""
@@ -303,7 +304,7 @@ class Parameters(Made):
 
     def part(self, player: Any, index: Any, span: Span) -> Any:
         """``state[name]``."""
-        return self._one() if self.what == _STATE else NotImplemented
+        return self._one(player) if self.what == _STATE else NotImplemented
 
     def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         """A state is a dictionary."""
@@ -319,12 +320,12 @@ class Parameters(Made):
         found.family = self.family
         return found
 
-    def _one(self) -> Any:
+    def _one(self, player: Any) -> Any:
         layers = list(parts_of_model(self.module))
         source = source_of(layers)
         kind = Stated if self.what == _STATE else Weight
         found = kind(None, None, combined("parameter", [self]), source)
-        found.owners = layers
+        found.owners, found.began = layers, player.stage.steps
         found.synced = any(one.synced for one in layers)
         found.sharded = any(one.sharded for one in layers)
         return (Named(self.family), found) if self.named else found
