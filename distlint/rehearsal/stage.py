@@ -341,6 +341,8 @@ class Stage(Certainty):
         """How many of them stand around the innermost loop of which not all turns are followed."""
         self.attempts: list[frozenset[str]] = []
         """The exceptions that the ``try`` statements around take, the innermost last."""
+        self.enclosed: dict[FunctionRef, tuple[ir.Expr, Scope]] = {}
+        """The contexts in which functions are executed because of their decorators."""
         self.remembered: dict[FunctionRef, dict[Any, Any]] = {}
         """What functions gave that remember it (``functools.lru_cache``), by their arguments."""
         self.strangers = 0

@@ -477,7 +477,7 @@ def escape(value: Any, depth: int = 0) -> None:
     if isinstance(value, Work):
         value.loose = True
     elif isinstance(value, Tensor):
-        value.whole.placed = None
+        value.whole.placed, value.gradient = None, value.gradient or None
     elif isinstance(value, Items):
         for item in value.items[:most] if value.items is not None else (value.sample,):
             escape(item, depth + 1)

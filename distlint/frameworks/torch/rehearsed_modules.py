@@ -27,6 +27,7 @@ from distlint.frameworks.torch.rehearsed_layers import SAME_SHAPES, out_shape, p
 from distlint.frameworks.torch.rehearsed_members import Members, all_modules, members, replaced, submodule
 from distlint.frameworks.torch.rehearsed_needs import FROZEN
 from distlint.frameworks.torch.rehearsed_outputs import IN_PLACE, came_out, note, passed
+from distlint.frameworks.torch.rehearsed_recording import computed
 from distlint.frameworks.torch.rehearsed_shapes import figured, fresh
 from distlint.model import python as ir
 from distlint.model.span import Span
@@ -249,7 +250,9 @@ class Layer(Made):
         found = self._out(given, span)
         overflows.typed(player, self.kind, found)
         copies.computed(player, self, found, span)
-        return came_out(player, with_more(self.kind, self.arguments, found), (*through, *past), given, span)
+        return came_out(
+            player, computed(player, with_more(self.kind, self.arguments, found)), (*through, *past), given, span
+        )
 
     def _in_turn(self, player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
         value = given.positional[0] if given.positional else UNKNOWN
@@ -265,7 +268,7 @@ class Layer(Made):
         if self.kind.endswith("Loss") and self.arguments is not None:
             shape = () if self.arguments.get("reduction", None, "mean") in ("mean", "sum") else None
         made = fresh(self.kind, shape, "float32" if isinstance(first, Tensor) else "", [self, *given.values()], span)
-        made.gradient = made.pointed = True
+        made.gradient, made.pointed = self.has_parameters or made.gradient is not False, True
         figured(made)
         return made
 
