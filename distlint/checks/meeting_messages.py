@@ -20,6 +20,8 @@ _SIDES = frozenset(
     {"left", "right", "up", "down", "top", "bottom", "north", "south", "west", "east", "prev", "next", "lower", "upper"}
 )
 """Names of tensors that stand for a direction: what goes out on one side comes in on the other."""
+_FEW = 3
+"""Times that a call is made in a row which need not be counted for the reader."""
 
 
 def wrong_peers(performance: Performance) -> Iterator[Suspicion]:
@@ -77,7 +79,7 @@ def stuck_messages(performance: Performance) -> Iterator[Suspicion]:
     for way, replay in _replayed(performance):
         mixed = next(_mixed(replay), None)
         stuck = replay.stuck()
-        found = mixed if mixed is not None else _stuck(way, stuck) if stuck else None
+        found = mixed if mixed is not None else _stuck(way, stuck, replay) if stuck else None
         if found is not None and found.span not in seen:
             seen.add(found.span)
             yield found
@@ -102,7 +104,7 @@ def _mixed(replay: Replay) -> Iterator[Suspicion]:
             )
 
 
-def _stuck(way: Way, stuck: list[tuple[int, Event]]) -> Suspicion:
+def _stuck(way: Way, stuck: list[tuple[int, Event]], replay: Replay) -> Suspicion:
     rank, event = stuck[0]
     if way.part is not None and way.rank == rank and len(stuck) > 1:
         rank, event = stuck[1]
@@ -118,8 +120,13 @@ def _stuck(way: Way, stuck: list[tuple[int, Event]]) -> Suspicion:
             f"rank {rank} waits in `{event.name}` {word} rank {peer}{tag} while rank {there} waits in "
             f"`{counterpart.name}` {its_word} rank {peer_of(counterpart)}{_tagged(counterpart)}: neither can go on"
         )
-        related = (Related(counterpart.span, f"rank {there} stands here"),)
+        related = (
+            *_calls(rank, event, replay),
+            Related(counterpart.span, f"rank {there} stands here"),
+            *_calls(there, counterpart, replay),
+        )
     else:
+        related = tuple(_calls(rank, event, replay))
         does = "receive" if event.name in SENDING else "send"
         message = f"rank {rank} waits in `{event.name}` {word} rank {peer}{tag}, which never comes to {does} it"
     if way.part is not None:
@@ -128,6 +135,17 @@ def _stuck(way: Way, stuck: list[tuple[int, Event]]) -> Suspicion:
         message += f" (where the test in line {way.part.span.line} sends {who} that way)"
         related += (Related(way.part.span, f"here {who} may go that way{why}"),)
     return Suspicion(event.span, message, related, event.name)
+
+
+def _calls(rank: int, event: Event, replay: Replay) -> Iterator[Related]:
+    """Where a process calls the function from in which it stands, if others come there from elsewhere: the place alone does not tell."""
+    events = [step.event for row in replay.rows for step in row]
+    callers = {one.chain[-1:] for one in events if one.span == event.span}
+    if len(callers) < 2 or not event.chain:
+        return
+    times = replay.in_a_row(rank)
+    again = f", {times} times in a row" if times > _FEW else ""
+    yield Related(event.chain[-1], f"rank {rank} comes to `{event.name}` from here{again}")
 
 
 def _tagged(event: Event) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from itertools import takewhile
 from typing import Any
 
 from distlint.checks.message_rows import PASSING, SENDING, Row, Step, peer_of, tag_of
@@ -87,6 +88,11 @@ class Replay:
         for rank in members:
             self.at[rank] += 1
         return True
+
+    def in_a_row(self, rank: int) -> int:
+        """How often a process has come to the call at which it stands without passing other messages in between."""
+        row = [step.event for step in self.rows[rank][: self.at[rank] + 1] if step.event.name in PASSING]
+        return sum(1 for _ in takewhile(lambda one: one.place == row[-1].place, reversed(row)))
 
     def stuck(self) -> list[tuple[int, Event]]:
         """The processes that wait for a message that never comes, each with its call."""

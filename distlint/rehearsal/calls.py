@@ -303,7 +303,9 @@ class Calls(Definitions):
         frame, grown = Frame(), stage.grown
         stage.trace.append(frame)
         try:
-            ended = self.within(frame.body, lambda: self.play(definition.body, inner))
+            ended = self.enclosed(
+                function.ref, lambda: self.within(frame.body, lambda: self.play(definition.body, inner))
+            )
         finally:
             stage.depth -= 1
             stage.inside[function.ref] = inside

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from distlint.link.modules import ClassRef, FunctionRef, GlobalRef
@@ -80,6 +81,10 @@ class Definitions(Generators):
                 return self._applied(self.value(decorator, scope), value, decorator, scope)
             if named.name in self.stage.main_only:
                 return Special("first", value)
+            if isinstance(value, FunctionValue) and self.models.encloses(named.name):
+                around = decorator if is_call else ir.Call(decorator, (), (), decorator.at)
+                self.stage.enclosed[value.ref] = (around, scope)
+                return value
             if (
                 isinstance(value, ClassValue)
                 or named.name.startswith((*_KEEPING, *self.stage.keeping))
@@ -93,6 +98,19 @@ class Definitions(Generators):
             return value if named.name in _PLAIN_NAMES else UNKNOWN
         wrapper = self.value(decorator, scope) if is_call else named
         return self._applied(wrapper, value, decorator, scope)
+
+    def enclosed(self, function: FunctionRef, body: Callable[[], str]) -> str:
+        """Follows the body of a function in the context that a decorator makes for it."""
+        found = self.stage.enclosed.get(function)
+        if found is None:
+            return body()
+        around, scope = found
+        manager, span = self.value(around, scope), self.span(around, scope)
+        self.entered(manager, span)
+        try:
+            return body()
+        finally:
+            self.left(manager, span)
 
     def _applied(self, wrapper: Any, value: Any, decorator: ir.Expr, scope: Scope) -> Any:
         if not isinstance(wrapper, FunctionValue | LambdaOf | Partial | Thing | ClassValue):

@@ -79,10 +79,10 @@ def widen(player: Any, touched: list[Any], place: tuple[Any, ...], tests: Sequen
     turn = Opaque(("turns", place))
     for changed in touched:
         if isinstance(changed, Items):
-            size = merged(changed.size, changed.length(), [turn, *tests])
-            sample, whole = player.item_of(changed), derived("turns", [turn, *tests, changed])
+            size = either(changed.size, changed.length(), [turn, *tests])
+            whole = derived("turns", [turn, *tests, changed])
             held = changed.sample if changed.items is None else next(iter(changed.items), None)
-            sample = held if holds_work(held) else sample
+            sample = held if holds_work(held) else player.item_of(changed)
             changed.open(sample)
             changed.size = size if not is_known(size) else UNKNOWN
             changed.sample, changed.whole = sample, whole

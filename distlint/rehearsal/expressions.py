@@ -49,6 +49,7 @@ from distlint.rehearsal.values import (
     Thing,
     combined,
     derived,
+    holds_work,
     is_known,
     is_measured,
     signature,
@@ -416,6 +417,8 @@ class Expressions(Objects):
             if not self.stage.unsure:
                 base.items[index] = made
             return made
+        if base.open and not base.items and holds_work(base.sample):
+            return base.sample
         if base.open:
             found = tensor_in(base, index)
             return derived("part", [base.whole, index]) if found is None else found

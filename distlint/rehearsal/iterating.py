@@ -466,7 +466,7 @@ def fresh(sample: Any) -> Any:
         return sample
     if isinstance(sample, Tensor):
         made = Tensor(sample.shape, sample.dtype, sample.at, sample.sign, sample.source)
-        made.gradient = sample.gradient
+        made.gradient = sample.gradient or None  # each may be told to need one
         made.ragged = sample.ragged
         made.copied = False
         return made

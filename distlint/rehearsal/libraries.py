@@ -253,6 +253,10 @@ class Libraries:
         found = (part.constant(name) for part in self._parts)
         return next((one for one in found if one is not NotImplemented), NotImplemented)
 
+    def encloses(self, name: str) -> bool:
+        """Whether a library's decorator executes a function inside the context that calling the decorator makes."""
+        return any(part.encloses(name) for part in self._parts)
+
     def harmless(self, name: str) -> bool:
         """Whether a library's function that is not followed certainly does nothing to what processes have together."""
         return any(part.harmless(name) for part in self._parts)

@@ -222,6 +222,8 @@ def _of_table(
 ) -> Any:
     if name not in ("keys", "update", "clear"):
         receiver.read(values[0] if name in ("get", "pop", "setdefault") and values and is_key(values[0]) else None)
+    if name in ("get", "pop", "popitem") and receiver.open and not receiver.items and holds_work(receiver.sample):
+        return receiver.sample if name != "popitem" else (receiver.key(), receiver.sample)
     if name == "get" and values and is_key(values[0]):
         if values[0] in receiver.items:
             return receiver.items[values[0]]
@@ -247,7 +249,7 @@ def _of_table(
     if name == "copy":
         made = Table(dict(receiver.items), is_open=receiver.open)
         made.missing = receiver.missing
-        made.whole, made.keyed = receiver.whole, receiver.keyed
+        made.whole, made.keyed, made.sample = receiver.whole, receiver.keyed, receiver.sample
         return made
     if name == "setdefault" and len(values) == 2 and not is_key(values[0]):
         receiver.gets(values[0], values[1], player.own_keys(call.args[0], values[0], scope) if call.args else None)
@@ -296,7 +298,7 @@ def _stored(receiver: Table, name: str, values: list[Any], given: Given) -> Any:
         return receiver.items.pop(values[0], values[1] if len(values) > 1 else UNKNOWN)
     if name == "clear":
         receiver.items.clear()
-        receiver.open = False
+        receiver.open, receiver.sample = False, None
         return None
     if name == "update":
         other = values[0] if values else Table()

@@ -40,6 +40,10 @@ class Models:
         """What an object of a class of the project has from a library's class; ``NotImplemented`` where that is not known."""
         return NotImplemented
 
+    def encloses(self, name: str) -> bool:
+        """Whether a library's decorator executes a function inside the context that calling the decorator makes."""
+        return False
+
     def constant(self, name: str) -> Any:
         """What a library's name stands for where that is a plain value; ``NotImplemented`` for others."""
         return NotImplemented

@@ -45,9 +45,6 @@ WORLD_NAMES = frozenset({"world_size", "nprocs", "num_processes"})
 """Parameters that hold the rank, or the number of processes, where nothing else is known of them."""
 
 
-GRADIENTS_UNDER_WAY = "gradients under way"
-"""What ``Stage.kept`` holds of operations on gradients that nobody waited for yet."""
-
 LENT = "lent"
 """What ``Stage.kept`` holds of messages under way that nobody waited for yet."""
 
@@ -346,6 +343,8 @@ class Stage(Certainty):
         """How many of them stand around the innermost loop of which not all turns are followed."""
         self.attempts: list[frozenset[str]] = []
         """The exceptions that the ``try`` statements around take, the innermost last."""
+        self.enclosed: dict[FunctionRef, tuple[ir.Expr, Scope]] = {}
+        """The contexts in which functions are executed because of their decorators."""
         self.remembered: dict[FunctionRef, dict[Any, Any]] = {}
         """What functions gave that remember it (``functools.lru_cache``), by their arguments."""
         self.strangers = 0
@@ -547,13 +546,6 @@ class Stage(Certainty):
             event = Event("get_world_size", call, scope.file, scope.function, {})
             event.group = group
             self.faults.append(Fault("outside", event.span, event, {"what": what}))
-
-    def use_gradients(self, span: Span) -> None:
-        """All gradients are read: those that an operation is still working on are read too early."""
-        for work in self.kept.pop(GRADIENTS_UNDER_WAY, ()):
-            if not (work.done or work.loose) and self.way == work.way:
-                self.faults.append(Fault("early", span, work.event, {}))
-                work.loose = True
 
     def use(self, value: Any, span: Span) -> None:
         """A value is read: told apart from being handed on."""

@@ -249,7 +249,7 @@ class Table:
         self.family: str | None = None
         self.order: Source | None = None
         """Why its keys are in another order on each process."""
-        self.sample: Thing | Tensor | None = None
+        self.sample: Thing | Tensor | Work | None = None
         """What the values under keys that are not known are like, where they are objects of the project, or tensors."""
         self.led = False
         """Whether its first key is another one on each process."""
@@ -274,9 +274,10 @@ class Table:
             self.sample = Thing(value.cls, is_open=True) if isinstance(value, Thing) else None
         self.keyed = self.keyed or counted_in(key)
         family = key.family if isinstance(key, Named) and not self.items and self.family in (None, key.family) else ""
-        if self.open and self.family is None:
-            family = ""
-        self.opens(key, value)
+        family = "" if self.open and self.family is None else family
+        if isinstance(value, Work) and not self.items and not (isinstance(self.sample, Work) and not self.sample.done):
+            self.sample = value  # the first one that nobody waited for stands for all
+        self.opens(key, UNKNOWN if value is self.sample and isinstance(value, Work) else value)
         self.family = family or ""
 
     def key(self) -> Opaque:
@@ -480,7 +481,7 @@ def escape(value: Any, depth: int = 0) -> None:
     if isinstance(value, Work):
         value.loose = True
     elif isinstance(value, Tensor):
-        value.whole.placed = None
+        value.whole.placed, value.gradient = None, value.gradient or None
     elif isinstance(value, Items):
         for item in value.items[:most] if value.items is not None else (value.sample,):
             escape(item, depth + 1)
@@ -489,7 +490,7 @@ def escape(value: Any, depth: int = 0) -> None:
             escape(item, depth + 1)
     elif isinstance(value, Table):
         value.read()
-        for item in list(value.items.values())[:most]:
+        for item in (*list(value.items.values())[:most], value.sample):
             escape(item, depth + 1)
     elif isinstance(value, Thing):
         for item in list(value.attributes.values())[:most]:

@@ -34,12 +34,15 @@ from distlint.rehearsal.values import (
     Table,
     Tensor,
     Thing,
+    holds_work,
     is_known,
     signature,
     source_of,
 )
 
 MAX_ARMS = 12
+_MAX_WORKS = 64
+"""Turns of a loop over operations under way that are followed one by one: each is waited for in one of them."""
 
 _SUPPRESSING = "contextlib.suppress()"
 _LEAVING = ("return", "raise", "exit")
@@ -325,9 +328,8 @@ class Ways(Calls):
 
     def _through(self, statement: ir.For, iterable: Any, scope: Scope) -> str:
         items = self.items_of(iterable)
-        if items is not None and len(items) <= max(
-            self.stage.turns, iterable.turns if isinstance(iterable, Made) else 0
-        ):
+        most = max(self.stage.turns, iterable.turns if isinstance(iterable, Made) else 0)
+        if items is not None and (len(items) <= most or (len(items) <= _MAX_WORKS and any(map(holds_work, items)))):
             return self._turns(statement, items, scope)
         count = len(items) if items is not None else self.length(iterable)
         count = iterable.count if isinstance(iterable, Ranged) else count

@@ -125,3 +125,18 @@ def test_messages_that_are_never_met(name: str, tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize("name", GOOD)
 def test_messages_that_may_be_met(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not never_met(tmp_path, monkeypatch, *GOOD[name])
+
+
+def test_calls_of_a_helper_tell_who_comes_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where both sides stand in one helper, the place alone does not tell which call is one too many."""
+    helper = "\n\ndef put(x, to):\n    dist.send(x, dst=to)\n"
+    give = "for _ in range(5):\n        put(x, 1)\n    dist.recv(x, src=1)"
+    take = "for _ in range(4):\n        dist.recv(x, src=0)\n    put(x, 0)"
+    text = HEAD.format(give=give, take=take).replace("\n\ndef give", helper + "\n\ndef give")
+    (tmp_path / "train.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    (finding,) = check()["findings"]
+    lines = text.splitlines()
+    told = [(lines[one["line"] - 1].strip(), one["message"]) for one in finding["related"]]
+    assert ("put(x, 1)", "rank 0 comes to `send` from here, 5 times in a row") in told
+    assert ("put(x, 0)", "rank 1 comes to `send` from here") in told

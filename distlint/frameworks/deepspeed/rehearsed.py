@@ -16,7 +16,7 @@ from distlint.frameworks.torch.rehearsed_modules import Layer, module_method, pa
 from distlint.frameworks.torch.rehearsed_needs import FROZEN
 from distlint.frameworks.torch.rehearsed_optimizers import Optimizer
 from distlint.frameworks.torch.rehearsed_outputs import FETCHED, REDUCED, came_out, note
-from distlint.frameworks.torch.rehearsed_passes import is_silent
+from distlint.frameworks.torch.rehearsed_recording import is_silent
 from distlint.model import python as ir
 from distlint.rehearsal.models import Models
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source

@@ -21,6 +21,7 @@ from distlint.frameworks.torch import rehearsed_empty as empty
 from distlint.frameworks.torch import rehearsed_epochs as epochs
 from distlint.frameworks.torch import rehearsed_foreach as foreach
 from distlint.frameworks.torch import rehearsed_functions as functions
+from distlint.frameworks.torch import rehearsed_hooks as hooks
 from distlint.frameworks.torch import rehearsed_lightning as lightning
 from distlint.frameworks.torch import rehearsed_lives as lives
 from distlint.frameworks.torch import rehearsed_making as making
@@ -30,8 +31,8 @@ from distlint.frameworks.torch import rehearsed_modules as modules
 from distlint.frameworks.torch import rehearsed_optimizers as optimizers
 from distlint.frameworks.torch import rehearsed_overflows as overflows
 from distlint.frameworks.torch import rehearsed_parts as parts
-from distlint.frameworks.torch import rehearsed_passes as passes
 from distlint.frameworks.torch import rehearsed_pieces as pieces
+from distlint.frameworks.torch import rehearsed_recording as recording
 from distlint.frameworks.torch import rehearsed_redrawn as redrawn
 from distlint.frameworks.torch import rehearsed_reentrant as reentrant
 from distlint.frameworks.torch import rehearsed_rows as row_orders
@@ -42,6 +43,7 @@ from distlint.frameworks.torch import rehearsed_shapes as shapes
 from distlint.frameworks.torch import rehearsed_shares as shares
 from distlint.frameworks.torch import rehearsed_starts as starts
 from distlint.frameworks.torch import rehearsed_tensors as tensors
+from distlint.frameworks.torch import rehearsed_under_way as under_way
 from distlint.frameworks.torch import rehearsed_unfilled as unfilled
 from distlint.frameworks.torch import rehearsed_visible as visible
 from distlint.frameworks.torch import rehearsed_waits as waits
@@ -109,6 +111,10 @@ class Torch(Models):
         buffers.stored(player, base, name, value, span)
         lightning.stored(player, base, name, value, span)
 
+    def encloses(self, name: str) -> bool:
+        """Whether a decorator executes a function inside the context that calling it makes."""
+        return name in recording.CONTEXTS
+
     def handed(self, player: Any, values: Iterable[Any]) -> None:
         """Values go where nobody sees what is done with them."""
         values = tuple(values)
@@ -127,6 +133,7 @@ class Torch(Models):
         """A tensor was changed in place."""
         buffers.changed(player, tensor, how, others, span)
         alone(tensor, others)
+        recording.changed(tensor, others)
         if isinstance(tensor.whole, modules.Gradient):
             scaling.plain(player)
             shares.scaled(player, tensor, how, others)
@@ -176,8 +183,9 @@ class Torch(Models):
             if last == "P2POp":
                 return Made("torch.distributed.P2POp()", call, given)
             return NotImplemented
-        if name in ("torch.no_grad", "torch.inference_mode") and not given.values():
-            return passes.NoGradients(f"{name}()", call, given)
+        recorded = recording.made(player, name, given, call)
+        if recorded is not NotImplemented:
+            return recorded
         if name in overflows.CONTEXTS:
             return overflows.Autocast(name, call, given)
         if name.startswith(distributions.PREFIX):
@@ -199,7 +207,9 @@ class Torch(Models):
         if several is not NotImplemented:
             return several
         if name.startswith(_NN):
-            return self._of_modules(player, name[len(_NN) :], given, call, scope)
+            return recording.computed(
+                player, self._of_modules(player, name[len(_NN) :], given, call, scope), *given.values()
+            )
         if name == averages.NAME:
             return averages.averaged(given, call)
         made = optimizers.made(player, name, given, call, scope)
@@ -217,7 +227,9 @@ class Torch(Models):
             used(player.stage, given.positional[0], call.args[0], scope)
         if last in TYPED and name == f"torch.cuda.{last}":
             return making.created(player, last, given, span)
-        return self._plain(player, name, last, given, span) if name.count(".") == 1 else NotImplemented
+        if name.count(".") != 1:
+            return NotImplemented
+        return recording.created(player, self._plain(player, name, last, given, span), given)
 
     @staticmethod
     def _is_started(player: Any) -> Any:
@@ -254,6 +266,7 @@ class Torch(Models):
             return self._functional(player, name.rpartition(".")[2], given, span)
         if name.startswith("utils.") and "clip_grad_" in name:
             scaling.used(player, name.rpartition(".")[2], given.get("parameters", 0), call, scope)
+            under_way.read(player, given.get("parameters", 0, UNKNOWN), span)
         if name.startswith("utils.") and "clip_grad_norm" in name:
             return foreach.clipped(player, given, span)
         if name == "utils.rnn.pad_sequence":
@@ -341,14 +354,16 @@ class Torch(Models):
                 copies.changed(player, receiver, span, scope)
                 if name == "copy_" and source_of(given.values()) is None:
                     copies.replaced(receiver)
-            if name in wrappers.HOOKS:
-                return wrappers.hooked(player, receiver, name, given)
+            if name in hooks.HOOKS:
+                return hooks.hooked(player, receiver, name, given)
             if name == "to_local":
                 return shares.local(player, receiver, call, scope)
             if name == "full_tensor" or (name == "redistribute" and receiver.whole.sharded):
                 return wrappers.gathered_whole(player, receiver, call, scope)
             found = tensors.tensor_method(player, receiver, name, given, span)
-            return fresh(name, None, "", [receiver, *given.values()], span) if found is NotImplemented else found
+            if found is NotImplemented:
+                found = fresh(name, None, "", [receiver, *given.values()], span)
+            return recording.computed(player, found, receiver, *given.values())
         if name == "log" and lightning.is_lightning(player, receiver):
             return lightning.logged(player, given, call, scope)
         if name == "forward" and sequences.sequence_of(player, receiver) is not None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_recording as recording
 from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch.rehearsed_in_place import below
 from distlint.frameworks.torch.rehearsed_modules import Layer, Weight, frozen, parts_of_model, trained
@@ -25,6 +26,8 @@ MAX_STORED = 2_000
 def stored(player: Any, base: Any, name: str, value: Any, span: Span) -> None:
     """A value becomes an attribute of an object: a module of another, or what is said of a parameter."""
     kept = player.stage.kept.setdefault(_STORED, {})
+    if isinstance(base, Tensor) and not isinstance(base, Weight) and name in ("requires_grad", "grad"):
+        recording.said(base, value if name == "requires_grad" else None)
     if isinstance(base, Weight) and name == "requires_grad":
         trained(player, base, value, span)
     elif isinstance(base, Weight) and (value is False or type(value) is Opaque):

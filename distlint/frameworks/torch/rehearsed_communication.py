@@ -11,6 +11,7 @@ from typing import Any
 from distlint.frameworks.torch import rehearsed_lives as lives
 from distlint.frameworks.torch import rehearsed_rounds as rounds
 from distlint.frameworks.torch import rehearsed_rows as row_orders
+from distlint.frameworks.torch import rehearsed_under_way as under_way
 from distlint.frameworks.torch.rehearsed_modules import Gradient, Weight, evened
 from distlint.frameworks.torch.rehearsed_optimizers import UNSCALED
 from distlint.model import python as ir
@@ -19,7 +20,7 @@ from distlint.rehearsal.entities import Group, Library, MethodOf, Nothing, Outsi
 from distlint.rehearsal.listings import told
 from distlint.rehearsal.notes import GRADIENTS_BY_HAND, WEIGHTS_BY_HAND
 from distlint.rehearsal.paths import path_of
-from distlint.rehearsal.stage import GRADIENTS_UNDER_WAY, LENT, Event, Fault
+from distlint.rehearsal.stage import LENT, Event, Fault
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Perhaps, Sent, Source
 from distlint.rehearsal.values import Given, Items, Made, Tensor, escape, signature
 
@@ -372,8 +373,7 @@ def _under_way(event: Event, tensors: list[Tensor], stage: Any) -> Work:
     else:
         for tensor in tensors:
             tensor.whole.pending = work
-            if isinstance(tensor, Gradient):
-                stage.kept.setdefault(GRADIENTS_UNDER_WAY, []).append(work)
+        under_way.begun(stage, work, tensors)
     return work
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from distlint.frameworks.torch.rehearsed_passes import NoGradients
+from distlint.frameworks.torch.rehearsed_recording import Recording, is_recorded
 from distlint.model import python as ir
 from distlint.rehearsal.entities import ClassValue
 from distlint.rehearsal.some_ways import alone
@@ -28,7 +28,7 @@ def applied(player: Any, receiver: Any, given: Given, call: ir.Call, scope: Any)
     first = [Made("context of a function")] if with_context else []
     whole = Given([*first, *given.positional], given.keywords, is_open=given.open)
     forward = player.bound(player.class_attribute(receiver.ref, "forward"), receiver)
-    unrecorded, span = NoGradients("torch.no_grad()"), ir.unpack(call.at, scope.file)
+    unrecorded, span = Recording("torch.no_grad()", wanted=False), ir.unpack(call.at, scope.file)
     player.entered(unrecorded, span)
     try:
         found = player.apply(forward, whole, call, scope)
@@ -37,7 +37,14 @@ def applied(player: Any, receiver: Any, given: Given, call: ir.Call, scope: Any)
     for one in found if type(found) is tuple else (found,):
         if isinstance(one, Tensor):
             _hang(one, given)
+            one.gradient = _needs(given) if is_recorded(player) else one.gradient
     return found
+
+
+def _needs(given: Given) -> bool | None:
+    """Whether a result needs a gradient: if something that was given does."""
+    kept = [one.gradient for one in given.values() if isinstance(one, Tensor)]
+    return True if True in kept else None
 
 
 def _hang(result: Tensor, given: Given) -> None:

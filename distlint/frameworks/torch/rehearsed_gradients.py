@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_under_way as under_way
 from distlint.frameworks.torch.rehearsed_modules import Gradient, Weight
 from distlint.rehearsal.values import Tensor
 
@@ -14,6 +15,7 @@ def gradient_of(player: Any, base: Tensor) -> Tensor:
     found = Gradient(base.shape, base.dtype, base.at)
     if isinstance(base, Weight):
         found.owners = [*base.owners, base]
+        found.pending = under_way.on_gradient(player, base)
         if base.synced:
             found.sign = hash(("gradient", base.sign, kept.get("backward", 0)))
         else:

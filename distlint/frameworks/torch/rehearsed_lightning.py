@@ -21,6 +21,7 @@ from distlint.frameworks.torch.rehearsed_prepared import (
     passed_back,
     prepared,
 )
+from distlint.frameworks.torch.rehearsed_recording import Recording
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.driven import driven, told_to_stop
@@ -31,6 +32,9 @@ from distlint.rehearsal.values import Given, Made, Table, Tensor, Thing
 PACKAGES = ("lightning.", "pytorch_lightning.", "lightning_fabric.")
 _HOOK = "hook of a trainer"
 _DRIVING = f"{PACKAGES[0]}LightningModule().trainer"
+
+
+_EVALUATING = ("validation", "test", "predict")
 
 
 def _evaluation(word: str) -> tuple[str, ...]:
@@ -117,6 +121,17 @@ class Trainer(Made):
 
         def hooked(hook: str, batch: Any, outputs: Any = UNKNOWN) -> Any:
             given_on = _handed_to(hook, batch, outputs)
+            if any(word in hook for word in _EVALUATING):
+                # `Trainer(inference_mode=...)` and the hooks themselves say whether gradients are recorded there
+                recording = Recording("inference_mode()", wanted=None)
+                recording.entered(player, span)
+                try:
+                    return called(hook, given_on)
+                finally:
+                    recording.left(player, span)
+            return called(hook, given_on)
+
+        def called(hook: str, given_on: list[Any]) -> Any:
             if hook == "teardown":
                 _hooked(player, parts.data, hook, given_on, call, scope)
             found = _hooked(player, parts.module, hook, given_on, call, scope) if hook != "setup" else None

@@ -109,7 +109,8 @@ def _content(player: Any, name: str, shape: Any, dtype: str, given: Given, span:
     else:
         sign = combined(name, told)
     made = Tensor(shape, dtype, span, sign, source)
-    made.gradient = given.get("requires_grad", None, False) is True
+    asked = given.get("requires_grad", None, False)
+    made.gradient = asked if isinstance(asked, bool) else None
     made.copied = True
     made.chance = name in _RANDOM and shape in ((), (1,))
     made.level = name in _LEVEL

@@ -27,6 +27,7 @@ from distlint.frameworks.torch.rehearsed_layers import SAME_SHAPES, out_shape, p
 from distlint.frameworks.torch.rehearsed_members import Members, all_modules, members, replaced, submodule
 from distlint.frameworks.torch.rehearsed_needs import FROZEN
 from distlint.frameworks.torch.rehearsed_outputs import IN_PLACE, came_out, note, passed
+from distlint.frameworks.torch.rehearsed_recording import computed
 from distlint.frameworks.torch.rehearsed_shapes import figured, fresh
 from distlint.model import python as ir
 from distlint.model.span import Span
@@ -76,16 +77,17 @@ MAX_PARTS = 200
 class Weight(Tensor):
     """A parameter. ``synced``: its gradient is the same on all processes.
 
-    ``owners`` are the layers of which it may be one: what is sent to it is sent to them. ``name`` is the one that a layer has for it.
+    ``owners`` are the layers of which it may be one: what is sent to it is sent to them. ``name`` is the one that a layer has for it,
+    ``began`` how far the process was (``Stage.steps``) when it began to go through those for which this one stands.
     """
 
-    __slots__ = ("name", "owners", "synced")
+    __slots__ = ("began", "name", "owners", "synced")
 
     def __init__(self, shape: Any, at: Span | None, sign: Any, source: Source | None) -> None:
         super().__init__(shape, "float32", at, sign, source)
         self.gradient = True
         self.synced = False
-        self.name = ""
+        self.name, self.began = "", 0
         self.owners: list[Any] = []
 
 
@@ -248,7 +250,9 @@ class Layer(Made):
         found = self._out(given, span)
         overflows.typed(player, self.kind, found)
         copies.computed(player, self, found, span)
-        return came_out(player, with_more(self.kind, self.arguments, found), (*through, *past), given, span)
+        return came_out(
+            player, computed(player, with_more(self.kind, self.arguments, found)), (*through, *past), given, span
+        )
 
     def _in_turn(self, player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
         value = given.positional[0] if given.positional else UNKNOWN
@@ -264,7 +268,7 @@ class Layer(Made):
         if self.kind.endswith("Loss") and self.arguments is not None:
             shape = () if self.arguments.get("reduction", None, "mean") in ("mean", "sum") else None
         made = fresh(self.kind, shape, "float32" if isinstance(first, Tensor) else "", [self, *given.values()], span)
-        made.gradient = made.pointed = True
+        made.gradient, made.pointed = self.has_parameters or made.gradient is not False, True
         figured(made)
         return made
 
@@ -287,7 +291,7 @@ class Parameters(Made):
     def item(self, player: Any) -> Any:
         """One of them, with its name where they are named; of a state its name."""
         passes.read(player, parts_of_model(self.module))
-        return Named(self.family) if self.what == _STATE else self._one()
+        return Named(self.family) if self.what == _STATE else self._one(player)
 
     def items(self, player: Any) -> list[Any] | None:
         """All of them, where they are known and few."""
@@ -303,7 +307,7 @@ class Parameters(Made):
 
     def part(self, player: Any, index: Any, span: Span) -> Any:
         """``state[name]``."""
-        return self._one() if self.what == _STATE else NotImplemented
+        return self._one(player) if self.what == _STATE else NotImplemented
 
     def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         """A state is a dictionary."""
@@ -319,12 +323,12 @@ class Parameters(Made):
         found.family = self.family
         return found
 
-    def _one(self) -> Any:
+    def _one(self, player: Any) -> Any:
         layers = list(parts_of_model(self.module))
         source = source_of(layers)
         kind = Stated if self.what == _STATE else Weight
         found = kind(None, None, combined("parameter", [self]), source)
-        found.owners = layers
+        found.owners, found.began = layers, player.stage.steps
         found.synced = any(one.synced for one in layers)
         found.sharded = any(one.sharded for one in layers)
         return (Named(self.family), found) if self.named else found

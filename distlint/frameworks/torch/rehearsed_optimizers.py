@@ -14,6 +14,7 @@ from distlint.frameworks.torch import rehearsed_rounds as rounds
 from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch import rehearsed_stale as stale
 from distlint.frameworks.torch import rehearsed_thawed as thawed
+from distlint.frameworks.torch import rehearsed_under_way as under_way
 from distlint.frameworks.torch import rehearsed_unfilled as unfilled
 from distlint.frameworks.torch.rehearsed_modules import with_parts
 from distlint.frameworks.torch.rehearsed_shapes import fresh
@@ -73,7 +74,7 @@ class Optimizer(unfilled.Entries):
             _steps(player, self, call, scope)
             for hook in self.hooks:
                 player.apply(hook, Given([self, (), Table()], {}), call, scope)
-            player.stage.use_gradients(ir.unpack(call.at, scope.file))
+            under_way.read_by(player, list(beside.modules_held(player, self)), ir.unpack(call.at, scope.file))
             closure = given.get("closure", 0, None)
             return player.apply(closure, Given([], {}), call, scope) if closure is not None else None
         if name == "add_param_group":
@@ -86,6 +87,7 @@ class Optimizer(unfilled.Entries):
             return unfilled.taken(player, self, call, scope)
         if name == "zero_grad":
             scaling.plain(player)
+            under_way.dropped(player.stage)
         if name in ("zero_grad", "add_param_group", "load_state_dict"):
             return None
         self.handled += 1
@@ -186,6 +188,9 @@ class Scaler(resumed.Resumed):
             player.stage.kept.pop(UNSCALED, None)
         if name in ("unscale_", "step", "update"):
             optimizer = given.get("optimizer", 0, None)
+            if name != "update" and isinstance(optimizer, Optimizer):
+                held = list(beside.modules_held(player, optimizer))
+                under_way.read_by(player, held, ir.unpack(call.at, scope.file))
             if name == "step":
                 overflows.stepped(player, self, optimizer, call, scope)
             if name == "step" and isinstance(optimizer, Optimizer):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.torch.rehearsed_recording import is_recorded
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.libraries import Arguments
@@ -21,14 +22,18 @@ IN_PLACE = "wrapped in place"
 class Output(Made):
     """What came out of a model of which no more is known; each of its parts did."""
 
-    __slots__ = ("span", "through")
+    __slots__ = ("needs", "span", "through")
 
-    def __init__(self, span: Span, sign: Any, source: Source | None, through: tuple[Any, ...]) -> None:
+    def __init__(
+        self, span: Span, sign: Any, source: Source | None, through: tuple[Any, ...], *, needs: bool | None = True
+    ) -> None:
         super().__init__("output of a model")
         self.sign = sign
         self.source = source
         self.span = span
         self.through = through
+        self.needs = needs
+        """Whether its parts need gradients."""
 
     def _tensor(self, key: Any) -> Tensor:
         found = Tensor(
@@ -36,7 +41,7 @@ class Output(Made):
         )
         found.source = self.source
         found.through = self.through
-        found.gradient = True
+        found.gradient = self.needs
         return found
 
     def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
@@ -71,7 +76,7 @@ def came_out(player: Any, value: Any, through: tuple[Any, ...], given: Given, sp
         return value
     if isinstance(value, Opaque):
         source = value.source or source_of([*given.values(), *given.rest])
-        return Output(span, value.sign, source, through)
+        return Output(span, value.sign, source, through, needs=is_recorded(player))
     if isinstance(value, Output):
         value.through = (*value.through, *through)
     return value

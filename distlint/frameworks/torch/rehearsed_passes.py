@@ -7,10 +7,11 @@ from typing import Any
 
 from distlint.frameworks.torch import rehearsed_frozen as freezing
 from distlint.frameworks.torch import rehearsed_reentrant as reentrant
+from distlint.frameworks.torch.rehearsed_recording import is_silent
 from distlint.model.span import Span
 from distlint.rehearsal.notes import PAST_WRAPPER
 from distlint.rehearsal.unknowns import Opaque
-from distlint.rehearsal.values import Made, Tensor
+from distlint.rehearsal.values import Tensor
 
 WATCHED = "wrapped models whose layers are all known"
 WRAPPERS = "wrapped models"
@@ -18,29 +19,8 @@ COMPUTED = "layers that computed something since the last backward pass"
 _PASSES = "forward passes under way"
 _BESIDES = "layers used since the last backward pass"
 _OPEN = "a forward pass was made since the last backward pass"
-_SILENT = "contexts without gradients"
 _INNER = "modules in wrapped models, with the wrapper"
 _MAX_MARKS = 100_000
-
-
-class NoGradients(Made):
-    """``with torch.no_grad()``: what is computed in it has no gradients."""
-
-    __slots__ = ()
-
-    def entered(self, player: Any, span: Span) -> Any:
-        """None are kept from here on."""
-        player.stage.kept[_SILENT] = player.stage.kept.get(_SILENT, 0) + 1
-        return None
-
-    def left(self, player: Any, span: Span) -> None:
-        """They are again."""
-        player.stage.kept[_SILENT] -= 1
-
-
-def is_silent(player: Any) -> bool:
-    """Whether what is computed now has no gradients."""
-    return bool(player.stage.kept.get(_SILENT))
 
 
 class Unsummed:
@@ -83,9 +63,9 @@ class Pass:
 def computed(player: Any, parts: Collection[Any], span: Span | None) -> None:
     """Layers, or the own parameters of a module, certainly compute something that has gradients; ``span`` is where that is called."""
     stage = player.stage
-    if not stage.kept.get(_SILENT):
+    if not is_silent(player):
         reentrant.used(player, parts)
-    if stage.unsure or stage.kept.get(_SILENT) or not stage.kept.get(WRAPPERS):
+    if stage.unsure or is_silent(player) or not stage.kept.get(WRAPPERS):
         return
     kept = stage.kept.setdefault(COMPUTED, {})
     for part in parts:
@@ -123,7 +103,7 @@ def past(player: Any, module: Any, span: Span, forward: Callable[[tuple[Any, ...
 
     stage = player.stage
     wrapper, _ = stage.kept.get(_INNER, {}).get(id(module), (None, None))
-    if wrapper is None or wrapper.calls or stage.kept.get(_SILENT):
+    if wrapper is None or wrapper.calls or is_silent(player):
         return forward(())
     frozen = freezing.is_frozen(player, parts_of_model(module))
     stage.looked_at(PAST_WRAPPER, span, fits=frozen)
@@ -148,7 +128,7 @@ def used(player: Any, parts: Iterable[Any], place: Any = None) -> None:
     marked = {id(one): one for one in parts}
     passes = stage.kept.get(_PASSES, ())
     for made, unsure, reasons in passes:
-        if stage.unsure == unsure and not stage.kept.get(_SILENT):
+        if stage.unsure == unsure and not is_silent(player):
             made.used.update(marked)
         elif place is not None and any(
             isinstance(one, Opaque | Tensor) and one.chance for one in stage.reasons[reasons:]

@@ -10,7 +10,7 @@ from distlint.rehearsal.entities import Library
 from distlint.rehearsal.merging import alike
 from distlint.rehearsal.some_ways import alone
 from distlint.rehearsal.unknowns import UNKNOWN, Number, Opaque
-from distlint.rehearsal.values import Array, Given, Items, Tensor, combined, derived, source_of
+from distlint.rehearsal.values import Array, Given, Items, Tensor, combined, derived, is_known, source_of
 
 DTYPES = {
     "float": "float32",
@@ -112,7 +112,7 @@ def fresh(name: str, shape: Any, dtype: str, inputs: list[Any], span: Span | Non
     """A new tensor computed from others."""
     kind = Array if inputs and isinstance(inputs[0], Array) else Tensor
     made = kind(shape, dtype, span, combined(name, inputs), source_of(inputs))
-    gradients = [one.gradient for one in inputs if isinstance(one, Tensor)]
+    gradients = [one.gradient if isinstance(one, Tensor) else None for one in inputs if not _is_plain(one)]
     made.gradient = True if True in gradients else None if None in gradients else False
     made.copied = True
     made.sharded = any(isinstance(one, Tensor) and one.whole.sharded for one in inputs)
@@ -122,6 +122,11 @@ def fresh(name: str, shape: Any, dtype: str, inputs: list[Any], span: Span | Non
         if isinstance(one, Tensor) and one.through:
             made.through = (*made.through, *(other for other in one.through if other not in made.through))
     return alone(made, inputs)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is certainly no tensor, and holds none."""
+    return is_known(value) or isinstance(value, Number | Library | slice | range)
 
 
 def figured(found: Any) -> Any:

@@ -11,10 +11,11 @@ from distlint.frameworks.torch import rehearsed_beside as beside
 from distlint.frameworks.torch import rehearsed_chosen as chosen
 from distlint.frameworks.torch import rehearsed_computing as computing
 from distlint.frameworks.torch import rehearsed_parts as parts
+from distlint.frameworks.torch import rehearsed_recording as recording
 from distlint.frameworks.torch.rehearsed_gradients import gradient_of
 from distlint.frameworks.torch.rehearsed_making import created
 from distlint.frameworks.torch.rehearsed_modules import Weight
-from distlint.frameworks.torch.rehearsed_needs import needs_gradient
+from distlint.frameworks.torch.rehearsed_needs import FROZEN, needs_gradient
 from distlint.frameworks.torch.rehearsed_shapes import (
     DTYPES,
     INTEGERS,
@@ -84,12 +85,12 @@ LOSSES = (
 )
 
 
-def indexed(player: Any, base: Tensor, index: Any) -> Tensor:
+def indexed(player: Any, base: Tensor, index: Any) -> Any:
     """``tensor[index]``."""
     if isinstance(index, (Tensor, Items)):
-        return _picked(base, index)
+        return recording.computed(player, _picked(base, index), base)
     every = list(index) if type(index) is tuple else [index]
-    found = _cut_out(base, index, every)
+    found = recording.computed(player, _cut_out(base, index, every), base)
     if found.whole is base.whole:
         content = [base, *(_index_sign(part) for part in every)]
         found.sign = combined("index", content)
@@ -193,6 +194,8 @@ def tensor_attribute(player: Any, base: Tensor, name: str, expr: ir.Expr, scope:
         made.gradient = False
         return made
     if name == "grad":
+        if not isinstance(base, Weight) and recording.has_none(player, base):
+            return None
         found = gradient_of(player, base)
         return chosen.gradient(player, base.owners, found) if isinstance(base, Weight) else found
     if name in ("T", "mT"):
@@ -201,7 +204,9 @@ def tensor_attribute(player: Any, base: Tensor, name: str, expr: ir.Expr, scope:
         return len(base.shape) if base.shape is not None else UNKNOWN
     if name == "requires_grad" and isinstance(base, Weight):
         return needs_gradient(player, base)
-    if name in ("device", "requires_grad", "is_cuda", "grad_fn"):
+    if name == "requires_grad":
+        return recording.needs_one(player, base, all_trained=not player.stage.kept.get(FROZEN))
+    if name in ("device", "is_cuda", "grad_fn"):
         return UNKNOWN
     return MethodOf(base, name)
 
@@ -248,8 +253,6 @@ def tensor_method(player: Any, base: Tensor, name: str, given: Given, span: Span
         return _new(player, base, name, given, span)
     if changes:
         player.changed(base, name, list(given.values()), span)
-        if name == "requires_grad_":
-            base.gradient = True
         return base
     return computed(player, name, base, given, 0, span)
 
@@ -298,7 +301,7 @@ def _as_asked(base: Tensor, name: str, given: Given, span: Span) -> Tensor:
         if name == "detach":
             made.gradient = False
         if name == "requires_grad_":
-            base.gradient = True
+            recording.said(base, given.get("requires_grad", 0, True))
             return base
         made.copied = base.copied
         return made
@@ -334,7 +337,7 @@ def _new(player: Any, base: Tensor, name: str, given: Given, span: Span) -> Any:
 def operated(player: Any, symbol: str, values: list[Any]) -> Any:
     """What an operator gives of tensors."""
     beside.used_alone(player, values)
-    return elementwise(player, symbol, values)
+    return recording.computed(player, elementwise(player, symbol, values), *values)
 
 
 def computed(player: Any, name: str, base: Tensor, given: Given, first: int, span: Span) -> Any:

@@ -19,6 +19,7 @@ from distlint.frameworks.torch import rehearsed_converted as converting
 from distlint.frameworks.torch import rehearsed_copies as copies
 from distlint.frameworks.torch import rehearsed_empty as empty
 from distlint.frameworks.torch import rehearsed_frozen as freezing
+from distlint.frameworks.torch import rehearsed_hooks as hooks
 from distlint.frameworks.torch import rehearsed_in_place as in_place
 from distlint.frameworks.torch import rehearsed_lives as lives
 from distlint.frameworks.torch import rehearsed_loads as loads
@@ -39,7 +40,6 @@ from distlint.frameworks.torch import rehearsed_stale as stale
 from distlint.frameworks.torch import rehearsed_thawed as thawed
 from distlint.frameworks.torch import rehearsed_unfilled as unfilled
 from distlint.frameworks.torch import rehearsed_waits as waits
-from distlint.frameworks.torch.rehearsed_gradients import gradient_of
 from distlint.frameworks.torch.rehearsed_needs import FROZEN
 from distlint.frameworks.torch.rehearsed_outputs import IN_PLACE as KEPT
 from distlint.frameworks.torch.rehearsed_outputs import came_out, note, passed
@@ -54,11 +54,7 @@ from distlint.rehearsal.values import Given, Made, Tensor, Thing, combined
 DATA_PARALLEL = "torch.nn.parallel.DistributedDataParallel"
 SHARDED = "torch.distributed.fsdp.FullyShardedDataParallel"
 IN_PLACE = ("torch.distributed.fsdp.fully_shard", "torch.distributed._composable.fsdp.fully_shard")
-HOOKS = ("register_hook", "register_post_accumulate_grad_hook")
-_HOOKED = "hooks of parameters"
 _BY_NAME = ("modules", "named_modules", "children", "named_children", "get_submodule")
-MAX_HOOKS = 64
-"""Hooks of parameters that are called in a backward pass: programs count how often theirs were."""
 _STATES = "torch.distributed.checkpoint.state_dict."
 _GETTING = ("get_model_state_dict", "get_optimizer_state_dict", "get_state_dict")
 _SETTING = ("set_model_state_dict", "set_optimizer_state_dict", "set_state_dict")
@@ -315,18 +311,7 @@ def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any, *, noted: boo
             player.stage.excused.add((scope.file, call.at))
     if not any(isinstance(one, Wrapped) for one in loss.through):
         kept["gradient"] = loss.source or kept.get("gradient")
-    for callback, tensor, name in list(kept.get(_HOOKED, ())):
-        value = tensor if name == HOOKS[1] else gradient_of(player, tensor)
-        player.apply(callback, Given([value], {}), call, scope)
-
-
-def hooked(player: Any, tensor: Tensor, name: str, given: Given) -> Any:
-    """A function is to be called with a parameter, or its gradient, whenever that is made."""
-    callback = given.get("hook", 0, UNKNOWN)
-    kept = player.stage.kept.setdefault(_HOOKED, [])
-    if len(kept) < MAX_HOOKS and not any(one is tensor for value, one, _ in kept if value == callback):
-        kept.append((callback, tensor, name))
-    return UNKNOWN
+    hooks.passed_back(player, call, scope)
 
 
 def _state(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
