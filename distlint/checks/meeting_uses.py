@@ -22,6 +22,7 @@ from distlint.rehearsal.notes import (
     LEFT_EMPTY,
     LEFT_OUT,
     LOADS,
+    NEVER_STEPPED,
     OWN_NORM,
     OWN_OVERFLOWS,
     PARTS_TAKEN,
@@ -405,6 +406,16 @@ def thawed_behind(performance: Performance) -> Iterator[Suspicion]:
         "step": "the optimizer takes each rank's own gradients of them",
     }
     yield from _told(performance, THAWED_BEHIND, message, says, "DistributedDataParallel")
+
+
+def never_stepped(performance: Performance) -> Iterator[Suspicion]:
+    """Parameters are trained that no optimizer has."""
+    message = "these parameters are trained from here on, but the optimizer was made without them: their weights stay what they are"
+    says = {
+        "frozen": "they are frozen here",
+        "made": "the optimizer is made here, of the parameters that need a gradient",
+    }
+    yield from _told(performance, NEVER_STEPPED, message, says, "Trainer")
 
 
 def sharded_behind(performance: Performance) -> Iterator[Suspicion]:

@@ -64,6 +64,8 @@ def trained(player: Any, parts: dict[str, Any], owner: Thing | Trainer, name: st
     parts["loader"] = loader_of(player, thing, parts, "train" if name == "train" else "eval", call, scope)
     course = course_of(player, owner, parts, thing, call, scope, anew=name == "train" and _MAKER in parts)
     parts["optimizer"] = course.optimizer
+    if thing is not None:
+        thing.attributes["is_in_train"] = name == "train"
     if name == "train":
         _epochs(player, course, control, hooked)
         if thing is not None:
@@ -72,9 +74,7 @@ def trained(player: Any, parts: dict[str, Any], owner: Thing | Trainer, name: st
         for hook in _HOOKS[name]:
             hooked(hook)
         course.evaluated()
-    metrics = parts.get("compute_metrics")
-    if metrics is not None and name != "train":
-        player.apply(metrics, Given([Opaque(together(player, call, scope))], {}), call, scope)
+        _measured(player, course)
     if name != "train" and (call.args or any(one.name in _DATA for one in call.keywords)):
         event = Event(name, call, scope.file, scope.function, {})
         event.chain = player.stage.chain
@@ -106,10 +106,20 @@ def _epochs(player: Any, course: Course, control: Control, hooked: Callable[[str
     turned(player, course.span, between)
     driven(player, course.span, _steps(course), turn, any_turn=True)
     hooked("on_epoch_end")
-    if times_asked(player) > asked and evaluates(course.parts.get("args")):
-        driven(player, course.span, Opaque(("steps of the evaluation", course.span)), course.evaluated)
+    if evaluates(course.parts.get("args")):
+        if times_asked(player) > asked:
+            driven(player, course.span, Opaque(("steps of the evaluation", course.span)), course.evaluated)
+        _measured(player, course)
     hooked("on_train_end")
     control.compared(player)
+
+
+def _measured(player: Any, course: Course) -> None:
+    """The program's own function works out figures of what the trainer has brought together from all processes."""
+    metrics = course.parts.get("compute_metrics")
+    if metrics is not None:
+        found = Opaque(together(player, course.call, course.scope))
+        player.apply(metrics, Given([found], {}), course.call, course.scope)
 
 
 def _model(player: Any, parts: dict[str, Any], call: ir.Call, scope: Any) -> Any:
