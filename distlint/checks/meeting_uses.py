@@ -495,7 +495,7 @@ def _left_out(performance: Performance, *, prepared: bool) -> Iterator[Suspicion
         if fault.words["prepared"] is not prepared:
             continue
         named = ", ".join(f"`{name}`" for name in fault.words["names"][:MOST_NAMED])
-        chance = " by chance" if fault.words["chance"] else ""
+        chance = " for some batches" if fault.words["batches"] else " by chance" if fault.words["chance"] else ""
         yield Suspicion(
             fault.span,
             f"{'forward passes leave' if chance else 'a forward pass leaves'} {named} out{chance}:"

@@ -31,6 +31,7 @@ from distlint.rehearsal.options import is_parsed, option_of
 from distlint.rehearsal.paths import text_path
 from distlint.rehearsal.samples import seen_as_own, tensor_in
 from distlint.rehearsal.sets_of_texts import holds_texts
+from distlint.rehearsal.some_keys import taken_over, under
 from distlint.rehearsal.some_ways import parted
 from distlint.rehearsal.stage import Scope, Tested
 from distlint.rehearsal.trace import Branch
@@ -158,9 +159,7 @@ class Expressions(Objects):
                 table.items[name] = given
             elif key is None and isinstance(given, Table):
                 given.read()
-                table.items.update(given.items)
-                if given.open:
-                    table.opens(given)
+                taken_over(table, given)
             else:
                 table.opens(name if key is not None else given, given)
         return table
@@ -396,6 +395,9 @@ class Expressions(Objects):
                 base.items[index] = made
             return made
         if base.open:
+            perhaps = under(base, index) if is_key(index) else NotImplemented
+            if perhaps is not NotImplemented:
+                return perhaps.value
             found = tensor_in(base, index)
             return derived("part", [base.whole, index]) if found is None else found
         return UNKNOWN if is_key(index) else self.one_of(list(base.items.values()), index)

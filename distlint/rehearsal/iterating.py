@@ -15,6 +15,7 @@ from distlint.rehearsal.entities import ClassValue, FunctionValue, Library, Meth
 from distlint.rehearsal.failing import length_of
 from distlint.rehearsal.merging import some_of
 from distlint.rehearsal.samples import order_of
+from distlint.rehearsal.some_keys import mapped
 from distlint.rehearsal.stage import Left, Scope, Stage
 from distlint.rehearsal.unknowns import UNKNOWN, Named, Number, Opaque, Perhaps, Ranged, Source, Words
 from distlint.rehearsal.values import (
@@ -283,6 +284,9 @@ class Iterating:
         self.begins(first, self.span(expr.generators[0][1], scope))
         used(self.stage, first, expr.generators[0][1], scope)
         asked: list[Any] = []
+        same_keys = mapped(self, expr, inner, scope)
+        if same_keys is not None:
+            return same_keys
         known = self._turns_of(expr, 0, first, inner, found, asked)
         span = self.span(expr, scope)
         if expr.kind == "dict":

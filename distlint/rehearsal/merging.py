@@ -9,6 +9,7 @@ from typing import Any
 
 from distlint.rehearsal.bounds import agreeing, of_one
 from distlint.rehearsal.entities import ClassValue, Library, ModuleValue
+from distlint.rehearsal.some_keys import of_either
 from distlint.rehearsal.some_ways import parted
 from distlint.rehearsal.unknowns import UNKNOWN, Number, Opaque, Perhaps, Sent, kinds_of
 from distlint.rehearsal.values import (
@@ -164,6 +165,8 @@ def _by_parts(one: Any, other: Any, tests: Sequence[Any]) -> Any:
         return _lists(one, other, tests)
     if isinstance(one, Table) and isinstance(other, Table):
         closed = not (one.open or other.open or one.missing or other.missing)
+        if one.items.keys() != other.items.keys():
+            return of_either(one, other, tests, lambda mine, yours: merged(mine, yours, tests))
         if not closed or [*one.items] != [*other.items] or len(one.items) > MAX_PARTS:
             return NotImplemented
         escape(one)

@@ -235,7 +235,7 @@ class Table:
 
     __slots__ = (
         *("family", "items", "keyed", "led", "made_in", "missing"),
-        *("open", "order", "possible", "sample", "unread", "whole"),
+        *("open", "order", "perhaps", "sample", "unread", "whole"),
     )
 
     def __init__(self, items: dict[Any, Any] | None = None, *, is_open: bool = False) -> None:
@@ -253,8 +253,8 @@ class Table:
         """What the values under keys that are not known are like, where they are objects of the project, or tensors."""
         self.led = False
         """Whether its first key is another one on each process."""
-        self.possible: frozenset[Any] | None = None
-        """All keys that it may have, where it is open only because a test decides whether it has one."""
+        self.perhaps: dict[Any, Any] | None = None
+        """The keys that it may have besides, with what stands there (``Absent``), where it is open only because of tests."""
         self.unread: set[Any] | None = None
         """Keys that were given a value out of sight, and that nobody read since."""
 
@@ -294,7 +294,7 @@ class Table:
             escape(item)
         self.whole = derived("opened", [*([self.whole] if self.open else ()), *why])
         self.open = True
-        self.possible = None
+        self.perhaps = None
         self.family = ""
 
 

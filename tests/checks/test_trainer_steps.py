@@ -104,7 +104,7 @@ def test_a_count_is_used_before_it_is_there(reduced: str) -> None:
         f"if self.args.world_size == 1:\n            {ASYNC}",
         f"if not self.model.training:\n            {ASYNC}.wait()",
         "pass",
-        f"handles = []\n        if model.training:\n            handles.append({ASYNC})\n        for one in handles:\n            one.wait()",
+        f"works = []\n        if model.training:\n            works.append({ASYNC})\n        for one in works:\n            one.wait()",
     ],
 )
 def test_a_count_that_is_waited_for_is_right(reduced: str) -> None:

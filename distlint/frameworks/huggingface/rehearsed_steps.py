@@ -222,6 +222,7 @@ def _as_arguments(batch: Any) -> Given:
     """``**batch``."""
     if not isinstance(batch, Table):
         return Given([], {}, is_open=True)
-    given = Given([], {str(name): value for name, value in batch.items.items()}, is_open=batch.open)
-    given.rest = [batch] if batch.open else []
+    named = {**(batch.perhaps or {}), **batch.items}
+    given = Given([], {str(name): value for name, value in named.items()}, is_open=batch.open and batch.perhaps is None)
+    given.rest = [batch] if given.open else []
     return given

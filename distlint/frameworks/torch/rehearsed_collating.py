@@ -11,7 +11,8 @@ from distlint.frameworks.torch.rehearsed_shapes import fresh, picked_by
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.bounds import of_any, same_bounds
-from distlint.rehearsal.unknowns import UNKNOWN, Opaque, RowSize, Source
+from distlint.rehearsal.some_keys import decided_anew
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Perhaps, RowSize, Source
 from distlint.rehearsal.values import Given, Items, Table, Tensor, combined, is_known, source_of
 
 _MAX_DEPTH = 3
@@ -79,7 +80,12 @@ def _of_batch(value: Any, sign: Any, source: Source | None, depth: int = 0) -> A
         return tuple(_of_batch(one, (sign, place), source, depth + 1) for place, one in enumerate(value))
     if isinstance(value, Table) and depth < _MAX_DEPTH:
         value.items = {key: _of_batch(one, (sign, key), source, depth + 1) for key, one in value.items.items()}
+        if value.perhaps:
+            value.perhaps = {key: _of_batch(one, (sign, key), source, depth + 1) for key, one in value.perhaps.items()}
         return value
+    if isinstance(value, Perhaps) and isinstance(value.value, Tensor):
+        value.value = _of_batch(value.value, (sign, "perhaps"), source, depth + 1)
+        return decided_anew(value)
     if isinstance(value, Items) and value.items is not None and depth < _MAX_DEPTH:
         value.items = [_of_batch(one, (sign, place), source, depth + 1) for place, one in enumerate(value.items)]
         return value
