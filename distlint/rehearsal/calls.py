@@ -38,7 +38,7 @@ from distlint.rehearsal.moving import HOLDING, MOVING, read_by
 from distlint.rehearsal.options import by_default, declared, set_defaults
 from distlint.rehearsal.paths import of_function, of_method, touched, touched_by_method
 from distlint.rehearsal.samples import like
-from distlint.rehearsal.some_keys import given_for
+from distlint.rehearsal.some_keys import given_for, named_rest
 from distlint.rehearsal.some_ways import parted
 from distlint.rehearsal.stage import MAX_AGAIN, MAX_CALLS, MAX_IDLE, Left, Scope
 from distlint.rehearsal.standard import is_shared, standard_call
@@ -333,7 +333,7 @@ class Calls(Definitions):
                 continue
             if parameter.kind == "var-keyword":
                 extra = {name: value for name, value in given.keywords.items() if name not in named}
-                inner.variables[parameter.name] = Table(extra, is_open=given.open)
+                inner.variables[parameter.name] = named_rest(extra, is_open=given.open)
                 continue
             if parameter.kind != "keyword" and position < len(positional):
                 value = positional[position]

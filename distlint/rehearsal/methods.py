@@ -11,7 +11,7 @@ from distlint.rehearsal.iterating import is_key
 from distlint.rehearsal.merging import alike, merged
 from distlint.rehearsal.names import families_differ, not_found
 from distlint.rehearsal.samples import tensor_in
-from distlint.rehearsal.some_keys import given_for, taken_over, under
+from distlint.rehearsal.some_keys import given_for, taken_over, under, update_perhaps
 from distlint.rehearsal.stage import Scope
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Perhaps
 from distlint.rehearsal.values import (
@@ -266,6 +266,9 @@ def _of_table(
         found = _stored(receiver, name, values, given)
         if found is not NotImplemented:
             return found
+    if name == "update" and not given.open and len(values) < 2:
+        if update_perhaps(player, receiver, values[0] if values else Table(), given.keywords):
+            return None
     for value in values:
         escape(value)
     if name in _KEYS and not (name == "setdefault" and values and is_key(values[0]) and values[0] in receiver.items):

@@ -173,12 +173,8 @@ class Player(Ways):
                 if base.perhaps:
                     base.perhaps.pop(index, None)
             else:
-                perhaps = put_perhaps(base, index, value, self.stage.reasons) if is_key(index) else None
-                base.gets(index, value, self.own_keys(target.index, index, scope))
-                base.keyed = base.keyed or self.own_way(index)
-                if perhaps is None:
-                    base.items.clear()
-                base.perhaps = perhaps
+                order = self.own_keys(target.index, index, scope)
+                put_perhaps(self, base, index, value, order, told=is_key(index))
         elif isinstance(base, Tensor):
             self.stage.overwrite(base, self.span(target, scope))
             if base.whole.level and isinstance(index, int | slice) and self.stage.differs(target, scope.file, index):

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from distlint.model import python as ir
-from distlint.rehearsal.unknowns import UNKNOWN, Absent, Opaque, Perhaps
+from distlint.rehearsal.unknowns import UNKNOWN, Absent, Opaque, Perhaps, Source
 from distlint.rehearsal.values import Table, combined, source_of
 
 if TYPE_CHECKING:
+    from distlint.rehearsal.expressions import Expressions
     from distlint.rehearsal.iterating import Iterating
     from distlint.rehearsal.stage import Scope
 
@@ -26,13 +27,36 @@ def absent(value: Any, tests: Sequence[Any]) -> Any:
     return Absent(value, combined("perhaps", every), source_of(every), missing)
 
 
-def put_perhaps(table: Table, key: Any, value: Any, tests: Sequence[Any]) -> dict[Any, Any] | None:
-    """The keys that a dictionary may have besides, once there may be another; of what is put twice nothing is known."""
-    if table.open and table.perhaps is None:
-        return None
-    known = dict(table.perhaps or {})
-    known[key] = UNKNOWN if key in known else absent(value, tests)
-    return known
+def put_perhaps(
+    player: Expressions, table: Table, key: Any, value: Any, order: Source | None = None, *, told: bool = True
+) -> None:
+    """Something is put under a new key, which may not be known (``told``), or that is done on one way of a test only.
+
+    Of what is put twice nothing is known; ``order`` is as ``Table.gets`` has it.
+    """
+    known = None
+    if told and (not table.open or table.perhaps is not None):
+        known = dict(table.perhaps or {})
+        known[key] = UNKNOWN if key in known else absent(value, player.stage.reasons)
+    keyed = player.own_way(key)
+    table.gets(key, value, order)
+    table.keyed = table.keyed or keyed
+    if known is None:
+        table.items.clear()
+    table.perhaps = known
+
+
+def update_perhaps(player: Expressions, table: Table, other: Any, more: dict[str, Any]) -> bool:
+    """``table.update(other, **more)`` on one way of a test only; false where it is not known what is put in."""
+    if not isinstance(other, Table) or other.open:
+        return False
+    other.read()
+    for key, value in {**other.items, **more}.items():
+        if key in table.items:
+            player.put(table.items, key, value, table.made_in)
+        else:
+            put_perhaps(player, table, key, value)
+    return True
 
 
 def under(table: Table, key: Any) -> Any:
@@ -62,6 +86,16 @@ def of_either(one: Table, other: Table, tests: Sequence[Any], each: Callable[[An
     found.opens(*tests, *rest.values())
     found.keyed = source_of(tests)
     found.perhaps = {key: absent(value, tests) for key, value in rest.items()}
+    return found
+
+
+def named_rest(given: dict[str, Any], *, is_open: bool) -> Table:
+    """What ``**kwargs`` of a function holds: of keys that the caller has perhaps, perhaps."""
+    perhaps = {name: value for name, value in given.items() if isinstance(value, Absent)}
+    found = Table({name: value for name, value in given.items() if name not in perhaps}, is_open=is_open)
+    if perhaps and not is_open:
+        found.opens(*perhaps.values())
+        found.keyed, found.perhaps = source_of(one.missing for one in perhaps.values()), perhaps
     return found
 
 
