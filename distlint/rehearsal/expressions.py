@@ -29,7 +29,7 @@ from distlint.rehearsal.objects import Objects
 from distlint.rehearsal.operations import MAX_TEXT
 from distlint.rehearsal.options import is_parsed, option_of
 from distlint.rehearsal.paths import text_path
-from distlint.rehearsal.samples import seen_as_own, tensor_in
+from distlint.rehearsal.samples import any_row, seen_as_own, tensor_in
 from distlint.rehearsal.sets_of_texts import holds_texts
 from distlint.rehearsal.some_keys import taken_over, under
 from distlint.rehearsal.some_ways import parted
@@ -338,6 +338,8 @@ class Expressions(Objects):
             return UNKNOWN if isinstance(found, MethodOf) else found
         if isinstance(base, Items) and base.items and all(isinstance(one, Tensor) for one in base.items):
             return _one_of_tensors(base.items, index)
+        if isinstance(base, Items) and index is UNKNOWN and (row := any_row(base)) is not None:
+            return row
         if isinstance(base, Items):
             bare = base.sample is None or type(base.sample) is Opaque
             return _one_of_few(base, index) if base.items is not None or bare else self.item_of(base)

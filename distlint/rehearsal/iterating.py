@@ -30,6 +30,7 @@ from distlint.rehearsal.values import (
     counted_in,
     derived,
     holds_work,
+    is_by_chance,
     is_known,
     source_of,
 )
@@ -312,10 +313,13 @@ class Iterating:
         if isinstance(first, Ranged) and isinstance(turns, Opaque) and turns is not UNKNOWN:
             turns.source = first.count.source  # it has as many items as numbers are gone through
         count = self._count(expr, first, inner, whole) if tests else turns
+        whole.chance = whole.chance or any(map(is_by_chance, asked))
         if own:
             count = Opaque(None, source_of(own))
-        elif expr.kind == "set":
-            count = UNKNOWN
+        elif expr.kind == "set" or (asked and whole.chance):
+            count = Opaque()
+        if asked and whole.chance and isinstance(count, Opaque):
+            count.chance = True
         made = self.some(whole, count, span=span)
         made.distinct = expr.kind == "set"
         made.ordered = order_of(first)

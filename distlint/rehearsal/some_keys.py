@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from distlint.model import python as ir
 from distlint.rehearsal.unknowns import UNKNOWN, Absent, Opaque, Perhaps, Source
-from distlint.rehearsal.values import Table, combined, source_of
+from distlint.rehearsal.values import Table, combined, is_by_chance, source_of
 
 if TYPE_CHECKING:
     from distlint.rehearsal.expressions import Expressions
@@ -24,6 +24,7 @@ def absent(value: Any, tests: Sequence[Any]) -> Any:
         return UNKNOWN
     every = [*tests, value]
     missing = Opaque(combined("missing", tests), source_of(tests))
+    missing.chance = any(map(is_by_chance, tests))
     return Absent(value, combined("perhaps", every), source_of(every), missing)
 
 
@@ -136,10 +137,3 @@ def mapped(player: Iterating, expr: ir.Comprehension, inner: Scope, scope: Scope
     found.keyed = table.keyed
     found.perhaps = perhaps
     return found
-
-
-def decided_anew(value: Any) -> Any:
-    """The same value, which the rows of a batch decide: it is decided anew for each batch, where it is each process's own."""
-    if isinstance(value, Perhaps) and value.missing.source is not None:
-        value.missing.chance = True
-    return value

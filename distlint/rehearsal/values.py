@@ -594,8 +594,13 @@ def derived(name: str, values: Iterable[Any]) -> Opaque:
     """The unknown value that an operation makes of values."""
     values = list(values)
     made = Opaque(combined(name, values), source_of(values), measured=any(map(is_measured, values)))
-    made.chance = any(isinstance(value, Opaque | Tensor) and value.chance for value in values)
+    made.chance = any(map(is_by_chance, values))
     return made
+
+
+def is_by_chance(value: Any) -> bool:
+    """Whether what a value is, or what is in a list, is drawn anew each time."""
+    return value.whole.chance if isinstance(value, Items) else isinstance(value, Opaque | Tensor) and value.chance
 
 
 def is_measured(value: Any) -> bool:

@@ -9,31 +9,37 @@ import pytest
 from tests.fixture_cases import check
 
 PROGRAM = """
-from dataclasses import dataclass
+import argparse
+import json
 from functools import partial
 import torch
 import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel as DDP
 from torch.utils.data import DataLoader, Dataset, DistributedSampler
-from transformers import LlamaConfig, LlamaForCausalLM, Trainer, TrainingArguments
+from transformers import Trainer, TrainingArguments
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--pictures", action="store_true")
+OPTIONS = parser.parse_args()
 
 
 class Rows(Dataset):
-    def __init__(self):
-        self.rows = [{{"ids": [1, 2, 3], "image": torch.randn(3, 8, 8) if i % 3 else None}} for i in range(64)]
+    def __init__(self, pictures=OPTIONS.pictures):
+        self.pictures = pictures
+        {rows}
 
     def __len__(self):
-        return len(self.rows)
+        return 64
 
     def __getitem__(self, i):
-        return self.rows[i]
+        {row}
 
 
 def put_together(rows):
     ids = torch.tensor([row["ids"] for row in rows])
     batch = {{"ids": ids, "labels": ids.clone()}}
-    images = [row["image"] for row in rows if row["image"] is not None]
+    {images}
     {collate}
     return batch
 
@@ -107,6 +113,8 @@ def main():
 
 main()
 """
+LISTED = 'self.rows = [{"ids": [1, 2, 3], "image": torch.randn(3, 8, 8) if i % 3 else None} for i in range(64)]'
+IMAGES = 'images = [row["image"] for row in rows if row["image"] is not None]'
 STACKED = "batch['pixels'] = torch.stack(images)"
 PARAMETERS = "ids, labels=None, pixels=None"
 SEEN = "h = h + self.see(pixels).mean(0)"
@@ -117,6 +125,9 @@ OFF = "ddp_find_unused_parameters=False"
 def codes(*, loop: bool = False, **parts: str) -> list[str]:
     """The rules that have findings in a program with these parts."""
     usual = {
+        "rows": LISTED,
+        "row": "return self.rows[i]",
+        "images": IMAGES,
         "collate": f"if images:\n        {STACKED}",
         "parameters": PARAMETERS,
         "sees": GIVEN,
@@ -192,7 +203,6 @@ def test_a_batch_without_it_leaves_layers_out(parts: dict[str, str], *, loop: bo
             "parameters": "ids, labels=None, marks=None",
             "sees": "h = h + self.see(torch.zeros(1, 3, 8, 8)).mean(0) * (2 if marks is not None else 1)",
         },
-        {"collator": "None"},
         {
             "parameters": "ids, labels=None, **more",
             "sees": "pixels = more.get('pixels', torch.zeros(1, 3, 8, 8))\n        " + SEEN,
@@ -202,6 +212,63 @@ def test_a_batch_without_it_leaves_layers_out(parts: dict[str, str], *, loop: bo
 )
 def test_layers_that_have_a_part_anyway(parts: dict[str, str], *, loop: bool) -> None:
     assert codes(loop=loop, **parts) == []
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ({"row": 'return {"ids": [1, 2, 3], "image": torch.randn(3, 8, 8) if i % 3 else None}'}, ["PT289"]),
+        (
+            {
+                "row": "image = None\n        if i % 3:\n            image = torch.randn(3, 8, 8)\n        return dict(ids=[], image=image)"
+            },
+            ["PT289"],
+        ),
+        (
+            {
+                "row": 'row = {"ids": [1]}\n        if i % 3:\n            row["image"] = torch.randn(3, 8, 8)\n        return row',
+                "images": 'images = [row["image"] for row in rows if "image" in row]',
+            },
+            ["PT289"],
+        ),
+        (
+            {
+                "row": 'row = {"ids": [1]}\n        if i % 3:\n            row["image"] = torch.randn(3, 8, 8)\n        return row',
+                "images": 'images = [row["image"] for row in rows if row.get("image") is not None]',
+            },
+            ["PT289"],
+        ),
+        (
+            {
+                "rows": "self.rows = []\n        for _ in range(900):\n            row = {'ids': [1], 'image': None}\n"
+                "            if torch.rand(()) < 0.3:\n                row['image'] = torch.randn(3, 8, 8)\n"
+                "            self.rows.append(row)",
+            },
+            ["PT289"],
+        ),
+        ({"rows": 'self.rows = [{"ids": [1, 2, 3], "image": torch.randn(3, 8, 8)} for i in range(64)]'}, []),
+        ({"row": 'return {"ids": [1, 2, 3], "image": torch.randn(3, 8, 8)}'}, []),
+        ({"row": 'return {"ids": [1, 2, 3], "image": torch.randn(3, 8, 8) if self.pictures else None}'}, []),
+        ({"rows": 'self.rows = [json.loads(line) for line in open("rows.jsonl")]'}, []),
+        ({"rows": 'self.rows = torch.load("rows.pt")'}, []),
+        ({"images": 'images = [row["image"] for row in rows]'}, []),
+    ],
+)
+def test_rows_of_which_some_certainly_lack_it(parts: dict[str, str], expected: list[str]) -> None:
+    assert codes(**parts) == expected
+    assert codes(loop=True, **parts) == expected
+
+
+@pytest.mark.parametrize(
+    "images",
+    [
+        'images = []\n    for row in rows:\n        if row["image"] is not None:\n            images.append(row["image"])',
+        'images = [one for one in (row["image"] for row in rows) if one is not None]',
+        'images = [row.get("image") for row in rows if row.get("image") is not None]',
+    ],
+)
+def test_how_those_are_gathered_that_have_it(images: str) -> None:
+    assert codes(images=images) == ["PT289"]
 
 
 def test_a_wrapper_that_looks_for_what_is_unused() -> None:
@@ -222,7 +289,7 @@ def test_a_wrapper_that_looks_for_what_is_unused() -> None:
         ('loss = model(batch["ids"], batch["labels"], batch.get("pixels"))["loss"]', ["PT289"]),
         ('labels = batch.pop("labels")\n            loss = model(labels=labels, **batch)["loss"]', ["PT289"]),
         (
-            'pixels = batch.get("pixels", torch.zeros(1, 3, 8, 8))\n            loss = model(batch["ids"], batch["labels"], pixels)["loss"]',
+            'seen = batch.get("pixels", torch.zeros(1, 3, 8, 8))\n            loss = model(batch["ids"], batch["labels"], seen)["loss"]',
             [],
         ),
         ('if "pixels" not in batch:\n                continue\n            loss = model(**batch)["loss"]', []),
@@ -257,8 +324,7 @@ METHOD = """def compute_loss(self, model, inputs, return_outputs=False, **kwargs
             [],
         ),
         (
-            'if inputs.get("pixels") is None:\n            inputs["pixels"] = torch.zeros(1, 3, 8, 8)\n'
-            '        outputs = model(**inputs)\n        loss = outputs["loss"]',
+            "inputs['pixels'] = inputs.get('pixels', torch.zeros(1, 3, 8, 8))\n        outputs = model(**inputs)\n        loss = outputs[0]",
             [],
         ),
     ],
