@@ -324,7 +324,7 @@ METHOD = """def compute_loss(self, model, inputs, return_outputs=False, **kwargs
             [],
         ),
         (
-            "inputs['pixels'] = inputs.get('pixels', torch.zeros(1, 3, 8, 8))\n        outputs = model(**inputs)\n        loss = outputs[0]",
+            "inputs['pixels'] = inputs.get('pixels', torch.ones(1, 3, 8, 8))\n        outputs = model(**inputs)\n        loss = outputs[0]",
             [],
         ),
     ],

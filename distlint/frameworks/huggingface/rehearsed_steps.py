@@ -94,7 +94,7 @@ class Course:
         """
         loader = self.parts.get("loader")
         found = loader.item(self.player) if isinstance(loader, Loader) else None
-        if isinstance(found, Table):
+        if isinstance(found, Table) and (not found.open or found.perhaps is not None):
             return found
         made = Table(is_open=True)
         made.whole = Opaque(None, Source(_BATCH, self.span))
