@@ -22,6 +22,7 @@ from distlint.rehearsal.notes import (
     LEFT_EMPTY,
     LEFT_OUT,
     LOADS,
+    NEVER_STEPPED,
     OWN_NORM,
     OWN_OVERFLOWS,
     PARTS_TAKEN,
@@ -428,6 +429,16 @@ def thawed_behind(performance: Performance) -> Iterator[Suspicion]:
     yield from _told(performance, THAWED_BEHIND, message, says, "DistributedDataParallel")
 
 
+def never_stepped(performance: Performance) -> Iterator[Suspicion]:
+    """Parameters are trained that no optimizer has."""
+    message = "these parameters are trained from here on, but the optimizer was made without them: their weights stay what they are"
+    says = {
+        "frozen": "they are frozen here",
+        "made": "the optimizer is made here, of the parameters that need a gradient",
+    }
+    yield from _told(performance, NEVER_STEPPED, message, says, "Trainer")
+
+
 def sharded_behind(performance: Performance) -> Iterator[Suspicion]:
     """An optimizer was made of parameters that sharding has replaced since."""
     message = "the optimizer is made before the model is sharded, so it holds parameters that are not trained"
@@ -505,7 +516,7 @@ def _left_out(performance: Performance, *, prepared: bool) -> Iterator[Suspicion
         if fault.words["prepared"] is not prepared:
             continue
         named = ", ".join(f"`{name}`" for name in fault.words["names"][:MOST_NAMED])
-        chance = " by chance" if fault.words["chance"] else ""
+        chance = " for some batches" if fault.words["batches"] else " by chance" if fault.words["chance"] else ""
         yield Suspicion(
             fault.span,
             f"{'forward passes leave' if chance else 'a forward pass leaves'} {named} out{chance}:"

@@ -83,6 +83,7 @@ _FAULTS: dict[str, _Fault] = {
     "past-wrapper": meeting_uses.past_wrapper,
     "past-prepared": meeting_beside.past_prepared,
     "thawed-behind": meeting_uses.thawed_behind,
+    "never-stepped": meeting_uses.never_stepped,
     "scaler-order": meeting_uses.scaler_order,
     "loaded-by-some": meeting_uses.loaded_by_some,
     "frozen-behind": meeting_uses.frozen_behind,

@@ -38,6 +38,7 @@ from distlint.rehearsal.moving import HOLDING, MOVING, read_by
 from distlint.rehearsal.options import by_default, declared, set_defaults
 from distlint.rehearsal.paths import of_function, of_method, touched, touched_by_method
 from distlint.rehearsal.samples import like
+from distlint.rehearsal.some_keys import given_for, named_rest
 from distlint.rehearsal.some_ways import parted
 from distlint.rehearsal.stage import MAX_AGAIN, MAX_CALLS, MAX_IDLE, Left, Scope
 from distlint.rehearsal.standard import is_shared, standard_call
@@ -137,10 +138,8 @@ class Calls(Definitions):
             if isinstance(held, Table):
                 held.read()
                 keywords.update({str(name): item for name, item in held.items.items()})
-                keywords.update(
-                    {str(name): UNKNOWN for name in sorted(held.possible or (), key=str) if name not in held.items}
-                )
-            if not isinstance(held, Table) or (held.open and held.possible is None):
+                keywords.update({str(name): one for name, one in (held.perhaps or {}).items() if name not in keywords})
+            if not isinstance(held, Table) or (held.open and held.perhaps is None):
                 is_open = True
                 rest.append(value)
         made = Given(positional, keywords, is_open=is_open)
@@ -342,13 +341,17 @@ class Calls(Definitions):
                 continue
             if parameter.kind == "var-keyword":
                 extra = {name: value for name, value in given.keywords.items() if name not in named}
-                inner.variables[parameter.name] = Table(extra, is_open=given.open)
+                inner.variables[parameter.name] = named_rest(extra, is_open=given.open)
                 continue
             if parameter.kind != "keyword" and position < len(positional):
                 value = positional[position]
                 position += 1
             elif parameter.name in given.keywords:
-                value = given.keywords[parameter.name]
+                value = given_for(
+                    given.keywords[parameter.name],
+                    lambda one=parameter: self.default_of(function, one, inner) if one.default else UNKNOWN,  # type: ignore[misc]
+                    merged,
+                )
             elif given.open or (self.stage.alone and self.stage.depth == 0):
                 value = self._assumed(parameter.name)
                 value = given.perhaps(parameter.name) if value is UNKNOWN else value

@@ -25,7 +25,7 @@ def driven(player: Any, span: Span, count: Any, turn: Callable[[], None], *, any
     node = Round(span, stage.chain, key, source_of([count]) if known is None else None, known)
     node.driven = True
     if any_turn:
-        _turned(player, span, turn)
+        turned(player, span, turn)
     grown = stage.grown
     stage.trace.append(node)
 
@@ -50,7 +50,7 @@ def told_to_stop(player: Any, value: Any, span: Span) -> None:
         stage.mark(branch)
 
 
-def _turned(player: Any, span: Span, turn: Callable[[], None]) -> None:
+def turned(player: Any, span: Span, turn: Callable[[], None]) -> None:
     """Follows a turn for what it changes alone: whether it was changed so before is not known then."""
     stage = player.stage
     events, waits, faults, noted = len(stage.events), len(stage.waits), len(stage.faults), dict(stage.in_order)

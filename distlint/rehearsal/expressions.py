@@ -31,8 +31,9 @@ from distlint.rehearsal.objects import Objects
 from distlint.rehearsal.operations import MAX_TEXT
 from distlint.rehearsal.options import is_parsed, option_of
 from distlint.rehearsal.paths import text_path
-from distlint.rehearsal.samples import seen_as_own, tensor_in
+from distlint.rehearsal.samples import any_row, seen_as_own, tensor_in
 from distlint.rehearsal.sets_of_texts import holds_texts
+from distlint.rehearsal.some_keys import taken_over, under
 from distlint.rehearsal.some_ways import parted
 from distlint.rehearsal.stage import Scope, Tested
 from distlint.rehearsal.sums import at_least
@@ -165,9 +166,7 @@ class Expressions(Objects):
                 table.items[name] = given
             elif key is None and isinstance(given, Table):
                 given.read()
-                table.items.update(given.items)
-                if given.open:
-                    table.opens(given)
+                taken_over(table, given)
             else:
                 table.opens(name if key is not None else given, given)
             self._displayed([name, given], expr, scope)
@@ -359,6 +358,8 @@ class Expressions(Objects):
             return UNKNOWN if isinstance(found, MethodOf) else found
         if isinstance(base, Items) and base.items and all(isinstance(one, Tensor) for one in base.items):
             return one_of_tensors(base.items, index)
+        if isinstance(base, Items) and index is UNKNOWN and (row := any_row(base)) is not None:
+            return row
         if isinstance(base, Items):
             bare = base.sample is None or type(base.sample) is Opaque
             return one_of_few(base, index) if base.items is not None or bare else self.item_of(base)
@@ -420,6 +421,9 @@ class Expressions(Objects):
         if base.open and not base.items and holds_work(base.sample):
             return base.sample
         if base.open:
+            perhaps = under(base, index) if is_key(index) else NotImplemented
+            if perhaps is not NotImplemented:
+                return perhaps.value
             found = tensor_in(base, index)
             return derived("part", [base.whole, index]) if found is None else found
         return UNKNOWN if is_key(index) else self.one_of(list(base.items.values()), index)

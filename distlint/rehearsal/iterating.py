@@ -16,6 +16,7 @@ from distlint.rehearsal.entities import ClassValue, FunctionValue, Library, Meth
 from distlint.rehearsal.failing import length_of
 from distlint.rehearsal.merging import some_of
 from distlint.rehearsal.samples import order_of
+from distlint.rehearsal.some_keys import mapped
 from distlint.rehearsal.stage import Left, Scope, Stage
 from distlint.rehearsal.sums import Sum, dealt_out
 from distlint.rehearsal.unknowns import UNKNOWN, Named, Number, Opaque, Perhaps, Ranged, Source, Words
@@ -31,6 +32,7 @@ from distlint.rehearsal.values import (
     counted_in,
     derived,
     holds_work,
+    is_by_chance,
     is_known,
     source_of,
 )
@@ -297,6 +299,9 @@ class Iterating:
         self.begins(first, self.span(expr.generators[0][1], scope))
         used(self.stage, first, expr.generators[0][1], scope)
         asked: list[Any] = []
+        same_keys = mapped(self, expr, inner, scope)
+        if same_keys is not None:
+            return same_keys
         known = self._turns_of(expr, 0, first, inner, found, asked)
         made = self._comprehended(expr, first, found, asked, inner, scope, known=known)
         if self.follows_rows:
@@ -339,10 +344,13 @@ class Iterating:
         if isinstance(first, Ranged) and isinstance(turns, Opaque) and turns is not UNKNOWN:
             turns.source = first.count.source  # it has as many items as numbers are gone through
         count = self._count(expr, first, inner, whole) if tests else turns
+        whole.chance = whole.chance or any(map(is_by_chance, asked))
         if own:
             count = Opaque(None, source_of(own))
-        elif expr.kind == "set":
-            count = UNKNOWN
+        elif expr.kind == "set" or (asked and whole.chance):
+            count = Opaque()
+        if asked and whole.chance and isinstance(count, Opaque):
+            count.chance = True
         made = self.some(whole, count, span=span)
         made.distinct = expr.kind == "set"
         made.ordered = order_of(first)

@@ -9,6 +9,7 @@ from typing import Any
 
 from distlint.rehearsal.bounds import agreeing, of_one
 from distlint.rehearsal.entities import ClassValue, Library, ModuleValue
+from distlint.rehearsal.some_keys import of_either
 from distlint.rehearsal.some_ways import parted
 from distlint.rehearsal.unknowns import UNKNOWN, Number, Opaque, Perhaps, Sent, kinds_of
 from distlint.rehearsal.values import (
@@ -20,6 +21,7 @@ from distlint.rehearsal.values import (
     combined,
     derived,
     escape,
+    is_by_chance,
     is_known,
     is_measured,
     source_of,
@@ -95,7 +97,7 @@ def merged(one: Any, other: Any, tests: Sequence[Any] = (), deciding: Sequence[A
     if tests and (isinstance(value, Tensor | Thing | Made | Items | Table) or type(value) is tuple):
         return Perhaps(value, combined("perhaps", every), source_of(every), _missing(one, other, tests))
     if not tests:
-        return UNKNOWN
+        return _of_doubtful(one, other)
     if _is_voted(one, other, tests) or _is_voted(other, one, tests):
         return Opaque()
     found = _told("perhaps", every)
@@ -105,6 +107,18 @@ def merged(one: Any, other: Any, tests: Sequence[Any] = (), deciding: Sequence[A
     if 1 < len(among) <= MAX_AMONG:
         found.among, found.told = among, _telling(one, other, tests if deciding is None else deciding)
     return found
+
+
+def _of_doubtful(one: Any, other: Any) -> Any:
+    """What two rows have that may lack it: each for a reason of its own."""
+    if not (isinstance(one, Perhaps) and isinstance(other, Perhaps)):
+        return UNKNOWN
+    if not (isinstance(one.value, Tensor) and isinstance(other.value, Tensor)):
+        return UNKNOWN
+    doubts = [one.missing, other.missing]
+    missing = Opaque(doubts[0].sign if doubts[0].sign == doubts[1].sign else None, source_of(doubts))
+    missing.chance = any(map(is_by_chance, doubts))
+    return Perhaps(merged(one.value, other.value), None, source_of([one, other]), missing)
 
 
 def _is_voted(one: Any, other: Any, tests: Sequence[Any]) -> bool:
@@ -164,6 +178,8 @@ def _by_parts(one: Any, other: Any, tests: Sequence[Any]) -> Any:
         return _lists(one, other, tests)
     if isinstance(one, Table) and isinstance(other, Table):
         closed = not (one.open or other.open or one.missing or other.missing)
+        if one.items.keys() != other.items.keys():
+            return of_either(one, other, tests, lambda mine, yours: merged(mine, yours, tests))
         if not closed or [*one.items] != [*other.items] or len(one.items) > MAX_PARTS:
             return NotImplemented
         escape(one)
@@ -274,7 +290,9 @@ def _filled_up(one: Any, other: Any, tests: Sequence[Any]) -> Any:
 
 
 def _told(name: str, every: Sequence[Any]) -> Opaque:
-    return Opaque(combined(name, every), source_of(every), measured=any(map(is_measured, every)))
+    found = Opaque(combined(name, every), source_of(every), measured=any(map(is_measured, every)))
+    found.chance = any(map(is_by_chance, every))
+    return found
 
 
 def _missing(one: Any, other: Any, tests: Sequence[Any]) -> Opaque:
@@ -283,10 +301,11 @@ def _missing(one: Any, other: Any, tests: Sequence[Any]) -> Opaque:
     A test that goes the same way everywhere may be a vote whether all of them have something: what may be missing besides is left out.
     """
     source, sign = source_of(tests), combined("missing", tests)
-    if source is None and sign is not None:
-        return Opaque(sign)
     inner = [value.missing for value in (one, other) if isinstance(value, Perhaps)]
-    return Opaque(combined("missing", [*tests, *inner]), source or source_of(inner))
+    plain = source is None and sign is not None
+    found = Opaque(sign) if plain else Opaque(combined("missing", [*tests, *inner]), source or source_of(inner))
+    found.chance = any(map(is_by_chance, [*tests, *inner]))
+    return found
 
 
 def _besides_nothing(one: Any, other: Any) -> Any:

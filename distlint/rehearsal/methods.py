@@ -8,9 +8,10 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.calls import Calls
 from distlint.rehearsal.iterating import is_key
-from distlint.rehearsal.merging import alike
+from distlint.rehearsal.merging import alike, merged
 from distlint.rehearsal.names import families_differ, not_found
 from distlint.rehearsal.samples import tensor_in
+from distlint.rehearsal.some_keys import given_for, taken_over, under, update_perhaps
 from distlint.rehearsal.stage import Scope
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Perhaps
 from distlint.rehearsal.values import (
@@ -229,11 +230,17 @@ def _of_table(
             return receiver.items[values[0]]
         if not receiver.open:
             return given.get("default", 1)
+        if (perhaps := under(receiver, values[0])) is not NotImplemented:
+            return given_for(perhaps, lambda: given.get("default", 1), merged)
         held = tensor_in(receiver, values[0])
         if held is not None and len(values) == 1 and not given.keywords:
             # the keys are the same everywhere
             return Perhaps(held, held.sign, held.source, Opaque(("without", values[0])))
         return derived("get", [receiver.whole, *values])
+    if name == "pop" and values and is_key(values[0]) and (perhaps := under(receiver, values[0])) is not NotImplemented:
+        if receiver.perhaps is not None and not player.stage.doubts(receiver):
+            del receiver.perhaps[values[0]]
+        return given_for(perhaps, lambda: given.get("default", 1), merged) if len(values) > 1 else perhaps.value
     if name == "pop" and len(values) == 1 and is_key(values[0]) and values[0] not in receiver.items:
         held = tensor_in(receiver, values[0])
         if held is not None:
@@ -248,7 +255,7 @@ def _of_table(
         return found
     if name == "copy":
         made = Table(dict(receiver.items), is_open=receiver.open)
-        made.missing = receiver.missing
+        made.missing, made.perhaps = receiver.missing, receiver.perhaps and dict(receiver.perhaps)
         made.whole, made.keyed, made.sample = receiver.whole, receiver.keyed, receiver.sample
         return made
     if name == "setdefault" and len(values) == 2 and not is_key(values[0]):
@@ -261,6 +268,9 @@ def _of_table(
         found = _stored(receiver, name, values, given)
         if found is not NotImplemented:
             return found
+    if name == "update" and not given.open and len(values) < 2:
+        if update_perhaps(player, receiver, values[0] if values else Table(), given.keywords):
+            return None
     for value in values:
         escape(value)
     if name in _KEYS and not (name == "setdefault" and values and is_key(values[0]) and values[0] in receiver.items):
@@ -305,9 +315,7 @@ def _stored(receiver: Table, name: str, values: list[Any], given: Given) -> Any:
         pairs = {}
         if isinstance(other, Table):
             other.read()
-            pairs = other.items
-            if other.open:
-                receiver.opens(other)
+            taken_over(receiver, other)
         elif isinstance(other, Items) and other.items is not None:
             if not all(type(one) is tuple and len(one) == 2 and is_key(one[0]) for one in other.items):
                 return NotImplemented

@@ -332,6 +332,8 @@ class Objects(Operations):
             elif default is not None:
                 thing.attributes[name] = self.field_default(default, self.class_scope(thing.cls))
         thing.open = given.open
+        if self.stage.project.modules.external_bases(thing.cls):
+            self.models.built(self, thing, given)
         after = self.stage.project.modules.method(thing.cls, "__post_init__")
         if after is not None:
             anywhere = self.module_scope(self.stage.entry)

@@ -16,6 +16,7 @@ from distlint.rehearsal.iterating import Iterating
 from distlint.rehearsal.merging import alike, merged, number_in
 from distlint.rehearsal.notes import DIVISORS, REMAINDERS
 from distlint.rehearsal.paths import joined
+from distlint.rehearsal.some_keys import under
 from distlint.rehearsal.stage import Fault, Scope
 from distlint.rehearsal.sums import added, scaled
 from distlint.rehearsal.unknowns import UNKNOWN, Named, Number, Opaque, Opposite, Perhaps
@@ -256,6 +257,8 @@ class Operations(Iterating):
         plain = one is None or isinstance(one, solid) or (type(one) is tuple and all(map(is_known, one)))
         if closed and plain and all(_comparable(item) for item in items):
             return symbol != "in"
+        if isinstance(two, Table) and (perhaps := under(two, one) if plain else NotImplemented) is not NotImplemented:
+            return derived(symbol, [perhaps.missing])
         return derived(symbol, [one, *items]) if closed else UNKNOWN
 
     def _negated(self, value: Any) -> Any:

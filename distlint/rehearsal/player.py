@@ -9,6 +9,7 @@ from distlint.rehearsal import rows_called, rows_followed
 from distlint.rehearsal.entities import ModuleValue
 from distlint.rehearsal.iterating import is_key
 from distlint.rehearsal.merging import merged
+from distlint.rehearsal.some_keys import put_perhaps
 from distlint.rehearsal.stage import Scope
 from distlint.rehearsal.unknowns import UNKNOWN, Perhaps, Source
 from distlint.rehearsal.values import OWN_PLACE, Items, Made, Table, Tensor, Thing, escape
@@ -179,13 +180,11 @@ class Player(Ways):
             if is_key(index) and (index in base.items or not self.stage.doubts(base)):
                 self.leads(base, target.index, index, scope)
                 self.put(base.items, index, value, base.made_in)
+                if base.perhaps:
+                    base.perhaps.pop(index, None)
             else:
-                told = is_key(index) and (not base.open or base.possible is not None)
-                possible = frozenset({*base.items, *(base.possible or ()), index}) if told else None
-                base.gets(index, value, self.own_keys(target.index, index, scope))
-                base.keyed = base.keyed or self.own_way(index)
-                base.items.clear()
-                base.possible = possible
+                order = self.own_keys(target.index, index, scope)
+                put_perhaps(self, base, index, value, order, told=is_key(index))
         elif isinstance(base, Tensor):
             self.stage.overwrite(base, self.span(target, scope))
             if base.whole.level and isinstance(index, int | slice) and self.stage.differs(target, scope.file, index):

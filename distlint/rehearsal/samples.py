@@ -7,8 +7,8 @@ from typing import Any
 
 from distlint.rehearsal.bounds import of_one
 from distlint.rehearsal.merging import alike, merged, number_in
-from distlint.rehearsal.unknowns import Number, Opaque, Source, Words
-from distlint.rehearsal.values import Items, Table, Tensor, combined, derived, holds_work
+from distlint.rehearsal.unknowns import Number, Opaque, Perhaps, Source, Words
+from distlint.rehearsal.values import Items, Table, Tensor, combined, derived, holds_work, source_of
 
 
 def like(items: Items, more: list[Any] | None) -> Any:
@@ -33,13 +33,42 @@ def like(items: Items, more: list[Any] | None) -> Any:
 def _cells(columns: Sequence[Sequence[Any]]) -> list[Any] | None:
     """What the cells of rows are like, column by column; ``None`` where that is known of none of them."""
     sizes: dict[tuple[int, int], Any] = {}
-    found = [_like_of(column, sizes) for column in columns]
+    found = [_perhaps_like(column, sizes) or _like_of(column, sizes) for column in columns]
     if all(one is None for one in found):
         return None
     return [
         derived("item", [column[0], column[-1]]) if one is None else one
         for one, column in zip(found, columns, strict=True)
     ]
+
+
+def _perhaps_like(values: Sequence[Any], known: dict[tuple[int, int], Any]) -> Perhaps | None:
+    """What values are like some of which are ``None``, or perhaps; where all are there, or nothing is known of them, that is not said."""
+    doubts = [one.missing for one in values if isinstance(one, Perhaps)]
+    held = [one.value if isinstance(one, Perhaps) else one for one in values if one is not None]
+    if not held or (len(held) == len(values) and not doubts):
+        return None
+    found = _like_of(held, known)
+    if found is None:
+        return None
+    signs = {one.sign for one in doubts}
+    same = len(doubts) == len(values) and len(signs) == 1
+    missing = Opaque(signs.pop() if same else None, source_of(doubts))
+    missing.chance = any(one.chance for one in doubts)
+    return Perhaps(found, None, source_of(values), missing)
+
+
+def any_row(items: Items) -> Table | None:
+    """Some row of a list of dictionaries, nobody knows which; ``None`` where these are not alike."""
+    if not items.items or not isinstance(items.items[0], Table):
+        return None
+    found = like(items, [])
+    if not isinstance(found, Table):
+        return None
+    for key, value in found.items.items():
+        if type(value) is Opaque:
+            found.items[key] = Opaque(None, value.source, measured=value.measured)
+    return found
 
 
 def _like_of(values: Sequence[Any], known: dict[tuple[int, int], Any] | None = None) -> Tensor | Items | None:

@@ -16,7 +16,7 @@ from distlint.rehearsal.notes import OWN_ORDER
 from distlint.rehearsal.row_orders import RowOrders
 from distlint.rehearsal.trace import Hole, Took, Waited
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
-from distlint.rehearsal.values import OWN_PLACE, Table, Tensor, combined, is_known, signature, source_of
+from distlint.rehearsal.values import OWN_PLACE, Table, Tensor, combined, is_by_chance, is_known, signature, source_of
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
@@ -465,7 +465,9 @@ class Stage(Certainty):
     def because(self, *values: Any) -> Opaque:
         """The value that one of some values is, depending on tests that are not known: equal where all of them are."""
         every = [*self.reasons, *values]
-        return Opaque(combined("perhaps", every), source_of(every))
+        found = Opaque(combined("perhaps", every), source_of(every))
+        found.chance = any(map(is_by_chance, every))
+        return found
 
     def left_over(self, *told: Any) -> Any:
         """How many items a test leaves of a list that is the same everywhere: any number, so one that can't be dealt out evenly."""

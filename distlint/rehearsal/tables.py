@@ -21,6 +21,7 @@ def _table_of(player: Iterating, values: list[Any], given: Given) -> Table:
         if isinstance(values[0], Table):
             table = Table(dict(values[0].items), is_open=values[0].open)
             table.whole, table.family, table.sample = values[0].whole, values[0].family, values[0].sample
+            table.perhaps = values[0].perhaps and dict(values[0].perhaps)
         elif pairs is not None and all(type(one) is tuple and len(one) == 2 and is_key(one[0]) for one in pairs):
             table = Table(dict(pairs))
         else:

@@ -168,6 +168,12 @@ class Perhaps(Opaque):
         self.missing = missing if missing is not None else Opaque(sign, source)
 
 
+class Absent(Perhaps):
+    """What a dictionary has under a key, where it has the key: ``missing`` tells whether it does."""
+
+    __slots__ = ()
+
+
 class Sent(int):
     """What tells a value that processes have made of what all of them brought, or that one of them has sent, and what follows from it."""
 

@@ -235,7 +235,7 @@ class Table:
 
     __slots__ = (
         *("family", "items", "keyed", "led", "made_in", "missing"),
-        *("open", "order", "possible", "sample", "unread", "whole"),
+        *("open", "order", "perhaps", "sample", "unread", "whole"),
     )
 
     def __init__(self, items: dict[Any, Any] | None = None, *, is_open: bool = False) -> None:
@@ -253,8 +253,8 @@ class Table:
         """What the values under keys that are not known are like, where they are objects of the project, or tensors."""
         self.led = False
         """Whether its first key is another one on each process."""
-        self.possible: frozenset[Any] | None = None
-        """All keys that it may have, where it is open only because a test decides whether it has one."""
+        self.perhaps: dict[Any, Any] | None = None
+        """The keys that it may have besides, with what stands there (``Absent``), where it is open only because of tests."""
         self.unread: set[Any] | None = None
         """Keys that were given a value out of sight, and that nobody read since."""
 
@@ -295,7 +295,7 @@ class Table:
             escape(item)
         self.whole = derived("opened", [*([self.whole] if self.open else ()), *why])
         self.open = True
-        self.possible = None
+        self.perhaps = None
         self.family = ""
 
 
@@ -595,8 +595,13 @@ def derived(name: str, values: Iterable[Any]) -> Opaque:
     """The unknown value that an operation makes of values."""
     values = list(values)
     made = Opaque(combined(name, values), source_of(values), measured=any(map(is_measured, values)))
-    made.chance = any(isinstance(value, Opaque | Tensor) and value.chance for value in values)
+    made.chance = any(map(is_by_chance, values))
     return made
+
+
+def is_by_chance(value: Any) -> bool:
+    """Whether what a value is, or what is in a list, is drawn anew each time."""
+    return value.whole.chance if isinstance(value, Items) else isinstance(value, Opaque | Tensor) and value.chance
 
 
 def is_measured(value: Any) -> bool:

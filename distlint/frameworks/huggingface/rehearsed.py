@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.huggingface import rehearsed_models as models
 from distlint.frameworks.huggingface.dealing import Joining, dealing_of
 from distlint.frameworks.huggingface.parted_models import may_part
+from distlint.frameworks.huggingface.rehearsed_arguments import CLASSES, TrainingArguments, is_of_arguments, parsed
 from distlint.frameworks.huggingface.rehearsed_callbacks import Control, added
 from distlint.frameworks.huggingface.rehearsed_evaluation import TAKEN, own_method
 from distlint.frameworks.huggingface.rehearsed_trainer import TRAINERS, Trainer, trained
@@ -176,13 +178,21 @@ class HuggingFace(Models):
             if last in GATHERING:
                 rows_seen(player, value, call)
             return met(player, last, value, together(player, call, scope), span)
+        if name in CLASSES:
+            told = TrainingArguments(f"{name}()", call, given)
+            told.file, told.function = scope.file, scope.function
+            return told
         if name not in TRAINERS:
-            return NotImplemented
+            return models.made(player, name, given, call, scope)
         _seed_all(player.stage, _TRAINERS_SEED)
         return Trainer(f"{name}()", call, given)
 
     def built(self, player: Any, thing: Any, given: Given) -> None:
-        """A trainer of the project's own keeps what it is given."""
+        """A trainer of the project's own keeps what it is given, and so do its arguments."""
+        if is_of_arguments(player, thing):
+            for name, value in given.keywords.items():
+                thing.attributes.setdefault(name, value)
+            thing.open = thing.open or given.open
         if player.stage.project.modules.external_bases(thing.cls) & TRAINERS:
             _seed_all(player.stage, _TRAINERS_SEED)
             for name, value in (*zip(TAKEN, given.positional, strict=False), *given.keywords.items()):
@@ -190,6 +200,9 @@ class HuggingFace(Models):
 
     def method(self, player: Any, receiver: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         """What a method gives: parts of data sets, and trainers of the project's own."""
+        found = parsed(player, receiver, name, given, call, scope)
+        if found is not NotImplemented:
+            return found
         if isinstance(receiver, Made | Opaque) and name == "shard" and "num_shards" in given.keywords:
             return Opaque(combined(name, [receiver, *given.values()]), Source(_SPLIT, ir.unpack(call.at, scope.file)))
         if not isinstance(receiver, Thing) or not player.stage.project.modules.external_bases(receiver.cls) & TRAINERS:

@@ -22,36 +22,35 @@ RANK_SEEDS = (("accelerate.utils.set_seed", "device_specific", 1),)
 
 _TRAINERS = ("transformers.Trainer()", "transformers.Seq2SeqTrainer()", "trl.SFTTrainer()")
 
+_OF_ARGUMENTS = (
+    ("local_rank", "local-rank"),
+    ("process_index", "rank"),
+    ("local_process_index", "local-rank"),
+    ("world_size", "world"),
+    ("should_save", "main"),
+    ("should_log", "main"),
+)
+_OF_STATE = (("is_world_process_zero", "main"), ("is_local_process_zero", "local-main"))
+
 RANK_SOURCES = (
     *((f"{state}.{name}", kind) for state in _STATES for name, kind in _PLACES),
     *((f"accelerate.Accelerator().state.{name}", kind) for name, kind in _PLACES),
     *(
         (f"transformers.{name}().{attribute}", kind)
         for name in ("TrainingArguments", "Seq2SeqTrainingArguments")
-        for attribute, kind in (
-            ("local_rank", "local-rank"),
-            ("process_index", "rank"),
-            ("local_process_index", "local-rank"),
-            ("world_size", "world"),
-            ("should_save", "main"),
-            ("should_log", "main"),
-        )
+        for attribute, kind in _OF_ARGUMENTS
     ),
     *(
-        (f"{trainer}.{attribute}", kind)
+        (f"{trainer}.{prefix}{attribute}", kind)
         for trainer in _TRAINERS
-        for attribute, kind in (
-            ("is_world_process_zero", "main"),
-            ("is_local_process_zero", "local-main"),
-            ("state.is_world_process_zero", "main"),
-            ("state.is_local_process_zero", "local-main"),
-            ("args.process_index", "rank"),
-            ("args.local_rank", "local-rank"),
-            ("args.world_size", "world"),
-            ("accelerator.is_main_process", "main"),
-            ("accelerator.is_local_main_process", "local-main"),
-            ("accelerator.process_index", "rank"),
+        for prefix, attributes in (
+            ("", _OF_STATE),
+            ("state.", _OF_STATE),
+            ("args.", _OF_ARGUMENTS),
+            ("accelerator.", _PLACES),
+            ("accelerator.state.", _PLACES),
         )
+        for attribute, kind in attributes
     ),
 )
 

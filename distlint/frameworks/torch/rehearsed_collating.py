@@ -11,7 +11,7 @@ from distlint.frameworks.torch.rehearsed_shapes import fresh, picked_by
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.bounds import of_any, same_bounds
-from distlint.rehearsal.unknowns import UNKNOWN, Opaque, RowSize, Source
+from distlint.rehearsal.unknowns import UNKNOWN, Absent, Opaque, Perhaps, RowSize, Source
 from distlint.rehearsal.values import Given, Items, Table, Tensor, combined, is_known, source_of
 
 _MAX_DEPTH = 3
@@ -45,7 +45,16 @@ def _like(row: Any, sign: Any, source: Source | None, depth: int = 0, known: dic
         return tuple(_like(one, (sign, place), source, depth + 1, of) for place, one in enumerate(row))
     if isinstance(row, Table):
         parts = {key: _like(one, (sign, key), source, depth + 1, of) for key, one in row.items.items()}
-        return Table(parts, is_open=row.open)
+        found = Table(parts, is_open=row.open)
+        if row.perhaps is not None:
+            found.perhaps = {key: _like(one, (sign, key), source, depth + 1, of) for key, one in row.perhaps.items()}
+        return found
+    if isinstance(row, Perhaps):
+        missing = Opaque(None if inner is None else hash((inner, "missing")), source or row.missing.source)
+        # where something else than what is the same for all rows decides whether it is there, each batch has other rows
+        missing.chance = row.missing.chance or row.missing.sign is None or row.missing.source is not None
+        held = _like(row.value, (sign, "perhaps"), source, depth + 1, of)
+        return (Absent if isinstance(row, Absent) else Perhaps)(held, inner, source, missing)
     if isinstance(row, Tensor):
         sizes = (
             None
@@ -79,6 +88,11 @@ def _of_batch(value: Any, sign: Any, source: Source | None, depth: int = 0) -> A
         return tuple(_of_batch(one, (sign, place), source, depth + 1) for place, one in enumerate(value))
     if isinstance(value, Table) and depth < _MAX_DEPTH:
         value.items = {key: _of_batch(one, (sign, key), source, depth + 1) for key, one in value.items.items()}
+        if value.perhaps:
+            value.perhaps = {key: _of_batch(one, (sign, key), source, depth + 1) for key, one in value.perhaps.items()}
+        return value
+    if isinstance(value, Perhaps) and isinstance(value.value, Tensor):
+        value.value = _of_batch(value.value, (sign, "perhaps"), source, depth + 1)
         return value
     if isinstance(value, Items) and value.items is not None and depth < _MAX_DEPTH:
         value.items = [_of_batch(one, (sign, place), source, depth + 1) for place, one in enumerate(value.items)]

@@ -120,7 +120,7 @@ def layers_below(value: Any, depth: int = 0) -> Iterator[Any]:
             yield from layers_below(one, depth + 1)
 
 
-def computed(player: Any, part: Any, found: Tensor, span: Span) -> None:
+def computed(player: Any, part: Any, found: Any, span: Span) -> None:
     """What a layer of a copy gives leads back to it."""
     if len(part.place) > _OF_ORIGINAL:
         _kept_own(player, part, span)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from distlint.rehearsal.unknowns import Opaque, Perhaps
@@ -9,6 +10,9 @@ from distlint.rehearsal.values import Items, Made, Thing
 
 MAX_MEMBERS = 64
 """Modules of a model that are told apart; a larger one is known as a whole only."""
+
+_MAX_PARTS = 200
+"""Parts of a module that are looked at."""
 
 
 class Members(Made):
@@ -85,6 +89,17 @@ def _is_part(value: Any) -> bool:
     if isinstance(value, Thing):
         return True
     return isinstance(value, Made) and hasattr(value, "children") and not isinstance(value, Items)
+
+
+def with_modules(module: Any, depth: int = 0) -> Iterator[Any]:
+    """A module, and the objects and layers in it that are known."""
+    if depth > 6 or not isinstance(module, Thing | Made):
+        return
+    yield module
+    inner = getattr(module, "inner", None)
+    values = module.attributes.values() if isinstance(module, Thing) else getattr(module, "children", None) or (inner,)
+    for value in list(values)[:_MAX_PARTS]:
+        yield from with_modules(value, depth + 1)
 
 
 def all_modules(module: Any) -> list[Any]:

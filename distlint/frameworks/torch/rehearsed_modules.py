@@ -15,6 +15,7 @@ from distlint.frameworks.torch import rehearsed_copies as copies
 from distlint.frameworks.torch import rehearsed_empty as empty
 from distlint.frameworks.torch import rehearsed_frozen as freezing
 from distlint.frameworks.torch import rehearsed_loads as loads
+from distlint.frameworks.torch import rehearsed_modes as modes
 from distlint.frameworks.torch import rehearsed_needs as needs
 from distlint.frameworks.torch import rehearsed_overflows as overflows
 from distlint.frameworks.torch import rehearsed_passes as passes
@@ -476,10 +477,7 @@ def module_method(player: Any, module: Any, name: str, given: Given, call: ir.Ca
         if name == "requires_grad_":
             trained(player, module, given.get("requires_grad", 0, True), ir.unpack(call.at, scope.file))
         if name in ("train", "eval"):
-            training = name == "train" and given.get("mode", 0, True) is not False
-            for part in parts_of_model(module):
-                if isinstance(part, Layer):
-                    part.training = training
+            modes.told(player, module, given.get("mode", 0, True) if name == "train" else False)
         if name == "apply" and given.positional and not isinstance(given.positional[0], Opaque):
             for part in all_modules(module):
                 player.apply(given.positional[0], Given([part], {}), call, scope)
@@ -572,7 +570,7 @@ def inherited(player: Any, thing: Thing, name: str) -> Any:
     if not is_module(player, thing):
         return NotImplemented
     if name == "training":
-        return Opaque(("training",))
+        return modes.mode_of(player, thing)
     return MethodOf(thing, name) if name in _METHODS else NotImplemented
 
 

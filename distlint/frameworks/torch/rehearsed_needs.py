@@ -41,6 +41,16 @@ def said(player: Any, what: Any, parts: Iterable[Any], wanted: Any) -> None:
         kept[id(what)] = (what, {_ALL: value})
 
 
+def parted(player: Any, whole: Any, part: Any) -> None:
+    """A part of a module comes into sight: what was said of the module was said of it."""
+    kept = player.stage.kept
+    frozen, about = kept.get(FROZEN, {}), kept.get(_SAID, {}).get(id(whole))
+    if id(whole) in frozen:
+        frozen[id(part)] = part
+    if about is not None:
+        kept[_SAID][id(part)] = (part, dict(about[1]))
+
+
 def needs_gradient(player: Any, weight: Any) -> Any:
     """Whether a parameter needs a gradient now: true, false, or not known."""
     kept = player.stage.kept

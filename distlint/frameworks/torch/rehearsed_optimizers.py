@@ -38,7 +38,7 @@ UNSCALED = "gradients unscaled"
 class Optimizer(unfilled.Entries):
     """An optimizer. Its settings are the same everywhere unless a scheduler follows what differs (``source``)."""
 
-    __slots__ = ("added", "held", "hooks")
+    __slots__ = ("added", "held", "hooks", "perhaps")
 
     def __init__(self, name: str, call: ir.Call, given: Given) -> None:
         super().__init__(name, call, given)
@@ -48,6 +48,8 @@ class Optimizer(unfilled.Entries):
         """The parameters that an iterator gave it."""
         self.added: list[Any] = []
         """The groups that were certainly added later."""
+        self.perhaps: list[tuple[tuple[Any, ...], Any]] = []
+        """Groups that are added where tests that are not known say so, with what these are (``Stage.way``)."""
 
     def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
         """Its groups of parameters, of which there may be several."""
@@ -70,7 +72,7 @@ class Optimizer(unfilled.Entries):
                 apart.stepped(player, self.arguments.get("params", 0), call, scope)
                 beside.stepped(player, self, call, scope)
                 if not self.hooks:
-                    thawed.stepped(player, self._parts(player), call, scope)
+                    thawed.stepped(player, self.parts(player), call, scope, later=self.parts_added_perhaps(player))
             _steps(player, self, call, scope)
             for hook in self.hooks:
                 player.apply(hook, Given([self, (), Table()], {}), call, scope)
@@ -97,13 +99,22 @@ class Optimizer(unfilled.Entries):
         """A group is added: what an iterator gives is taken at once."""
         if isinstance(group, Table) and isinstance(group.items.get("params"), Generated):
             group.items["params"] = tuple(player.items_of(group.items["params"]) or ())
-        if not player.stage.unsure and len(self.added) < _MOST_GROUPS:
+        if player.stage.unsure and len(self.perhaps) < _MOST_GROUPS:
+            self.perhaps.append((player.stage.way, group))
+        elif len(self.added) < _MOST_GROUPS:
             self.added.append(group)
 
-    def _parts(self, player: Any) -> Iterator[Any]:
+    def parts(self, player: Any) -> Iterator[Any]:
         """The layers and parameters that it certainly steps."""
         for module in beside.modules_held(player, self):
             yield from with_parts(module)
+
+    def parts_added_perhaps(self, player: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
+        """Those of groups that are added where tests that are not known say so, each with what these are (``Stage.way``)."""
+        for way, group in self.perhaps:
+            for module in beside.modules_of(player, group):
+                for part in with_parts(module):
+                    yield way, part
 
 
 def _steps(player: Any, optimizer: Optimizer, call: ir.Call, scope: Any) -> None:

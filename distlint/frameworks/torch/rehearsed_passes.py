@@ -43,7 +43,8 @@ class Unsummed:
 class Pass:
     """A forward pass: the layers that it uses, and those that it may use; ``open`` where others may be among them.
 
-    ``chance`` are those that it uses where something that is drawn anew says so, with the places where it does.
+    ``chance`` are those that it uses where something that is drawn anew, as a batch is, says so: with the places where it does, and with
+    that something.
 
     It stands among the wrappers that a tensor came out of (``Tensor.through``); ``group`` is ``None`` because nobody meets in it.
     """
@@ -56,7 +57,7 @@ class Pass:
         self.group = None
         self.used: dict[int, Any] = {}
         self.maybe: dict[int, Any] = {}
-        self.chance: dict[int, tuple[Any, set[Any]]] = {}
+        self.chance: dict[int, tuple[Any, set[Any], Any]] = {}
         self.open = False
 
 
@@ -130,16 +131,19 @@ def used(player: Any, parts: Iterable[Any], place: Any = None) -> None:
     for made, unsure, reasons in passes:
         if stage.unsure == unsure and not is_silent(player):
             made.used.update(marked)
-        elif place is not None and any(
-            isinstance(one, Opaque | Tensor) and one.chance for one in stage.reasons[reasons:]
-        ):
+        elif place is not None and (drawn := _drawn_in(stage.reasons[reasons:])) is not None:
             for key, one in marked.items():
-                made.chance.setdefault(key, (one, set()))[1].add(place)
+                made.chance.setdefault(key, (one, set(), drawn))[1].add((place, stage.chain))
         else:
             made.maybe.update(marked)
     besides = stage.kept.setdefault(_BESIDES, {})
     if not passes and len(besides) < _MAX_MARKS:
         besides.update(marked)
+
+
+def _drawn_in(tests: Iterable[Any]) -> Any:
+    """The first of some tests that something decides which is drawn anew each time."""
+    return next((one for one in tests if isinstance(one, Opaque | Tensor) and one.chance), None)
 
 
 def read(player: Any, parts: Iterable[Any]) -> None:

@@ -147,7 +147,7 @@ def _judge(player: Any, watched: Watched, made: list[Pass], besides: dict[int, A
         watched.missed = None
         _fault(player, LEFT_OUT, watched, first, names, before, call, scope)
         return
-    often = {key for one in made for key, (_, places) in one.chance.items() if len(places) > 1 or len(made) > 1}
+    often = {key for one in made for key, (_, places, _) in one.chance.items() if len(places) > 1 or len(made) > 1}
     missing = [(name, key) for name, key in missing if key not in maybe]
     names = [name for name, key in missing if key not in chance] or [name for name, key in missing if key not in often]
     if not names:
@@ -165,10 +165,12 @@ def _fault(
     event = Event("backward", call, scope.file, scope.function, {})
     event.chain = player.stage.chain
     layer = dict(watched.layers)[names[0]]
+    drawn = one.chance[id(layer)][2] if id(layer) in one.chance else None
     made = ir.unpack(layer.call.at, layer.file) if layer.call is not None and layer.file else None
     words = {
         "names": names,
-        "chance": id(layer) in one.chance,
+        "chance": drawn is not None,
+        "batches": drawn is not None and drawn.source is not None and not drawn.source.drawn,
         "made": made,
         "forward": one.span,
         "first": first,

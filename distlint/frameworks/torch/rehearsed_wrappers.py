@@ -24,6 +24,7 @@ from distlint.frameworks.torch import rehearsed_in_place as in_place
 from distlint.frameworks.torch import rehearsed_lives as lives
 from distlint.frameworks.torch import rehearsed_loads as loads
 from distlint.frameworks.torch import rehearsed_mesh as meshes
+from distlint.frameworks.torch import rehearsed_modes as modes
 from distlint.frameworks.torch import rehearsed_modules as modules
 from distlint.frameworks.torch import rehearsed_overflows as overflows
 from distlint.frameworks.torch import rehearsed_passes as passes
@@ -104,6 +105,8 @@ class Wrapped(Made):
         """The model inside; a sharded one lends its attributes."""
         if name in ("module", "_fsdp_wrapped_module"):
             return self.inner
+        if name == "training":
+            return modes.mode_of(player, self)
         if self.sharded and isinstance(self.inner, Thing) and name in self.inner.attributes:
             return self.inner.attributes[name]
         return NotImplemented
@@ -137,8 +140,12 @@ class Wrapped(Made):
 
     def called(self, player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
         """A forward pass: what comes out leads back to this wrapper, except while it is paused."""
-        span = ir.unpack(call.at, scope.file)
-        through = passes.begun(player, self, span)
+        found, through = self.forwarded(player, given, call, scope)
+        return came_out(player, found, through, given, ir.unpack(call.at, scope.file))
+
+    def forwarded(self, player: Any, given: Given, call: ir.Call, scope: Any) -> tuple[Any, tuple[Any, ...]]:
+        """A forward pass: what the model inside gives, and what that leads back to."""
+        through = passes.begun(player, self, ir.unpack(call.at, scope.file))
         self.half = overflows.is_half(player, self)
         uses = reentrant.begun(player, self)
         self.calls += 1
@@ -148,7 +155,7 @@ class Wrapped(Made):
             self.calls -= 1
             passes.ended(player, through)
             reentrant.ended(player, self, uses, player.stage.kept.get(FROZEN, {}))
-        return came_out(player, found, through, given, span)
+        return found, through
 
 
 class NoSync(Made):
