@@ -1,7 +1,8 @@
 """Gradients that are averaged over the ranks, and divided or added up once more; or added up and never averaged.
 
 Parameters: ``wrappers`` (what averages gradients over the ranks), ``summing`` (functions that add a tensor up over the
-ranks), ``means`` (functions and classes whose result is a mean over the batch, by dotted names).
+ranks), ``both-ways`` (those that add its gradient up as well), ``means`` (functions and classes whose result is a mean over
+the batch, by dotted names).
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ def scaled_gradients(context: CheckContext) -> Iterator[Finding]:
         if loss is None or degree is None or degree.power >= 0:
             continue
         made = derivation(project, loss, site.file, site.site.function)
+        if any(_sums_both_ways(context, part.expr, part.file) for part in made.parts):
+            continue
         if site.file in files:
             why = _averaged_by_wrapper(project, made, wraps)
             text = (
@@ -64,6 +67,11 @@ def scaled_gradients(context: CheckContext) -> Iterator[Finding]:
             yield context.finding(text, _division(project, made, site) or site.span, related=related)
     if sites:
         yield from _summed_again(context, wraps)
+
+
+def _sums_both_ways(context: CheckContext, expr: ir.Expr, file: str) -> bool:
+    """Whether a loss is added up over the ranks with its gradient: the division makes good for that."""
+    return type(expr) is ir.Call and context.project.modules.dotted(expr.func, file) in context.parameters["both-ways"]
 
 
 def _loss_of(site: CallSite) -> ir.Expr | None:

@@ -8,6 +8,7 @@ from typing import Any
 from distlint.frameworks.torch import rehearsed_accumulated as accumulated
 from distlint.frameworks.torch import rehearsed_apart as apart
 from distlint.frameworks.torch import rehearsed_beside as beside
+from distlint.frameworks.torch import rehearsed_closures as closures
 from distlint.frameworks.torch import rehearsed_overflows as overflows
 from distlint.frameworks.torch import rehearsed_resumed as resumed
 from distlint.frameworks.torch import rehearsed_rounds as rounds
@@ -78,7 +79,12 @@ class Optimizer(unfilled.Entries):
                 player.apply(hook, Given([self, (), Table()], {}), call, scope)
             under_way.read_by(player, list(beside.modules_held(player, self)), ir.unpack(call.at, scope.file))
             closure = given.get("closure", 0, None)
-            return player.apply(closure, Given([], {}), call, scope) if closure is not None else None
+            if closure is None:
+                return None
+            before = len(player.stage.events)
+            loss = player.apply(closure, Given([], {}), call, scope)
+            closures.called(player, self, loss, before, call, scope)
+            return loss
         if name == "add_param_group":
             stale.refilled(player, self)
             self._add(player, given.get("param_group", 0, UNKNOWN))
