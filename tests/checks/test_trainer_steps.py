@@ -89,6 +89,7 @@ def _in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         f"if self.state.global_step % 2 == 0:\n            {ASYNC}\n            count = count / 2",
         f"with self.compute_loss_context_manager():\n            {ASYNC}",
         f"self.log({{'count': 1.0}})\n        {ASYNC}",
+        f"if dist.is_initialized():\n            {ASYNC}",
     ],
 )
 def test_a_count_is_used_before_it_is_there(reduced: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from distlint.frameworks.huggingface import rehearsed_models as models
 from distlint.frameworks.huggingface.dealing import Joining, dealing_of
 from distlint.frameworks.huggingface.parted_models import may_part
-from distlint.frameworks.huggingface.rehearsed_arguments import CLASSES, TrainingArguments, is_of_arguments, parsed
+from distlint.frameworks.huggingface.rehearsed_arguments import CLASSES, is_of_arguments, made, parsed
 from distlint.frameworks.huggingface.rehearsed_callbacks import Control, added
 from distlint.frameworks.huggingface.rehearsed_evaluation import TAKEN, own_method
 from distlint.frameworks.huggingface.rehearsed_trainer import TRAINERS, Trainer, trained
@@ -179,9 +179,7 @@ class HuggingFace(Models):
                 rows_seen(player, value, call)
             return met(player, last, value, together(player, call, scope), span)
         if name in CLASSES:
-            told = TrainingArguments(f"{name}()", call, given)
-            told.file, told.function = scope.file, scope.function
-            return told
+            return made(player, f"{name}()", given, call, scope)
         if name not in TRAINERS:
             return models.made(player, name, given, call, scope)
         _seed_all(player.stage, _TRAINERS_SEED)
@@ -190,6 +188,7 @@ class HuggingFace(Models):
     def built(self, player: Any, thing: Any, given: Given) -> None:
         """A trainer of the project's own keeps what it is given, and so do its arguments."""
         if is_of_arguments(player, thing):
+            player.stage.initialized = True
             for name, value in given.keywords.items():
                 thing.attributes.setdefault(name, value)
             thing.open = thing.open or given.open

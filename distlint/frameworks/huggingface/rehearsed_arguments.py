@@ -40,6 +40,14 @@ class TrainingArguments(Made):
         return value if plain and name != "do_eval" else NotImplemented
 
 
+def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> TrainingArguments:
+    """The arguments as they are written: the process group is started with them (``_setup_devices``)."""
+    player.stage.initialized = True
+    found = TrainingArguments(name, call, given)
+    found.file, found.function = scope.file, scope.function
+    return found
+
+
 def is_of_arguments(player: Any, thing: Any) -> bool:
     """Whether an object is of a class that the program derives from that of the arguments."""
     return isinstance(thing, Thing) and bool(player.stage.project.modules.external_bases(thing.cls) & CLASSES)
@@ -73,9 +81,7 @@ def parsed(player: Any, receiver: Any, name: str, given: Given, call: ir.Call, s
 def _filled(player: Any, kind: Any, options: Made, call: ir.Call, scope: Any) -> Any:
     """An object of a class, of whose fields the options say what they hold."""
     if isinstance(kind, Library):
-        found = TrainingArguments(f"{kind.name}()", call, Given([], {}, is_open=True))
-        found.file, found.function = scope.file, scope.function
-        return found
+        return made(player, f"{kind.name}()", Given([], {}, is_open=True), call, scope)
     fields = player.fields_of(kind.ref) if player.is_record(kind.ref) else {}
     values = {}
     for field, default in fields.items():
