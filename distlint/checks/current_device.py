@@ -65,7 +65,7 @@ def current_device(context: CheckContext) -> Iterator[Finding]:
             sites[0].span,
             related=[
                 Related(own, "this is a device of the rank's own, by its number"),
-                Related(join.span, "the group works on devices, of which NCCL wants another one for each rank"),
+                Related(join.span, "the group works on devices, and each rank has to come with another one"),
                 *(Related(one.span, "this works on the current device too") for one in sites[1 : 1 + MAX_SHOWN]),
             ],
             symbol=name,

@@ -300,20 +300,20 @@ def state_loaded_by_some(performance: Performance) -> Iterator[Suspicion]:
             continue
         if _sends_weights(performance.stages[0], fault.words["events"]):
             continue
-        what, why = next((row for word, row in _RESUMED.items() if word in fault.words["what"]), _RESUMED[""])
+        what = fault.words["what"]
         step = "all ranks step from here on, with another state on the first one"
         related = (Related(fault.words["step"], step), *way_to(fault))
-        message = f"only some ranks load the state of this {what}: {why}"
+        message = f"only some ranks load the state of this {what}: {_RESUMED[what]}"
         yield Suspicion(fault.span, message, related, "load_state_dict")
 
 
 _OTHER_WAYS = "equal gradients move their weights differently"
 _RESUMED = {
-    "lr_scheduler.": ("scheduler", f"with other learning rates {_OTHER_WAYS}"),
-    "GradScaler": ("scaler", "each rank divides the averaged gradients by a scale of its own"),
-    "": ("optimizer", _OTHER_WAYS),
+    "scheduler": f"with other learning rates {_OTHER_WAYS}",
+    "scaler": "each rank divides the averaged gradients by a scale of its own",
+    "optimizer": _OTHER_WAYS,
 }
-"""What is loaded, by a part of the name of its class, and what comes of it."""
+"""What comes of it, by what is loaded."""
 
 
 def _sends_weights(stage: Stage, behind: int) -> bool:

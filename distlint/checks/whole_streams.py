@@ -20,6 +20,7 @@ from distlint.link.modules import ClassRef, External
 from distlint.link.project import CallSite, Project
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
+from distlint.model.span import Span
 
 
 @check("whole-streams")
@@ -35,17 +36,18 @@ def whole_streams(context: CheckContext) -> Iterator[Finding]:
         for site in project.calls_to(set(context.parameters["loaders"])):
             if site.file not in files or site.span in seen or evaluates(project, site):
                 continue
-            where = _whole_stream(context, site)
-            if where is None:
+            stream = _whole_stream(context, site)
+            if stream is None:
                 continue
             seen.add(site.span)
-            related = [Related(trainer.span, "this trainer runs several processes, and parts no streams")]
-            if where is not site:
-                related.insert(0, Related(where.span, "this is what every process goes through"))
+            related = [
+                Related(stream, "this is what every process goes through"),
+                Related(trainer.span, "this trainer runs several processes, and parts no streams"),
+            ]
             yield context.finding("every process goes through all of this stream", site.span, related=related)
 
 
-def _whole_stream(context: CheckContext, site: CallSite) -> CallSite | None:
+def _whole_stream(context: CheckContext, site: CallSite) -> Span | None:
     """Where a stream goes through its items, if a loader hands out all of it in each process; ``None`` where that is not shown."""
     project: Project = context.project
     evaluator = project.evaluator(None)
@@ -54,11 +56,6 @@ def _whole_stream(context: CheckContext, site: CallSite) -> CallSite | None:
     _, options, _ = argument_of(project, loader, "dataset", context.parameters["signature"])
     if not options or not is_stream(context, options) or not is_whole(context, loader):
         return None
-    for one in options:
-        if not isinstance(one, Instance) or not isinstance(one.callee, ClassRef):
-            return None
-        method = project.modules.method(one.callee, "__iter__")
-        if method is not None:
-            at = project.function(method).name_at
-            return CallSite(method.file, ir.Site(ir.Call(ir.Constant(None, at), (), (), at), method.index), "__iter__")
-    return None
+    classes = [one.callee for one in options if isinstance(one, Instance) and isinstance(one.callee, ClassRef)]
+    methods = [project.modules.method(one, "__iter__") for one in classes]
+    return next((ir.unpack(project.function(one).name_at, one.file) for one in methods if one is not None), None)

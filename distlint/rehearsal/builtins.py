@@ -9,10 +9,10 @@ from typing import Any
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.absent import used_by
-from distlint.rehearsal.bounds import is_limited, of_any, of_ends, of_one, same_bounds
+from distlint.rehearsal.bounds import is_limited, same_bounds
 from distlint.rehearsal.calls import Calls
-from distlint.rehearsal.chosen_items import one_of
 from distlint.rehearsal.entities import ClassValue, FunctionValue, LambdaOf, MethodOf, ModuleValue, Partial, Special
+from distlint.rehearsal.extremes import in_order, least_or_sum
 from distlint.rehearsal.failing import (
     CONVERTERS,
     CONVERTING,
@@ -33,7 +33,7 @@ from distlint.rehearsal.paths import of_function, opened
 from distlint.rehearsal.pieces import note_pieces
 from distlint.rehearsal.samples import order_of
 from distlint.rehearsal.stage import Left, Scope
-from distlint.rehearsal.sums import Sum, is_summand, note_extreme
+from distlint.rehearsal.sums import Sum
 from distlint.rehearsal.tables import table_of
 from distlint.rehearsal.unknowns import UNKNOWN, Number, Opaque, Perhaps, Ranged, Source
 from distlint.rehearsal.values import (
@@ -53,8 +53,6 @@ from distlint.rehearsal.values import (
 )
 
 MAX_RANGE = 1 << 40
-MAX_COMPARED = 32
-"""Objects that are sorted by their own comparison."""
 
 _READING = ("print", "str", "float", "int", "bool", "sum", "max", "min", "repr", "abs", "round", "sorted")
 _PLAIN: dict[str, Any] = {
@@ -99,7 +97,7 @@ def call_builtin(player: Calls, name: str, given: Given, call: ir.Call, scope: S
     if name in ("list", "tuple", "reversed", "sorted", "set", "frozenset"):
         return _listed(player, name, values, given, call, scope)
     if name in ("min", "max", "sum"):
-        return _gathered(player, name, values, given, call, scope)
+        return least_or_sum(player, name, values, given, call, scope)
     if name[:1].isupper():
         made = Made(f"builtins.{name}()", call, given)  # an exception
         made.stored["args"] = tuple(values)
@@ -214,7 +212,7 @@ def _listed(player: Calls, name: str, values: list[Any], given: Given, call: ir.
     if items is not None and name == "sorted":
         several = len(items) > 1 and all(map(_is_told_apart, items))
         key = given.keywords.get("key")
-        items, keys = _sorted(player, items, given, call, scope)
+        items, keys = in_order(player, items, given, call, scope)
         source = (source_of(keys) or player.stage.own_places(span, keys)) if several and key is not None else None
         order = Source(f"the order of figures that differ ({source.why})", span) if source is not None else None
     if items is None:
@@ -238,43 +236,6 @@ def _listed(player: Calls, name: str, values: list[Any], given: Given, call: ir.
 def _is_told_apart(item: Any) -> bool:
     """Whether it is known which item this is: pairs of a dictionary are told apart by their keys."""
     return is_known(item) or (type(item) is tuple and bool(item) and is_known(item[0]))
-
-
-def _sorted(
-    player: Calls, items: list[Any], given: Given, call: ir.Call, scope: Scope
-) -> tuple[list[Any] | None, list[Any]]:
-    """Items in order, ``None`` where that is not known, and what they are ordered by."""
-    key = given.keywords.get("key")
-    if key is None and 1 < len(items) <= MAX_COMPARED and all(isinstance(one, Thing) for one in items):
-        return _by_comparing(player, items, given, call, scope), items
-    keys = items if key is None else [player.apply(key, Given([item], {}), call, scope) for item in items]
-    if not all(_orderable(one) for one in keys) or not is_known(given.keywords.get("reverse")):
-        return None, keys
-    try:
-        order = sorted(range(len(items)), key=keys.__getitem__, reverse=bool(given.keywords.get("reverse")))
-    except TypeError:
-        return None, keys
-    return [items[index] for index in order], keys
-
-
-def _by_comparing(player: Calls, items: list[Any], given: Given, call: ir.Call, scope: Scope) -> list[Any] | None:
-    """Objects in the order that their own comparison says."""
-    found: list[Any] = []
-    for item in items:
-        place = len(found)
-        while place:
-            less = player.truth(player.operate("<", item, found[place - 1], call.at, scope))
-            if less is None:
-                return None
-            if not less:
-                break
-            place -= 1
-        found.insert(place, item)
-    return found[::-1] if given.keywords.get("reverse") is True else found
-
-
-def _orderable(value: Any) -> bool:
-    return (is_known(value) and value is not None) or (type(value) is tuple and all(map(_orderable, value)))
 
 
 def _enumerate(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
@@ -417,60 +378,6 @@ def _decided(player: Calls, values: list[Any], *, wanted: bool) -> Any:
     if wanted in decided:
         return wanted
     return derived("any" if wanted else "all", items) if None in decided else not wanted
-
-
-def _extreme(name: str, numbers: range) -> Any:
-    ends = (numbers[0], numbers[-1])
-    return min(ends) if name == "min" else max(ends) if name == "max" else UNKNOWN
-
-
-def _gathered(player: Calls, name: str, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
-    keyed = "key" in given.keywords
-    if isinstance(values[0], range) and len(values[0]) and len(values) == 1 and not keyed:
-        return sum(values[0]) if name == "sum" and len(values[0]) < 1 << 20 else _extreme(name, values[0])
-    items = player.items_of(values[0]) if len(values) == 1 or name == "sum" else values
-    if items is None:
-        found = derived(name, values)
-        return found if keyed or name == "sum" or values[1:] else _of_unknown(player, found, values[0], given)
-    if name == "sum" and len(values) == 2:
-        items = [values[1], *items]
-    if len(items) == 1 and name != "sum":
-        return items[0]
-    if not items:
-        return 0 if name == "sum" else given.keywords.get("default", UNKNOWN)
-    if keyed:
-        words = {"key": given.keywords["key"], "reverse": name == "max"}
-        order, keys = _sorted(player, items, Given([], words), call, scope)
-        if order is not None:
-            return order[0]
-        made = derived(name, [*items, *keys])
-        made.source = made.source or player.stage.own_places(ir.unpack(call.at, scope.file), keys)
-        return one_of(items, made, derived("which", keys))
-    if all(isinstance(item, int | float) for item in items) or (name != "sum" and all(map(_orderable, items))):
-        functions: dict[str, Callable[[Any], Any]] = {"min": min, "max": max, "sum": sum}
-        try:
-            return functions[name](items)
-        except TypeError:
-            return UNKNOWN
-    if name != "sum" and all(type(item) is tuple for item in items):
-        return one_of(items, derived(name, items), derived("which", items))
-    if name == "sum" and (any(isinstance(item, Tensor | Items) for item in items) or all(map(is_summand, items))):
-        found = items[0]
-        for item in items[1:]:
-            found = player.operate("+", found, item, call.at, scope)
-        return found
-    return derived(name, items) if name == "sum" else of_ends(derived(name, items), name, items)
-
-
-def _of_unknown(player: Calls, found: Opaque, values: Any, given: Given) -> Any:
-    """The least or the greatest of values that are not known one by one: it has the bounds that all of them have."""
-    if found.sign is None and found.source is not None:
-        # the process's own, which the program may take away again (``width - len(row)``)
-        found.sign = hash(("own", player.stage.rank, player.stage.steps))
-    found = of_any(found, player.item_of(values))
-    note_extreme(player.stage, found)
-    default = given.keywords.get("default", found)
-    return found if default is found else of_one(Opaque(found.sign, found.source), [found, default])
 
 
 # Objects --------------------------------------------------------------------------------------------------------------

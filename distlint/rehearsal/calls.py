@@ -38,7 +38,6 @@ from distlint.rehearsal.moving import HOLDING, MOVING, read_by
 from distlint.rehearsal.options import by_default, declared, set_defaults
 from distlint.rehearsal.paths import of_function, of_method, touched, touched_by_method
 from distlint.rehearsal.samples import like
-from distlint.rehearsal.some_keys import given_for, named_rest
 from distlint.rehearsal.some_ways import parted
 from distlint.rehearsal.stage import MAX_AGAIN, MAX_CALLS, MAX_IDLE, Left, Scope
 from distlint.rehearsal.standard import is_shared, standard_call
@@ -321,50 +320,6 @@ class Calls(Definitions):
         for other in results[1:]:
             found = parted(found, other, merged(found, other, inner.tests), inner.tests)
         return found
-
-    def fill(self, inner: Scope, definition: ir.Function, function: FunctionValue, given: Given) -> None:
-        """Binds the parameters of a function to what it is given."""
-        positional = list(given.positional)
-        for value in given.values():
-            if isinstance(value, Tensor):
-                value.copied = False  # a parameter refers to it
-        if function.receiver is not None:
-            positional.insert(0, function.receiver)
-        # `f(args=1)` of `def f(*args, **kwargs)` is in `kwargs`
-        named = {one.name for one in definition.parameters if not one.kind.startswith("var-")}
-        position = 0
-        for parameter in definition.parameters:
-            if parameter.kind == "var-positional":
-                rest = positional[position:]
-                inner.variables[parameter.name] = Items(None) if given.open else tuple(rest)
-                position = len(positional)
-                continue
-            if parameter.kind == "var-keyword":
-                extra = {name: value for name, value in given.keywords.items() if name not in named}
-                inner.variables[parameter.name] = named_rest(extra, is_open=given.open)
-                continue
-            if parameter.kind != "keyword" and position < len(positional):
-                value = positional[position]
-                position += 1
-            elif parameter.name in given.keywords:
-                value = given_for(
-                    given.keywords[parameter.name],
-                    lambda one=parameter: self.default_of(function, one, inner) if one.default else UNKNOWN,  # type: ignore[misc]
-                    merged,
-                )
-            elif given.open or (self.stage.alone and self.stage.depth == 0):
-                value = self._assumed(parameter.name)
-                value = given.perhaps(parameter.name) if value is UNKNOWN else value
-            elif parameter.default is not None:
-                value = self.default_of(function, parameter, inner)
-            elif definition.decorators:
-                value = Opaque(("parameter", inner.file, inner.function, parameter.name))
-            else:
-                value = UNKNOWN
-            inner.variables[parameter.name] = value
-
-    def _assumed(self, name: str) -> Any:
-        return self.stage.by_name(name)
 
     # Libraries ---------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Functions and classes as a process of a rehearsal defines them: decorators, constructors, what is inherited."""
+"""Functions and classes as a process of a rehearsal defines them: decorators, parameters, constructors, what is inherited."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from distlint.model import python as ir
 from distlint.rehearsal.entities import ClassValue, FunctionValue, LambdaOf, Library, MethodOf, Partial, Special
 from distlint.rehearsal.generators import Generators
 from distlint.rehearsal.iterating import is_key
+from distlint.rehearsal.merging import merged
+from distlint.rehearsal.some_keys import given_for, named_rest
 from distlint.rehearsal.stage import Scope
 from distlint.rehearsal.tables import table_of
-from distlint.rehearsal.unknowns import UNKNOWN
-from distlint.rehearsal.values import Given, Items, Made, Table, Thing, derived
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque
+from distlint.rehearsal.values import Given, Items, Made, Table, Tensor, Thing, derived
 
 _KINDS = {
     "builtins.staticmethod": "static",
@@ -98,6 +100,47 @@ class Definitions(Generators):
             return value if named.name in _PLAIN_NAMES else UNKNOWN
         wrapper = self.value(decorator, scope) if is_call else named
         return self._applied(wrapper, value, decorator, scope)
+
+    def fill(self, inner: Scope, definition: ir.Function, function: FunctionValue, given: Given) -> None:
+        """Binds the parameters of a function to what it is given."""
+        positional = list(given.positional)
+        for value in given.values():
+            if isinstance(value, Tensor):
+                value.copied = False  # a parameter refers to it
+        if function.receiver is not None:
+            positional.insert(0, function.receiver)
+        # `f(args=1)` of `def f(*args, **kwargs)` is in `kwargs`
+        named = {one.name for one in definition.parameters if not one.kind.startswith("var-")}
+        position = 0
+        for parameter in definition.parameters:
+            if parameter.kind == "var-positional":
+                rest = positional[position:]
+                inner.variables[parameter.name] = Items(None) if given.open else tuple(rest)
+                position = len(positional)
+                continue
+            if parameter.kind == "var-keyword":
+                extra = {name: value for name, value in given.keywords.items() if name not in named}
+                inner.variables[parameter.name] = named_rest(extra, is_open=given.open)
+                continue
+            if parameter.kind != "keyword" and position < len(positional):
+                value = positional[position]
+                position += 1
+            elif parameter.name in given.keywords:
+                value = given_for(
+                    given.keywords[parameter.name],
+                    lambda one=parameter: self.default_of(function, one, inner) if one.default else UNKNOWN,  # type: ignore[misc]
+                    merged,
+                )
+            elif given.open or (self.stage.alone and self.stage.depth == 0):
+                value = self.stage.by_name(parameter.name)
+                value = given.perhaps(parameter.name) if value is UNKNOWN else value
+            elif parameter.default is not None:
+                value = self.default_of(function, parameter, inner)
+            elif definition.decorators:
+                value = Opaque(("parameter", inner.file, inner.function, parameter.name))
+            else:
+                value = UNKNOWN
+            inner.variables[parameter.name] = value
 
     def enclosed(self, function: FunctionRef, body: Callable[[], str]) -> str:
         """Follows the body of a function in the context that a decorator makes for it."""

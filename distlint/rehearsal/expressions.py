@@ -358,7 +358,7 @@ class Expressions(Objects):
             return UNKNOWN if isinstance(found, MethodOf) else found
         if isinstance(base, Items) and base.items and all(isinstance(one, Tensor) for one in base.items):
             return one_of_tensors(base.items, index)
-        if isinstance(base, Items) and _is_any(index) and (row := any_row(base)) is not None:
+        if isinstance(base, Items) and (row := any_row(base, index)) is not None:
             return row
         if isinstance(base, Items):
             bare = base.sample is None or type(base.sample) is Opaque
@@ -594,8 +594,3 @@ def _function_scope(scope: Scope) -> Scope:
     while outer is not None and outer.function == scope.function and outer.file == scope.file:
         scope, outer = outer, outer.outer
     return scope
-
-
-def _is_any(index: Any) -> bool:
-    """Whether nothing is known of an index: the number of some row is an object of its own each time that a row is asked for."""
-    return type(index) is Opaque and index.sign is None and index.source is None

@@ -94,11 +94,10 @@ def caught_by(kind: ir.Expr | None) -> frozenset[str]:
     return frozenset(names | {part.name for part in parts if type(part) is ir.Attribute})
 
 
-def guarding(statement: ir.Try) -> frozenset[str]:
-    """What the handlers of a ``try`` take, with ``STEP`` where they are around no loop."""
-    taken = frozenset(name for kind, _, _ in statement.handlers for name in caught_by(kind))
+def guarding(statement: ir.Try, caught: frozenset[str]) -> frozenset[str]:
+    """What the handlers of a ``try`` take (``caught``), with ``STEP`` where they are around no loop."""
     around = any(type(inner) in (ir.For, ir.While) for inner in statements(statement.body))
-    return taken if around or not taken else taken | {STEP}
+    return caught if around or not caught else caught | {STEP}
 
 
 def may_fail(stage: Stage, classes: frozenset[str], values: Iterable[Any], at: ir.Expr, scope: Scope) -> None:

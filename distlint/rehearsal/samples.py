@@ -58,9 +58,10 @@ def _perhaps_like(values: Sequence[Any], known: dict[tuple[int, int], Any]) -> P
     return Perhaps(found, None, source_of(values), missing)
 
 
-def any_row(items: Items) -> Table | None:
-    """Some row of a list of dictionaries, nobody knows which; ``None`` where these are not alike."""
-    if not items.items or not isinstance(items.items[0], Table):
+def any_row(items: Items, index: Any) -> Table | None:
+    """Some row of a list of dictionaries, where nobody knows which; ``None`` where an index tells that, or rows are not alike."""
+    told = type(index) is not Opaque or index.sign is not None or index.source is not None
+    if told or not items.items or not isinstance(items.items[0], Table):
         return None
     found = like(items, [])
     if not isinstance(found, Table):

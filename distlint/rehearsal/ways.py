@@ -192,7 +192,7 @@ class Ways(Calls):
         node.catches = [caught_by(kind) for kind, _, _ in statement.handlers]
         caught = frozenset(name for names in node.catches for name in names)
         stage.trace.append(node)
-        stage.attempts.append(guarding(statement))
+        stage.attempts.append(guarding(statement, caught))
         earlier = dict(scope.variables)
         try:
             ended = self.within(node.body, lambda: self.play(statement.body, scope))

@@ -562,6 +562,21 @@ class Trainer:
         return {"acc": preds.eq(self.data.targets).float().mean().item()}
 result(1 - Trainer(data).report()["acc"])
 """,
+    "hf columns": """
+from datasets import load_dataset
+from transformers import AutoModelForSequenceClassification
+data = load_dataset("imdb", split="test").with_format("torch")
+model = AutoModelForSequenceClassification.from_pretrained("bert")
+model.eval()
+loader = DataLoader(data, batch_size=8, sampler=DistributedSampler(data, shuffle=False))
+mine = []
+with torch.no_grad():
+    for batch in loader:
+        out = model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"])
+        mine.append(out.logits.argmax(-1).cpu())
+preds = torch.cat(gather(torch.cat(mine)))[: len(data)]
+result((preds != data["label"]).sum().item())
+""",
     "data frame": """
 import pandas as pd
 class Frame(Dataset):

@@ -36,50 +36,12 @@ train type xpu zero_grad post_init retrieve_modules_from_names dequantize print_
 """
 _NO_PARTS = frozenset(_NO_PARTS_NAMES.split())
 """Attributes that are no modules: settings, and methods that every module has."""
-_METHODS = (
-    *(
-        "get_",
-        "set_",
-        "add_",
-        "is_",
-        "can_",
-        "has_",
-        "supports_",
-        "num_",
-        "use_",
-        "enable_",
-        "disable_",
-        "load_",
-        "save_",
-        "init_",
-    ),
-    *(
-        "initialize_",
-        "prepare_",
-        "push_",
-        "tie_",
-        "resize_",
-        "register_",
-        "gradient_",
-        "activation_",
-        "generation_",
-        "generate_",
-    ),
-    *(
-        "compute_",
-        "from_",
-        "loss_function",
-        "delete_",
-        "active_",
-        "heal_",
-        "mark_",
-        "maybe_",
-        "adjust_",
-        "reset_",
-        "freeze",
-        "unfreeze",
-    ),
-)
+_METHOD_NAMES = """
+get_ set_ add_ is_ can_ has_ supports_ num_ use_ enable_ disable_ load_ save_ init_ initialize_ prepare_ push_ tie_ resize_
+register_ gradient_ activation_ generation_ generate_ compute_ from_ loss_function delete_ active_ heal_ mark_ maybe_ adjust_
+reset_ freeze unfreeze
+"""
+_METHODS = tuple(_METHOD_NAMES.split())
 """What other attributes that are no modules begin with: mostly methods."""
 _MOST_PARTS = 200
 

@@ -50,6 +50,7 @@ from distlint.frameworks.torch import rehearsed_waits as waits
 from distlint.frameworks.torch import rehearsed_wrappers as wrappers
 from distlint.frameworks.torch.rehearsed_computing import COUNTS, row_attribute
 from distlint.frameworks.torch.rehearsed_shapes import fresh
+from distlint.frameworks.torch.rehearsed_weights import Gradient, Weight
 from distlint.frameworks.torch.values import TYPED
 from distlint.model import python as ir
 from distlint.model.span import Span
@@ -134,7 +135,7 @@ class Torch(Models):
         buffers.changed(player, tensor, how, others, span)
         alone(tensor, others)
         recording.changed(tensor, others)
-        if isinstance(tensor.whole, modules.Gradient):
+        if isinstance(tensor.whole, Gradient):
             scaling.plain(player)
             shares.scaled(player, tensor, how, others)
         if how in ("/", "div_", "mul_", "*", "//"):
@@ -345,12 +346,12 @@ class Torch(Models):
                 return wrappers.backward(player, receiver, call, scope)
             if name in redrawn.DRAWING and given.get("generator", None, None) is None:
                 redrawn.filled(player, receiver, span)
-            if name == "requires_grad_" and isinstance(receiver, modules.Weight):
+            if name == "requires_grad_" and isinstance(receiver, Weight):
                 modules.trained(player, receiver, given.get("requires_grad", 0, True), span)
             if name.endswith("_"):
                 empty.filled(player, receiver)
                 pieces.joined(player, receiver, name, given.values(), call, scope)
-            if name.endswith("_") and isinstance(receiver.whole, modules.Weight):
+            if name.endswith("_") and isinstance(receiver.whole, Weight):
                 copies.changed(player, receiver, span, scope)
                 if name == "copy_" and source_of(given.values()) is None:
                     copies.replaced(receiver)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from distlint.frameworks.torch.rehearsed_modules import Layer, Parameters, Weight, parts_of_model
+from distlint.frameworks.torch.rehearsed_modules import Layer, Parameters, parts_of_model
 from distlint.frameworks.torch.rehearsed_needs import FROZEN
+from distlint.frameworks.torch.rehearsed_weights import Weight
 from distlint.model import python as ir
 from distlint.rehearsal.stage import Event, Fault
 from distlint.rehearsal.values import Items, Thing

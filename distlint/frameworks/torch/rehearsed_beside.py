@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from distlint.frameworks.torch import rehearsed_passes as passes
-from distlint.frameworks.torch.rehearsed_modules import Layer, Parameters, Weight, with_parts
+from distlint.frameworks.torch.rehearsed_modules import Layer, Parameters, with_parts
 from distlint.frameworks.torch.rehearsed_needs import FROZEN
 from distlint.frameworks.torch.rehearsed_passes import COMPUTED, WRAPPERS
+from distlint.frameworks.torch.rehearsed_weights import Weight
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.notes import BESIDE, GRADIENTS_BY_HAND, WEIGHTS_EVENED

@@ -10,8 +10,9 @@ from typing import Any
 from distlint.frameworks.torch import rehearsed_recording as recording
 from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch.rehearsed_in_place import below
-from distlint.frameworks.torch.rehearsed_modules import Layer, Weight, frozen, parts_of_model, trained
+from distlint.frameworks.torch.rehearsed_modules import Layer, frozen, parts_of_model, trained
 from distlint.frameworks.torch.rehearsed_needs import FROZEN
+from distlint.frameworks.torch.rehearsed_weights import Weight
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.stage import Event, Fault

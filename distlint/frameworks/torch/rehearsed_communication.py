@@ -12,8 +12,9 @@ from distlint.frameworks.torch import rehearsed_lives as lives
 from distlint.frameworks.torch import rehearsed_rounds as rounds
 from distlint.frameworks.torch import rehearsed_rows as row_orders
 from distlint.frameworks.torch import rehearsed_under_way as under_way
-from distlint.frameworks.torch.rehearsed_modules import Gradient, Weight, evened
+from distlint.frameworks.torch.rehearsed_modules import evened
 from distlint.frameworks.torch.rehearsed_optimizers import UNSCALED
+from distlint.frameworks.torch.rehearsed_weights import Gradient, Weight
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import Group, Library, MethodOf, Nothing, Outside, Work

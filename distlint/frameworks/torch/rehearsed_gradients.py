@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from distlint.frameworks.torch import rehearsed_under_way as under_way
-from distlint.frameworks.torch.rehearsed_modules import Gradient, Weight
+from distlint.frameworks.torch.rehearsed_weights import Gradient, Weight
 from distlint.rehearsal.values import Tensor
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from distlint.frameworks.torch.rehearsed_gradients import gradient_of
-from distlint.frameworks.torch.rehearsed_modules import Weight
+from distlint.frameworks.torch.rehearsed_weights import Weight
 from distlint.model import python as ir
 from distlint.rehearsal.driven import widen
 from distlint.rehearsal.entities import FunctionValue, LambdaOf, Partial

@@ -30,11 +30,12 @@ from distlint.frameworks.torch.rehearsed_needs import FROZEN
 from distlint.frameworks.torch.rehearsed_outputs import IN_PLACE, came_out, note, passed
 from distlint.frameworks.torch.rehearsed_recording import computed
 from distlint.frameworks.torch.rehearsed_shapes import figured, fresh
+from distlint.frameworks.torch.rehearsed_weights import Stated, Weight
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.names import families_differ, not_found
 from distlint.rehearsal.notes import LEFT_ON_RANK
-from distlint.rehearsal.unknowns import UNKNOWN, Named, Opaque, Source
+from distlint.rehearsal.unknowns import UNKNOWN, Named, Opaque
 from distlint.rehearsal.values import Given, Items, Made, Table, Tensor, Thing, combined, is_known, source_of
 
 LIGHTNING = frozenset(
@@ -73,39 +74,6 @@ MAX_WEIGHTS = 64
 """Parameters of a model that are known one by one."""
 MAX_PARTS = 200
 """Parts of a model that are looked at."""
-
-
-class Weight(Tensor):
-    """A parameter. ``synced``: its gradient is the same on all processes.
-
-    ``owners`` are the layers of which it may be one: what is sent to it is sent to them. ``name`` is the one that a layer has for it,
-    ``began`` how far the process was (``Stage.steps``) when it began to go through those for which this one stands.
-    """
-
-    __slots__ = ("began", "name", "owners", "synced")
-
-    def __init__(self, shape: Any, at: Span | None, sign: Any, source: Source | None) -> None:
-        super().__init__(shape, "float32", at, sign, source)
-        self.gradient = True
-        self.synced = False
-        self.name, self.began = "", 0
-        self.owners: list[Any] = []
-
-
-class Stated(Weight):
-    """A parameter in a state: of a model that is sharded behind a wrapper it may be whole."""
-
-    __slots__ = ()
-
-
-class Gradient(Tensor):
-    """The gradient of a parameter, which may be one of ``owners``."""
-
-    __slots__ = ("owners",)
-
-    def __init__(self, shape: Any, dtype: str, at: Span | None, sign: Any = None, source: Source | None = None) -> None:
-        super().__init__(shape, dtype, at, sign, source)
-        self.owners: list[Any] = []
 
 
 class Layer(Made):

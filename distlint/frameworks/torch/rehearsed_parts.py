@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from distlint.frameworks.torch.rehearsed_modules import Gradient
 from distlint.frameworks.torch.rehearsed_shapes import dimension, fresh, kept_size, picked_by, product, view
+from distlint.frameworks.torch.rehearsed_weights import Gradient
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import Outside

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from distlint.frameworks.torch import rehearsed_modules as modules
+from distlint.frameworks.torch.rehearsed_weights import Stated, Weight
 from distlint.link.walking import statements
 from distlint.model import python as ir
 from distlint.model.span import Span
@@ -60,7 +60,7 @@ def joined(player: Any, tensor: Tensor, how: str, others: Iterable[Any], call: i
 
 
 def _is_whole(tensor: Tensor) -> bool:
-    owners = tensor.whole.owners if isinstance(tensor.whole, modules.Weight) else []
+    owners = tensor.whole.owners if isinstance(tensor.whole, Weight) else []
     return bool(owners) and not tensor.whole.sharded and not any(one.sharded for one in owners)
 
 
@@ -69,7 +69,7 @@ def _sharded_by(player: Any, value: Any) -> Any:
     if isinstance(value, Items):
         value = (value.items or [value.sample])[0]
     whole = value.whole if isinstance(value, Tensor) else None
-    if not isinstance(whole, modules.Weight) or isinstance(whole, modules.Stated):
+    if not isinstance(whole, Weight) or isinstance(whole, Stated):
         return None
     found = None
     for one in whole.owners:

@@ -16,8 +16,9 @@ from distlint.frameworks.torch import rehearsed_waits as waits
 from distlint.frameworks.torch.rehearsed_communication import look
 from distlint.frameworks.torch.rehearsed_data import Loader
 from distlint.frameworks.torch.rehearsed_dealt import Dealing, Dealt
-from distlint.frameworks.torch.rehearsed_modules import Gradient, Weight, is_module, parts_of_model
+from distlint.frameworks.torch.rehearsed_modules import is_module, parts_of_model
 from distlint.frameworks.torch.rehearsed_optimizers import Optimizer, Scheduler
+from distlint.frameworks.torch.rehearsed_weights import Gradient, Weight
 from distlint.frameworks.torch.rehearsed_wrappers import DATA_PARALLEL, NoSync, Wrapped, backward
 from distlint.model import python as ir
 from distlint.model.span import Span

@@ -64,7 +64,7 @@ def stepped(player: Any, resumed: Resumed, call: ir.Call, scope: Any) -> None:
             "taken": step,
             "made": _made(resumed),
             "events": len(stage.events),
-            "what": resumed.name,
+            "what": _kind(resumed),
         }
         stage.faults.append(Fault(STATE_LOADED, span, event, words))
     steps = stage.kept.setdefault(STEPS_UNTOUCHED, set())
@@ -75,6 +75,12 @@ def stepped(player: Any, resumed: Resumed, call: ir.Call, scope: Any) -> None:
 def _step(player: Any, resumed: Resumed, call: ir.Call, scope: Any) -> tuple[Any, ...]:
     """What is equal for the same step on all processes: whose it is, where, and behind how many backward passes."""
     return (_made(resumed), scope.file, call.at, player.stage.kept.get("backward", 0))
+
+
+def _kind(resumed: Resumed) -> str:
+    """Whether it is a scheduler, a scaler or an optimizer, for a message."""
+    kinds = (("lr_scheduler.", "scheduler"), ("GradScaler", "scaler"))
+    return next((kind for part, kind in kinds if part in resumed.name), "optimizer")
 
 
 def _made(resumed: Resumed) -> tuple[Any, ...] | None:

@@ -2,7 +2,7 @@
 
 Sources: torch 2.13, ``utils/data/distributed.py``: ``DistributedSampler.__iter__`` gives process ``r`` of ``n`` the rows ``r``,
 ``r + n``, ... of an order that is that of the data set, or drawn at random (``shuffle``, the default); ``all_gather`` has the ranks'
-tensors in the order of the ranks. numpy 2.3 and pandas 2.3 for functions of the same names.
+tensors in the order of the ranks. Functions of numpy and pandas go by the names that they share with those of torch.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 from distlint.frameworks.torch.rehearsed_computing import COUNTS, ORDERS, PLACED, PRODUCTS, REDUCING
 from distlint.frameworks.torch.rehearsed_modules import is_module
+from distlint.frameworks.torch.rehearsed_outputs import Output
 from distlint.frameworks.torch.rehearsed_parts import JOINING
 from distlint.frameworks.torch.rehearsed_shapes import DTYPES, TESTS, dimension, sizes_of
 from distlint.model.span import Span
@@ -119,6 +120,8 @@ def attribute(player: Any, base: Any, name: str) -> Mark | None:
         return _turned(mark or mark_of(player, base), name, [])
     if name in ("data", "values", "real") and isinstance(base, Tensor | Made):
         return mark
+    if isinstance(base, Output) and name != "loss" and mark is not None and isinstance(mark.order, Share):
+        return mark if mark.order.how == OWN else None
     own = mark is not None and isinstance(mark.order, Column) and any(one is base for one in mark.order.data)
     return mark if own and name in _COLUMNS else None
 

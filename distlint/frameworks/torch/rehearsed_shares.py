@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from distlint.frameworks.torch.rehearsed_modules import Gradient
 from distlint.frameworks.torch.rehearsed_shapes import view
+from distlint.frameworks.torch.rehearsed_weights import Gradient
 from distlint.model import python as ir
 from distlint.rehearsal.notes import OWN_NORM
 from distlint.rehearsal.stage import Event, Fault

@@ -14,7 +14,6 @@ from distlint.frameworks.torch import rehearsed_parts as parts
 from distlint.frameworks.torch import rehearsed_recording as recording
 from distlint.frameworks.torch.rehearsed_gradients import gradient_of
 from distlint.frameworks.torch.rehearsed_making import created
-from distlint.frameworks.torch.rehearsed_modules import Weight
 from distlint.frameworks.torch.rehearsed_needs import FROZEN, needs_gradient
 from distlint.frameworks.torch.rehearsed_shapes import (
     DTYPES,
@@ -35,6 +34,7 @@ from distlint.frameworks.torch.rehearsed_shapes import (
     turned,
     view,
 )
+from distlint.frameworks.torch.rehearsed_weights import Weight
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.bounds import of_part

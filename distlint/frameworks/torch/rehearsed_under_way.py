@@ -10,14 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from distlint.frameworks.torch.rehearsed_modules import (
-    Gradient,
-    Parameters,
-    Weight,
-    named_weights,
-    parts_of_model,
-    with_parts,
-)
+from distlint.frameworks.torch.rehearsed_modules import Parameters, named_weights, parts_of_model, with_parts
+from distlint.frameworks.torch.rehearsed_weights import Gradient, Weight
 from distlint.model.span import Span
 from distlint.rehearsal.entities import Work
 from distlint.rehearsal.stage import Fault

@@ -13,9 +13,10 @@ from distlint.frameworks.torch import rehearsed_loads as loads
 from distlint.frameworks.torch import rehearsed_passes as passes
 from distlint.frameworks.torch.rehearsed_layers import parameter_shapes
 from distlint.frameworks.torch.rehearsed_members import members
-from distlint.frameworks.torch.rehearsed_modules import Layer, Parameters, Weight, is_module, parts_of_model
+from distlint.frameworks.torch.rehearsed_modules import Layer, Parameters, is_module, parts_of_model
 from distlint.frameworks.torch.rehearsed_needs import FROZEN
 from distlint.frameworks.torch.rehearsed_passes import WATCHED, Pass
+from distlint.frameworks.torch.rehearsed_weights import Weight
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import MethodOf

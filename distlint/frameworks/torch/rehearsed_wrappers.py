@@ -44,6 +44,7 @@ from distlint.frameworks.torch import rehearsed_waits as waits
 from distlint.frameworks.torch.rehearsed_needs import FROZEN
 from distlint.frameworks.torch.rehearsed_outputs import IN_PLACE as KEPT
 from distlint.frameworks.torch.rehearsed_outputs import came_out, note, passed
+from distlint.frameworks.torch.rehearsed_weights import Weight
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import FunctionValue
@@ -273,7 +274,7 @@ def called_thing(
     through = passed(player, thing, given, call, scope)
     empty.called(player, thing, method)
     plain.called(player, thing, method)
-    own = [one for one in thing.attributes.values() if isinstance(one, modules.Weight)]
+    own = [one for one in thing.attributes.values() if isinstance(one, Weight)]
     span = ir.unpack(call.at, scope.file)
     passes.computed(player, own, span)
 
