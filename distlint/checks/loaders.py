@@ -16,8 +16,8 @@ from distlint.link.arguments import find_argument
 from distlint.link.calls import frame_of_call, returns_of
 from distlint.link.evaluate import Evaluator
 from distlint.link.flow import Bind, Env, Join
-from distlint.link.modules import FunctionRef
-from distlint.link.project import Project
+from distlint.link.modules import External, FunctionRef
+from distlint.link.project import CallSite, Project
 from distlint.link.walking import below, blocks_of, expressions_of, statements
 from distlint.model import python as ir
 from distlint.model.document import Leaf
@@ -195,6 +195,13 @@ def handed_on(expr: ir.Expr) -> Iterator[ir.Expr]:
             return
     if not isinstance(expr, ir.Constant):
         yield expr
+
+
+def made_at(project: Project, site: CallSite) -> Instance:
+    """The object that a call of a library's class makes where it stands."""
+    evaluator = project.evaluator(None)
+    frame = evaluator.frame(site.file, site.site.function)
+    return Instance(External(site.name), site.site.call, frame, evaluator.state(frame, site.site.call.at))
 
 
 def argument_of(

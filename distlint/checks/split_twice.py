@@ -61,7 +61,7 @@ def split_twice(context: CheckContext) -> Iterator[Finding]:
 
 
 def _of_own_classes(context: CheckContext) -> Iterator[CallSite]:
-    """The calls that make objects of the project's own classes of a taker which hand on what they get, by the taker's name."""
+    """The calls that make objects of the project's own classes derived from a taker, by the taker's name."""
     project: Project = context.project
     takers, loading = set(context.parameters["takers"]), context.parameters["loading"]
     for file in project.python_files if loading else ():

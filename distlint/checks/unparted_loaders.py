@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from distlint.checks.derivations import derivation, derivation_without_rank
 from distlint.checks.execution import body_of
-from distlint.checks.loaders import argument_of, is_none
+from distlint.checks.loaders import argument_of, is_none, made_at
 from distlint.checks.partial_samplers import draws_own, is_of_no_rank
 from distlint.checks.preparing import last_name
 from distlint.checks.programs import family
@@ -49,12 +49,10 @@ def evaluates(project: Project, site: CallSite) -> bool:
 def _may_be_parted(context: CheckContext, site: CallSite) -> bool:
     project: Project = context.project
     parameters = context.parameters
-    evaluator = project.evaluator(None)
     call = site.site.call
     if any(type(one) is ir.Starred for one in call.args) or any(word.name is None for word in call.keywords):
         return True
-    frame = evaluator.frame(site.file, site.site.function)
-    loader = Instance(External(site.name), call, frame, evaluator.state(frame, call.at))
+    loader = made_at(project, site)
     for name in ("sampler", "batch_sampler"):
         _, options, known = argument_of(project, loader, name, parameters["signature"])
         if not known or not all(is_none(one) or _is_plain(context, one) for one in options):

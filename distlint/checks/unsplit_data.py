@@ -28,6 +28,7 @@ from distlint.checks.loaders import (
     loader_classes,
     loaders_in,
     loops,
+    made_at,
     trains,
 )
 from distlint.checks.partial_samplers import SHARDS, draws, draws_own, is_of_no_rank, is_seeded_alike
@@ -212,9 +213,7 @@ def _is_given(context: CheckContext, sampler: CallSite) -> bool:
     """Whether some loader of the project draws from a sampler."""
     project: Project = context.project
     for found in project.calls_to(set(context.parameters["loaders"])):
-        frame = project.evaluator(None).frame(found.file, found.site.function)
-        state = project.evaluator(None).state(frame, found.site.call.at)
-        loader = Instance(External(found.name), found.site.call, frame, state)
+        loader = made_at(project, found)
         for name in ("sampler", "batch_sampler"):
             _, options, _ = argument_of(project, loader, name, context.parameters["signature"])
             for one in (*options, *(inner for option in options for inner in _drawn_from(context, option))):

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from distlint.checks.loaders import argument_of
+from distlint.checks.loaders import argument_of, made_at
 from distlint.checks.module_hooks import trainers_of_several
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.unparted_loaders import evaluates
 from distlint.checks.unsplit_data import is_stream, is_whole
 from distlint.link.abstract import Instance
-from distlint.link.modules import ClassRef, External
+from distlint.link.modules import ClassRef
 from distlint.link.project import CallSite, Project
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
@@ -50,9 +50,7 @@ def whole_streams(context: CheckContext) -> Iterator[Finding]:
 def _whole_stream(context: CheckContext, site: CallSite) -> Span | None:
     """Where a stream goes through its items, if a loader hands out all of it in each process; ``None`` where that is not shown."""
     project: Project = context.project
-    evaluator = project.evaluator(None)
-    frame = evaluator.frame(site.file, site.site.function)
-    loader = Instance(External(site.name), site.site.call, frame, evaluator.state(frame, site.site.call.at))
+    loader = made_at(project, site)
     _, options, _ = argument_of(project, loader, "dataset", context.parameters["signature"])
     if not options or not is_stream(context, options) or not is_whole(context, loader):
         return None

@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from distlint.checks.derivations import Derivation, derivation
-from distlint.checks.loaders import argument_of, is_none
+from distlint.checks.loaders import argument_of, is_none, made_at
 from distlint.checks.preparing import last_name
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
-from distlint.link.modules import ClassRef, External, FunctionRef
+from distlint.link.modules import ClassRef, FunctionRef
 from distlint.model import python as ir
 from distlint.model.document import Leaf
 from distlint.model.finding import Finding, Related
@@ -35,9 +35,7 @@ def worker_copies(context: CheckContext) -> Iterator[Finding]:
     if not any(project.mentions(name.rpartition(".")[2]) for name in context.parameters["streams"]):
         return
     for site in project.calls_to(set(context.parameters["loaders"])):
-        evaluator = project.evaluator(None)
-        frame = evaluator.frame(site.file, site.site.function)
-        loader = Instance(External(site.name), site.site.call, frame, evaluator.state(frame, site.site.call.at))
+        loader = made_at(project, site)
         count = _workers(context, loader)
         stream = _stream(context, loader) if count > 1 else None
         if stream is None or _is_set_up(context, site, loader):

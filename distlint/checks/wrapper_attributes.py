@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from distlint.checks.execution import body_of, handles_errors_around
+from distlint.checks.loaders import made_at
 from distlint.checks.protocol_things import Things
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Instance
@@ -99,9 +100,7 @@ def _wrapped(things: Things, site: CallSite) -> ClassRef | None:
     """The class of the project that a call wraps."""
     if any(keyword.name is None for keyword in site.site.call.keywords):
         return None
-    frame = things.evaluator.frame(site.file, site.site.function)
-    made = Instance(External(site.name), site.site.call, frame, things.evaluator.state(frame, site.site.call.at))
-    return _class_inside(things, made)
+    return _class_inside(things, made_at(things.project, site))
 
 
 def _names(project: Project, owner: ClassRef) -> set[str]:

@@ -119,6 +119,15 @@ data = Indexed(60)
 net = Net().eval()
 loader = DataLoader(data, batch_size=4, sampler=DistributedSampler(data, shuffle=False))
 """
+PLACES = """
+class Indexed(Digits):
+    def __getitem__(self, index):
+        return self.images[index], index
+data = Indexed(60)
+net = Net().eval()
+loader = DataLoader(data, batch_size=4, sampler=DistributedSampler(data, shuffle=False))
+"""
+
 BAD: Mapping[str, str] = {
     "wrapped inner cat": """
 class Wrap(Dataset):
@@ -922,13 +931,8 @@ mine = torch.cat([net(x).argmax(1) for x, _ in loader]).detach()
 preds = torch.cat(gather(mine))[: len(data)]
 result((preds != data.targets).sum().item())
 """,
-    "index gathered": """
-class Indexed(Digits):
-    def __getitem__(self, index):
-        return self.images[index], index
-data = Indexed(60)
-net = Net().eval()
-loader = DataLoader(data, batch_size=4, sampler=DistributedSampler(data, shuffle=False))
+    "index gathered": PLACES
+    + """
 outs, places = [], []
 for x, i in loader:
     outs.append(net(x).argmax(1).detach())
@@ -938,13 +942,8 @@ order = torch.cat(gather(torch.cat(places)))
 preds = preds[order.argsort()]
 result((preds[: len(data)] != data.targets).sum().item())
 """,
-    "index scattered": """
-class Indexed(Digits):
-    def __getitem__(self, index):
-        return self.images[index], index
-data = Indexed(60)
-net = Net().eval()
-loader = DataLoader(data, batch_size=4, sampler=DistributedSampler(data, shuffle=False))
+    "index scattered": PLACES
+    + """
 outs, places = [], []
 for x, i in loader:
     outs.append(net(x).argmax(1).detach())
@@ -955,13 +954,8 @@ whole = torch.zeros(len(data), dtype=torch.long)
 whole[order] = preds
 result((whole != data.targets).sum().item())
 """,
-    "targets by index": """
-class Indexed(Digits):
-    def __getitem__(self, index):
-        return self.images[index], index
-data = Indexed(60)
-net = Net().eval()
-loader = DataLoader(data, batch_size=4, sampler=DistributedSampler(data, shuffle=False))
+    "targets by index": PLACES
+    + """
 outs, places = [], []
 for x, i in loader:
     outs.append(net(x).argmax(1).detach())
