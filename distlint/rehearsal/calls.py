@@ -265,7 +265,10 @@ class Calls(Definitions):
             elif parameter.kind == "var-keyword":
                 inner.variables[parameter.name] = Table(dict(given.keywords), is_open=given.open)
             elif parameter.default is not None:
-                default = self.value(parameter.default, callee.scope)
+                values = callee.defaults.values if callee.defaults is not None else {}
+                default = (
+                    values[parameter.name] if parameter.name in values else self.value(parameter.default, callee.scope)
+                )
                 inner.variables[parameter.name] = given.get(parameter.name, position, default)
             else:
                 inner.variables[parameter.name] = given.get(parameter.name, position, UNKNOWN)

@@ -52,7 +52,8 @@ class Definitions(Generators):
             self._define_class(module.classes[statement.index], ClassRef(scope.file, statement.index), scope)
             return
         function = module.functions[statement.index]
-        value: Any = FunctionValue(FunctionRef(scope.file, statement.index), scope)
+        defaults = self.defaults_of(function.parameters, scope) if scope.function >= 0 else None
+        value: Any = FunctionValue(FunctionRef(scope.file, statement.index), scope, None, defaults)
         for decorator in reversed(function.decorators):
             if type(decorator) is ir.Attribute and decorator.name in ("setter", "getter", "deleter"):
                 if decorator.name == "setter":
@@ -186,6 +187,8 @@ class Definitions(Generators):
         assert parameter.default is not None  # noqa: S101 - tested by the caller
         if type(parameter.default) is ir.Constant:
             return parameter.default.value
+        if function.defaults is not None and parameter.name in function.defaults.values:
+            return function.defaults.values[parameter.name]
         owner = self.stage.project.function(function.ref).owner
         scope = function.scope
         if scope is None:

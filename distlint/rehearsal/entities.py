@@ -44,12 +44,25 @@ OF_FUNCTIONS = "attributes of functions"
 """In ``Stage.kept`` what a program stores in its functions (``function.name = value``), by function."""
 
 
+class Defaults:
+    """What the defaults of a function's parameters were where it was defined, by name."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.values = values
+
+
 class FunctionValue(NamedTuple):
-    """A function of the project, with the scope it was defined in and the object that it is bound to."""
+    """A function of the project, with the scope it was defined in and the object that it is bound to.
+
+    ``defaults`` are those of a function in another, which each turn of a loop may give others.
+    """
 
     ref: FunctionRef
     scope: Any = None
     receiver: Any = None
+    defaults: Defaults | None = None
 
 
 class LambdaOf(NamedTuple):
@@ -57,6 +70,7 @@ class LambdaOf(NamedTuple):
 
     expr: ir.Lambda
     scope: Any
+    defaults: Defaults | None = None
 
 
 class Partial(NamedTuple):
@@ -121,6 +135,32 @@ class Work:
         self.way = way
         self.done = False
         self.loose = False
+
+    @property
+    def begun(self) -> Work:
+        """The operation itself, of which a future may be all that a program holds."""
+        return self
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has been waited for."""
+        return self.begun.done
+
+
+class Promise(Work):
+    """What an operation under way will give (``work.get_future()``), or what a function makes of that (``future.then(function)``)."""
+
+    __slots__ = ("function", "work")
+
+    def __init__(self, work: Work, function: Any = None) -> None:
+        super().__init__(work.event, work.tensors, work.lent, work.way)
+        self.work = work.begun
+        self.function = function
+
+    @property
+    def begun(self) -> Work:
+        """The operation itself."""
+        return self.work
 
 
 class Nothing:

@@ -365,7 +365,7 @@ def _of_the_class(annotation: ir.Expr | None) -> bool:
 def _to_object(function: Any, receiver: Any) -> Any:
     """A function bound to the object or class that it is asked for on."""
     if isinstance(function, FunctionValue) and function.receiver is None:
-        return FunctionValue(function.ref, function.scope, receiver)
+        return FunctionValue(function.ref, function.scope, receiver, function.defaults)
     if isinstance(function, LambdaOf):
         return Partial(function, Given([receiver], {}))
     if isinstance(function, Special):

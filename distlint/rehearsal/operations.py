@@ -77,7 +77,8 @@ _TRUTHS = ("__bool__", "__len__")
 """Methods that say whether an object counts as true; the first one is asked."""
 
 MAX_TEXT = 2_000
-_BIG = 1 << 60
+_BITS = 60
+_BIG = 1 << _BITS
 
 
 class Operations(Iterating):
@@ -410,15 +411,21 @@ def _formatted(text: str, values: Any) -> Any:
     return derived("%", [text, *given])
 
 
+def _is_small_power(one: Any, two: Any) -> bool:
+    """Whether a power of plain numbers is a number of at most so many bits as numbers may have."""
+    if not (isinstance(one, int | float) and isinstance(two, int | float)):
+        return False
+    return not isinstance(one, int) or not isinstance(two, int) or one.bit_length() * two <= _BITS
+
+
 def _computed(symbol: str, one: Any, two: Any) -> Any:
     """Arithmetic on plain values; unknown where it fails or gets out of hand."""
     if symbol == "%" and isinstance(one, str):
         return _formatted(one, two)
     function = _BINARY.get(symbol)
     if function is None:
-        small = isinstance(one, int | float) and isinstance(two, int | float) and abs(one) < 1000 and abs(two) < 20
         try:
-            return one**two if symbol == "**" and small else derived(symbol, [one, two])
+            return one**two if symbol == "**" and _is_small_power(one, two) else derived(symbol, [one, two])
         except (ArithmeticError, ValueError):
             return UNKNOWN
     if symbol == "*" and isinstance(one, str | bytes) and isinstance(two, int):

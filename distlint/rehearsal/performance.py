@@ -13,7 +13,7 @@ from distlint.rehearsal.entities import FunctionValue, Work
 from distlint.rehearsal.files import met
 from distlint.rehearsal.libraries import Libraries
 from distlint.rehearsal.player import Player
-from distlint.rehearsal.stage import Enough, Left, Shared, Stage
+from distlint.rehearsal.stage import CONTINUED, Enough, Left, Shared, Stage
 from distlint.rehearsal.trace import End
 from distlint.rehearsal.twins import twins
 from distlint.rehearsal.values import Given
@@ -347,6 +347,7 @@ def unfinished(stage: Stage) -> list[Work]:
         work
         for event in stage.events
         if isinstance(work := event.seen.get("work"), Work) and not work.done and not work.loose
+        if CONTINUED not in event.seen
     ]
 
 

@@ -45,6 +45,8 @@ WORLD_NAMES = frozenset({"world_size", "nprocs", "num_processes"})
 """Parameters that hold the rank, or the number of processes, where nothing else is known of them."""
 
 
+CONTINUED = "continued"
+"""Under this name an event has seen that a function is called when its operation is over, whoever waits for it."""
 LENT = "lent"
 """What ``Stage.kept`` holds of messages under way that nobody waited for yet."""
 
@@ -506,6 +508,7 @@ class Stage(Certainty):
     def wait(self, work: Any, span: Span) -> None:
         """An operation under way is waited for."""
         if isinstance(work, Work):
+            work = work.begun
             if self.unsure and self.way != work.way:
                 work.loose = True
             if not work.done:

@@ -275,7 +275,11 @@ class Table:
         self.keyed = self.keyed or counted_in(key)
         family = key.family if isinstance(key, Named) and not self.items and self.family in (None, key.family) else ""
         family = "" if self.open and self.family is None else family
-        if isinstance(value, Work) and not self.items and not (isinstance(self.sample, Work) and not self.sample.done):
+        if (
+            isinstance(value, Work)
+            and not self.items
+            and not (isinstance(self.sample, Work) and not self.sample.is_over)
+        ):
             self.sample = value  # the first one that nobody waited for stands for all
         self.opens(key, UNKNOWN if value is self.sample and isinstance(value, Work) else value)
         self.family = family or ""
@@ -479,7 +483,7 @@ def escape(value: Any, depth: int = 0) -> None:
         return
     most = MAX_INNER if depth else MAX_ITEMS
     if isinstance(value, Work):
-        value.loose = True
+        value.begun.loose = True
     elif isinstance(value, Tensor):
         value.whole.placed, value.gradient = None, value.gradient or None
     elif isinstance(value, Items):

@@ -21,6 +21,7 @@ from distlint.frameworks.torch import rehearsed_empty as empty
 from distlint.frameworks.torch import rehearsed_epochs as epochs
 from distlint.frameworks.torch import rehearsed_foreach as foreach
 from distlint.frameworks.torch import rehearsed_functions as functions
+from distlint.frameworks.torch import rehearsed_futures as futures
 from distlint.frameworks.torch import rehearsed_hooks as hooks
 from distlint.frameworks.torch import rehearsed_lightning as lightning
 from distlint.frameworks.torch import rehearsed_lives as lives
@@ -55,7 +56,7 @@ from distlint.frameworks.torch.values import TYPED
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.absent import used
-from distlint.rehearsal.entities import Group, Library, Nothing, Work
+from distlint.rehearsal.entities import Group, Library, Nothing, Promise, Work
 from distlint.rehearsal.held import held_in
 from distlint.rehearsal.models import Models
 from distlint.rehearsal.notes import GRADIENTS_BY_HAND
@@ -329,6 +330,8 @@ class Torch(Models):
             epochs.unseen(player.stage)
         if name in visible.MOVING and isinstance(receiver, Tensor | Opaque):
             visible.chosen(player, given, call, scope)
+        if isinstance(receiver, Promise):
+            return futures.method(player, receiver, name, given, call, scope)
         if isinstance(receiver, Work):
             return communication.work_method(player, receiver, name, span)
         if isinstance(receiver, Array):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_futures as futures
 from distlint.frameworks.torch import rehearsed_lives as lives
 from distlint.frameworks.torch import rehearsed_rounds as rounds
 from distlint.frameworks.torch import rehearsed_rows as row_orders
@@ -463,6 +464,8 @@ def work_method(player: Any, work: Work, name: str, span: Span) -> Any:
     if name in ("wait", "synchronize"):
         player.stage.wait(work, span)
         return True
+    if name == "get_future":
+        return futures.of_work(work)
     escape(work)
     return UNKNOWN
 

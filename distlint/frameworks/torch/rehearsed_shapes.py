@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 from distlint.model.span import Span
@@ -62,8 +63,18 @@ def kind_said(name: str) -> Any:
     """The answer to such a question, asked of a type by its dotted name; ``NotImplemented`` for other names."""
     library, _, rest = name.partition(".")
     kind, _, asked = rest.partition(".")
-    dtype = DTYPES.get(kind) if library == "torch" and asked in KINDS else None
-    return NotImplemented if dtype is None else dtype.startswith(KINDS[asked])
+    dtype = DTYPES.get(kind) if library == "torch" else None
+    if dtype is not None and asked == "itemsize":
+        return item_size(dtype)
+    return NotImplemented if dtype is None or asked not in KINDS else dtype.startswith(KINDS[asked])
+
+
+def item_size(dtype: str) -> Any:
+    """Bytes that one number of a type takes; unknown for a type that is not known."""
+    if not dtype:
+        return UNKNOWN
+    bits = re.sub("[a-z]+", "", dtype)
+    return int(bits) // 8 if bits else 1  # `bool` has no number in its name
 
 
 def dimension(where: Any, rank: int) -> int | None:

@@ -25,6 +25,7 @@ from distlint.frameworks.torch.rehearsed_shapes import (
     elementwise,
     figured,
     fresh,
+    item_size,
     kept_size,
     picked_by,
     product,
@@ -202,6 +203,10 @@ def tensor_attribute(player: Any, base: Tensor, name: str, expr: ir.Expr, scope:
         return view(base, base.shape[::-1] if base.shape is not None else None, packed=turned(base))
     if name == "ndim":
         return len(base.shape) if base.shape is not None else UNKNOWN
+    if name == "itemsize":
+        return item_size(base.dtype)
+    if name == "nbytes":
+        return product((item_size(base.dtype), _measured(base, "numel", Given([], {}))))
     if name == "requires_grad" and isinstance(base, Weight):
         return needs_gradient(player, base)
     if name == "requires_grad":
@@ -273,6 +278,8 @@ def _counted(base: Tensor) -> Source | None:
 
 
 def _measured(base: Tensor, name: str, given: Given) -> Any:
+    if name == "element_size":
+        return item_size(base.dtype)
     shape = base.shape
     if shape is None and name in ("numel", "nelement") and base.ragged is not None:
         return derived("numel", [base.ragged])
