@@ -156,7 +156,8 @@ def _own_device(context: CheckContext, files: list[str]) -> Span | None:
                     told = followed(given, project.flow(file, site.function).before(site.call.at))
                     index = index_in_text(on_device(told))
                     found = view.ask(given if index is None else index, file, site.function)
-                    if (type(found) is int and found == SECOND.local_rank) or found == f"{kind}:{SECOND.local_rank}":
+                    own = f"{kind}:{SECOND.local_rank}" if index is None else str(SECOND.local_rank)
+                    if (type(found) is int and found == SECOND.local_rank) or found == own:
                         return ir.unpack(site.call.at, file)
     return None
 

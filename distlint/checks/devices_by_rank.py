@@ -43,7 +43,8 @@ def global_rank(context: CheckContext) -> Iterator[Finding]:
             continue
         seen.add(place)
         counts = site.file in joined
-        if (counting if counts else plain).ask(index, site.file, site.site.function) != SECOND_NODE.rank:
+        told = (counting if counts else plain).ask(index, site.file, site.site.function)
+        if told not in (SECOND_NODE.rank, str(SECOND_NODE.rank)):
             continue
         if not counts and _on_one_node(project, site.file):
             continue
@@ -95,7 +96,7 @@ def _written_indexes(context: CheckContext, joined: frozenset[str]) -> Iterator[
 
 def _devices_given(context: CheckContext, name: str, call: ir.Call, file: str) -> list[ir.Expr]:
     """What a call is given as a device."""
-    given = call.args[:1] if name in ("cuda", "to", "device", "set_device") else ()
+    given = call.args[:2] if name == "device" else call.args[:1] if name in ("cuda", "to", "set_device") else ()
     named = [word.value for word in call.keywords if word.name == "device"]
     if named and name not in ("cuda", "to"):
         makers = tuple(context.parameters["makers"])
@@ -119,8 +120,12 @@ def index_in_text(text: ir.Expr) -> ir.Expr | None:
         first, second = text.operands
         if text.operators[0] == "%" and _is_text(first, "cuda:%d", "cuda:%s", "cuda:%i"):
             return second.items[0] if type(second) is ir.ListDisplay and len(second.items) == 1 else second
-        if text.operators[0] == "+" and _is_text(first, "cuda:") and type(second) is ir.Call and len(second.args) == 1:
-            return second.args[0]
+        if text.operators[0] == "+" and _is_text(first, "cuda:"):
+            return (
+                second.args[0]
+                if type(second) is ir.Call and type(second.func) is ir.Name and len(second.args) == 1
+                else second
+            )
     if type(text) is ir.Call and type(text.func) is ir.Attribute and text.func.name == "format" and len(text.args) == 1:
         return text.args[0] if _is_text(text.func.base, "cuda:{}", "cuda:{0}") else None
     return None

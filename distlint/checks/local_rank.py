@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from distlint.checks.execution import Execution, body_of
+from distlint.checks.execution import Execution
 from distlint.checks.registry import CheckContext, check
 from distlint.link.arguments import find_argument
 from distlint.link.options import parsers_of
 from distlint.link.project import Project
-from distlint.link.walking import below, expressions_of, statements
+from distlint.link.walking import below, expressions_below
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.launch import Launch
@@ -77,15 +77,15 @@ def mentions(project: Project, closure: frozenset[str], names: frozenset[str]) -
         module = facts.module if facts is not None else None
         if module is None:
             continue
-        for function in range(-1, len(module.functions)):
-            for statement in statements(body_of(project, file, function)):
-                for expr in expressions_of(statement):
-                    if any(_says(part, names) for part in below(expr)):
-                        return True
+        bodies = [module.body, *(one.body for one in module.functions), *(one.body for one in module.classes)]
+        if any(_says(part, names) for body in bodies for part in expressions_below(body)):
+            return True
     return False
 
 
 def _says(expr: ir.Expr, names: frozenset[str]) -> bool:
+    if type(expr) is ir.Lambda:
+        return any(_says(part, names) for part in below(expr.body))
     if type(expr) is ir.Call:
         return any(keyword.name in names for keyword in expr.keywords)
     return type(expr) is ir.Constant and isinstance(expr.value, str) and any(name in expr.value for name in names)

@@ -181,7 +181,24 @@ def _of_class(view: RankView, owner: ClassRef, name: str, made: Made | None) -> 
         if certain and plain and default is not None:
             return view.value(default, view.scope(owner.file, -1), view.project.flow(owner.file, -1).entry)
         return _factory(view, default, owner) if certain and isinstance(default, ir.Call) else UNKNOWN
+    if place is not None and made is None:
+        return _where_made(view, owner, name, place)
     return UNKNOWN if place is not None else same(found)
+
+
+def _where_made(view: RankView, owner: ClassRef, name: str, place: int) -> Any:
+    """A field of objects that nothing else is known of than where the project makes them."""
+    project = view.project
+    word = project.class_(owner).name
+    calls = [site for site in project.sites(word) if project.modules.resolve(site.site.call.func, site.file) == owner]
+    found = []
+    for site in calls[:MAX_STORES]:
+        given, _ = find_argument(site.site.call, name, place)
+        if given is None:
+            return UNKNOWN
+        state = project.flow(site.file, site.site.function).before(site.site.call.at)
+        found.append(view.value(given, view.scope(site.file, site.site.function), state))
+    return same(found) if found and len(calls) <= MAX_STORES else UNKNOWN
 
 
 def _factory(view: RankView, default: ir.Call, owner: ClassRef) -> Any:

@@ -1,7 +1,8 @@
 """Processes that a program starts itself, and that meet at an address which nobody gives.
 
 Parameters: ``starters`` (library functions that start processes), ``groups`` (functions that join the group by the
-environment), ``given-by`` (arguments any of which gives the address), ``variables`` (that hold it).
+environment), ``given-by`` (arguments any of which gives the address), ``variables`` (that hold it), ``of-nodes`` (variables that tell
+a process which node it is on: who sets one for each node gives the address with it).
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ def spawned_groups(context: CheckContext) -> Iterator[Finding]:
         groups = [site for site in project.calls_to(set(parameters["groups"])) if site.file in closure]
         if not groups or not all(_by_environment(context, site) for site in groups):
             continue
-        if mentions(project, closure, variables) or not _is_plain(project, starter.file, variables):
+        if mentions(project, closure, variables | set(parameters["of-nodes"])) or not _is_plain(
+            project, starter.file, variables
+        ):
             continue
         yield context.finding(
             f"the spawned processes look for `{min(variables)}`, which nothing in the program sets",

@@ -348,8 +348,7 @@ class _Walker:
             rest: Ends = []
             if not (type(pattern) is ir.Name and pattern.id == "_"):
                 test = case_test(statement.subject, pattern, None)
-                at = pattern.at if pattern is not None else statement.subject.at
-                index = self.point("test", ends, at, test, statement)
+                index = self.point("test", ends, pattern.at, test, statement)
                 ends, rest = [(index, "true")], [(index, "false")]
             if guard is not None:
                 ends, left = self.condition(guard, ends, statement)

@@ -249,7 +249,7 @@ class _Walker:
         return Join(state, [taken, other], touched, statement.test)
 
     def _match(self, statement: ir.Match, state: Env) -> Env | None:
-        """The cases as a chain of tests; a pattern that is no plain value may match or not."""
+        """The cases as a chain of tests."""
         state = self._effects(statement.subject, state)
         tests: list[tuple[ir.Expr | None, tuple[ir.Stmt, ...]]] = []
         rest: tuple[ir.Stmt, ...] = ()
@@ -381,9 +381,9 @@ class _Walker:
         return None if statement.kind == "raise" else state
 
 
-def case_test(subject: ir.Expr, pattern: ir.Expr | None, guard: ir.Expr | None) -> ir.Expr | None:
-    """The condition of a case as an expression; ``None`` for a pattern that takes the subject apart."""
-    if pattern is None or type(pattern) is ir.Name or guard is not None:
+def case_test(subject: ir.Expr, pattern: ir.Expr, guard: ir.Expr | None) -> ir.Expr | None:
+    """The condition of a case as an expression; ``None`` for the wildcard, and where a guard has a say."""
+    if type(pattern) is ir.Name or guard is not None:
         return None
     operator = "in" if type(pattern) is ir.ListDisplay else "is" if _is_singleton(pattern) else "=="
     return ir.Operation((operator,), (subject, pattern), pattern.at)

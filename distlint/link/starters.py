@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 from distlint.model import python as ir
 
 STARTERS = {
@@ -34,8 +36,21 @@ def started_call(call: ir.Call, name: str) -> ir.Call | None:
         arguments = given.get("args") or (call.args[1] if len(call.args) > 1 else None)
     if target is None or isinstance(target, ir.Starred):
         return None
-    named = given.get("kwargs")
-    return ir.Call(target, _spread(arguments), _spread_names(named), call.at)
+    words = _spread_names(given.get("kwargs"))
+    if _is_partial(target):
+        if target.args[1:] and STARTERS.get(name):
+            return None  # the index comes between what it gives and what the starter gives
+        return ir.Call(target.args[0], (*target.args[1:], *_spread(arguments)), (*target.keywords, *words), call.at)
+    return ir.Call(target, _spread(arguments), words, call.at)
+
+
+def _is_partial(target: ir.Expr) -> TypeGuard[ir.Call]:
+    """Whether what is started is ``partial(function, ...)``."""
+    if type(target) is not ir.Call or not target.args:
+        return False
+    func = target.func
+    last = func.name if type(func) is ir.Attribute else func.id if type(func) is ir.Name else ""
+    return last == "partial" and not isinstance(target.args[0], ir.Starred)
 
 
 def _spread(arguments: ir.Expr | None) -> tuple[ir.Expr, ...]:

@@ -141,13 +141,11 @@ class VersionTests:
                 return answer
         return PROBE
 
-    def _matches(self, run: Evaluation, pattern: ir.Expr | None, subject: Any, scope: Scope) -> Any:
+    def _matches(self, run: Evaluation, pattern: ir.Expr, subject: Any, scope: Scope) -> Any:
         if type(pattern) is ir.Name and pattern.id == "_":
             return True
         if not is_known(subject):
             return subject
-        if pattern is None:
-            return PROBE
         options = pattern.items if type(pattern) is ir.ListDisplay else (pattern,)
         answers = [combined([run.value(one, scope)], lambda value: compared("==", subject, value)) for one in options]
         return True if True in answers else PROBE if PROBE in answers else False

@@ -276,12 +276,12 @@ class If:
 class Match:
     """``match``: subject and (pattern, guard, body) per case.
 
-    A pattern is an expression where it is a plain value, a tuple for several of them (``1 | 2``), the name ``_`` for the wildcard, and
-    ``None`` for any other.
+    A pattern is an expression: a plain value, a tuple for several of them (``1 | 2``), or the name ``_`` for the wildcard. A ``match``
+    with others is read as the tests that it stands for (``distlint/read/patterns.py``).
     """
 
     subject: Expr
-    cases: tuple[tuple[Expr | None, Expr | None, tuple[Stmt, ...]], ...]
+    cases: tuple[tuple[Expr, Expr | None, tuple[Stmt, ...]], ...]
     at: Position
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from distlint.model import python as ir
 from distlint.model.facts import ReadError
 from distlint.model.span import LineIndex, Span, whole_line
+from distlint.read.patterns import as_tests, is_plain
 
 MAX_DEPTH = 120
 """Expressions and statements nested deeper are replaced by an unknown constant; keeps recursion bounded."""
@@ -236,6 +237,11 @@ class _Lowering:
                 items = self._import_items(node)  # type: ignore[arg-type]
                 self._imports.extend(items)
                 lowered.extend(items)
+            elif kind is ast.Match and not is_plain(node):  # type: ignore[arg-type]
+                if self._depth <= MAX_DEPTH:
+                    self._depth += 1
+                    lowered.extend(self.body(as_tests(node)))  # type: ignore[arg-type]
+                    self._depth -= 1
             elif kind is not ast.Pass:
                 if self._depth > MAX_DEPTH:
                     continue
@@ -279,24 +285,19 @@ class _Lowering:
         cases = []
         for case in node.cases:
             pattern = case.pattern
-            value = self.pattern(pattern)
-            cases.append((value, self.maybe(case.guard), self.body(case.body)))
+            cases.append((self.pattern(pattern), self.maybe(case.guard), self.body(case.body)))
         return ir.Match(self.expr(node.subject), tuple(cases), self.at(node))
 
-    def pattern(self, pattern: ast.pattern) -> ir.Expr | None:
-        """A pattern that is a plain value, several of them, or the wildcard (the name ``_``); ``None`` for any other."""
+    def pattern(self, pattern: ast.pattern) -> ir.Expr:
+        """A pattern that is a plain value, several of them, or the wildcard (the name ``_``)."""
         if isinstance(pattern, ast.MatchValue):
             return self.expr(pattern.value)
         if isinstance(pattern, ast.MatchSingleton):
             return ir.Constant(pattern.value, self.at(pattern))
-        if isinstance(pattern, ast.MatchAs) and pattern.pattern is None and pattern.name is None:
-            return ir.Name("_", self.at(pattern))
         if isinstance(pattern, ast.MatchOr):
             items = [self.expr(part.value) for part in pattern.patterns if isinstance(part, ast.MatchValue)]
-            return (
-                ir.ListDisplay("tuple", tuple(items), self.at(pattern)) if len(items) == len(pattern.patterns) else None
-            )
-        return None
+            return ir.ListDisplay("tuple", tuple(items), self.at(pattern))
+        return ir.Name("_", self.at(pattern))
 
     def for_(self, node: ast.For | ast.AsyncFor) -> ir.Stmt:
         return ir.For(

@@ -108,10 +108,8 @@ class Ways(Calls):
             return ""
         return self.either(bodies, scope, subject, statement.subject)
 
-    def _matches(self, subject: Any, pattern: ir.Expr | None, scope: Scope) -> bool | None:
+    def _matches(self, subject: Any, pattern: ir.Expr, scope: Scope) -> bool | None:
         """Whether a case of a ``match`` is the subject's (see ``ir.Match``)."""
-        if pattern is None:
-            return None
         if type(pattern) is ir.Name and pattern.id == "_":
             return True
         choices = pattern.items if type(pattern) is ir.ListDisplay else (pattern,)

@@ -79,7 +79,7 @@ def ways(flow: ControlFlow, *, failing: bool = False, most: int = 60) -> list[st
         ("try:\n    return a()\nfinally:\n    b()\nc()", ["a <return> b <exit>"]),
         ("for i in x:\n    try:\n        if a(): break\n        continue\n    finally:\n        b()\nc()", ["a b c <exit>", "c <exit>"]),
         ("try:\n    a()\nexcept E:\n    b()\nelse:\n    c()\nd()", ["a c d <exit>"]),
-        ("match x:\n    case 1: a()\n    case [y]: b()\n    case _: c()", ["a <exit>", "b <exit>", "c <exit>"]),
+        ("match x:\n    case 1: a()\n    case [y]: b()\n    case _: c()", ["a <exit>", "len b <exit>", "len c <exit>"]),
         ("match x:\n    case 1 if a(): b()", ["<exit>", "a <exit>", "a b <exit>"]),
         ("v = [a(i) for i in b() if c(i)]\nd()", ["b c a d <exit>", "b c d <exit>", "b d <exit>"]),
         ("v = (i for i in x for j in a(i))", ["<exit>", "a <exit>"]),
