@@ -34,7 +34,7 @@ def is_local(tracer: Tracer, func: ir.Expr, ground: Ground) -> bool:
             return True
         function = definition.parent
     target = tracer.project.modules.lookup(func.id, ground.file)
-    return target is None and func.id in tracer.project.flow(ground.file, -1).assigned
+    return target is None and func.id in tracer.project.flow(ground.file, -1).bound
 
 
 def callers(tracer: Tracer, ref: FunctionRef, ground: Ground) -> list[Caller]:

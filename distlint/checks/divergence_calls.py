@@ -13,7 +13,7 @@ from distlint.checks import (
     divergence_seeds,
 )
 from distlint.checks.divergence_callers import callers, dealt_parameter, given_by
-from distlint.checks.divergence_state import DIFFERS, NONE, THE_SAME, UNKNOWN, Divergence, one_of, together
+from distlint.checks.divergence_state import DIFFERS, EVEN, NONE, THE_SAME, UNKNOWN, Divergence, one_of, together
 from distlint.checks.parent_process import is_of_parent
 from distlint.checks.rank_values import names_group
 from distlint.checks.spread_names import called_name
@@ -255,7 +255,8 @@ def _returned(tracer: Tracer, target: FunctionRef, definition: ir.Function, grou
             ways.append(THE_SAME)
             kinds.append(repr(None))
     if choice.differs and len({"None" if kind is None else kind for kind in kinds}) > 1:
-        return choice._replace(control=True)
+        # what some ranks got from the others is what these give as well, if they gave it away before
+        return UNKNOWN if any(way.why == EVEN for way in ways) else choice._replace(control=True)
     return one_of(ways) if ways else THE_SAME
 
 

@@ -52,8 +52,10 @@ def test_the_case_that_is_taken(
         ("made = [lambda k=k: k for k in range(3)]\nfound = made[0]()", 0),
         ("made = []\nfor k in range(3):\n    made.append(lambda k=k: k)\nfound = made[1]()", 1),
         (
-            "def all_of():\n    made = []\n    for k in range(3):\n        def one(k=k):\n            return k\n"
-            "        made.append(one)\n    return made\nfound = all_of()[1]()",
+            (
+                "def all_of():\n    made = []\n    for k in range(3):\n        def one(k=k):\n            return k\n"
+                "        made.append(one)\n    return made\nfound = all_of()[1]()"
+            ),
             1,
         ),
     ],
