@@ -125,6 +125,10 @@ def _of_list(
         and _changed(player, receiver, name, values, given)
     ):
         return None
+    if name == "clear" and not player.stage.doubts(receiver):
+        receiver.empties()
+        player.note(receiver)
+        return None
     for value in values:
         escape(value)
     item = player.item_of(receiver) if name in ("pop", "popleft") else UNKNOWN

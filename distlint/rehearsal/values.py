@@ -178,6 +178,10 @@ class Items:
         self.sample = None
         self.whole = UNKNOWN if source is None else Opaque(None, source)
 
+    def empties(self) -> None:
+        """Takes out what is in it, which others may hold as well."""
+        self.items, self.size, self.sample, self.whole = [], 0, None, UNKNOWN
+
     def shuffled(self, whole: Opaque) -> None:
         """Forgets the order of its items: ``whole`` tells it now."""
         size, sample = self.length(), self.items[0] if self.items else self.sample

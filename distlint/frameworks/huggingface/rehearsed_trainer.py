@@ -32,9 +32,14 @@ _MAKER = "model_init"
 
 
 class Trainer(Made):
-    """A trainer of the library."""
+    """A trainer of the library.
+
+    Sources: transformers 5.23, ``trainer.py``: ``save_model`` and ``save_metrics`` write where ``args.should_save`` holds, that is on the
+    main process, and nothing is read on the others.
+    """
 
     __slots__ = ()
+    written_by_first = frozenset({"save_model", "save_metrics", "save_state"})
 
     def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
         """What it was given."""

@@ -87,6 +87,7 @@ SPEC = FrameworkSpec(
         ("snapshot_download", "fills", 1),
         ("save_pretrained", "fills", None),
         ("save_to_disk", "fills", None),
+        ("save_model", "fills", None),
     ),
     rehearsed="distlint.frameworks.huggingface.rehearsed",
     rehearsed_calls=(

@@ -144,7 +144,12 @@ _FUNCTIONAL = (
 )
 
 _TENSORS = (
-    CollectiveSpec("torch.distributed.tensor.distribute_tensor", "distribute_tensor", tensor=("tensor", 0)),
+    CollectiveSpec(
+        "torch.distributed.tensor.distribute_tensor",
+        "distribute_tensor",
+        tensor=("tensor", 0),
+        group=("device_mesh", 1),
+    ),
     CollectiveSpec("torch.distributed.tensor.distribute_tensor().full_tensor", "full_tensor"),
     CollectiveSpec("torch.distributed.tensor.distribute_tensor().redistribute", "redistribute"),
 )

@@ -42,6 +42,7 @@ from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch import rehearsed_sequences as sequences
 from distlint.frameworks.torch import rehearsed_shapes as shapes
 from distlint.frameworks.torch import rehearsed_shares as shares
+from distlint.frameworks.torch import rehearsed_spread as spreading
 from distlint.frameworks.torch import rehearsed_starts as starts
 from distlint.frameworks.torch import rehearsed_tensors as tensors
 from distlint.frameworks.torch import rehearsed_under_way as under_way
@@ -152,7 +153,7 @@ class Torch(Models):
             return communication.perform(player, operation, given, call, scope)
         if name.startswith(communication.FUNCTIONAL):
             communication.brought(player, given, call)
-        spread = meshes.distributed(player, name, given, ir.unpack(call.at, scope.file))
+        spread = spreading.distributed(player, name, given, ir.unpack(call.at, scope.file))
         if spread is not NotImplemented:
             return spread
         if name.startswith(lightning.PACKAGES):

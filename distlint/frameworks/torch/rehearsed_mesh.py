@@ -73,8 +73,9 @@ class Mesh(Made):
         return Mesh(sizes, names, tuple(kept), self.rank)
 
     def processes(self, player: Any) -> Group | None:
-        """The group of the processes along its only dimension."""
-        return group_over(player, self) if len(self.sizes) == 1 else None
+        """The group of the processes along its only dimension, or of all there are."""
+        found = group_over(player, self)
+        return found if len(self.sizes) == 1 or found is player.stage.everyone else None
 
     def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
         """What is known of the grid."""
@@ -120,14 +121,6 @@ class Mesh(Made):
                 [self.method(player, "get_group", Given([one], {}), call, scope) for one in range(len(self.sizes))]
             )
         return self.rank if name == "get_rank" else NotImplemented
-
-
-_DISTRIBUTING = (
-    "torch.distributed.tensor.distribute_tensor",
-    "torch.distributed._tensor.distribute_tensor",
-    "torch.distributed.tensor.DTensor.from_local",
-    "torch.distributed._tensor.DTensor.from_local",
-)
 
 
 def group_over(player: Any, mesh: Any) -> Group | None:
@@ -232,14 +225,3 @@ def _subgroups(player: Any, name: str, given: Given, span: Span) -> Any:
     groups = [Group(tuple(row), span) for row in rows]
     own = next((group for group in groups if group.ranks is not None and stage.rank in group.ranks), None)
     return (own, Items(list(groups)))
-
-
-def distributed(player: Any, name: str, given: Given, span: Span) -> Any:
-    """A tensor that all processes hold parts of; ``NotImplemented`` for other functions, and for meshes of only some processes."""
-    if name not in _DISTRIBUTING or group_over(player, given.get("device_mesh", 1, None)) is not player.stage.everyone:
-        return NotImplemented
-    first = given.get("tensor", 0) if name in _DISTRIBUTING[:2] else given.get("local_tensor", 0)
-    whole = isinstance(first, Tensor) and name in _DISTRIBUTING[:2]
-    made = Tensor(first.shape if whole else None, first.dtype if isinstance(first, Tensor) else "", span)
-    made.sharded = True
-    return made

@@ -14,6 +14,7 @@ from distlint.frameworks.torch import rehearsed_members as members
 from distlint.frameworks.torch import rehearsed_mesh as meshes
 from distlint.frameworks.torch import rehearsed_modules as modules
 from distlint.model import python as ir
+from distlint.model.span import Span
 from distlint.rehearsal.entities import Group
 from distlint.rehearsal.unknowns import UNKNOWN
 from distlint.rehearsal.values import Given, Made, Table, Tensor
@@ -27,6 +28,13 @@ _COLUMNS, _ROWS = "ColwiseParallel()", "RowwiseParallel()"
 _KEEPING = ("PrepareModuleInput()", "PrepareModuleOutput()", "PrepareModuleInputOutput()")
 """Styles that leave the parameters as they are."""
 _SPLIT_KINDS = ("Linear", "Embedding")
+_DISTRIBUTING = (
+    "torch.distributed.tensor.distribute_tensor",
+    "torch.distributed._tensor.distribute_tensor",
+    "torch.distributed.tensor.DTensor.from_local",
+    "torch.distributed._tensor.DTensor.from_local",
+)
+"""Functions that give a tensor in parts, those first that part it themselves."""
 _SPREAD = "groups that parts of models are spread over"
 _SOME = Group(None)
 """Processes of which nobody knows which they are."""
@@ -50,6 +58,20 @@ def spread(player: Any, module: Any, group: Group | None, *, by_rows: bool = Fal
         if any(one.key == among[0].key for one in groups):
             continue  # a part of what is parted as a whole was parted by itself before
         kept[id(part)] = _Spread(part, (*groups, *among), (*rows, *among) if by_rows else rows)
+
+
+def distributed(player: Any, name: str, given: Given, span: Span) -> Any:
+    """A tensor that the processes of a mesh hold parts of; ``NotImplemented`` for other functions."""
+    if name not in _DISTRIBUTING:
+        return NotImplemented
+    first = given.get("tensor", 0) if name in _DISTRIBUTING[:2] else given.get("local_tensor", 0)
+    whole = isinstance(first, Tensor) and name in _DISTRIBUTING[:2]
+    made = Tensor(first.shape if whole else None, first.dtype if isinstance(first, Tensor) else "", span)
+    made.sharded = True
+    group = meshes.group_over(player, given.get("device_mesh", 1, None))
+    if group is not player.stage.everyone:
+        player.stage.kept.setdefault(_SPREAD, {})[id(made)] = _Spread(made, (group if group is not None else _SOME,))
+    return made
 
 
 def over(player: Any, mesh: Any) -> Group | None:
