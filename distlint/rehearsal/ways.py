@@ -20,6 +20,7 @@ from distlint.rehearsal.failing import caught_by, guarding
 from distlint.rehearsal.figures import keep_kinds
 from distlint.rehearsal.filled_lists import empty_lists, filled_by
 from distlint.rehearsal.iterating import any_turn
+from distlint.rehearsal.libraries import First
 from distlint.rehearsal.merging import joined, merged
 from distlint.rehearsal.notes import OWN_ORDER
 from distlint.rehearsal.samples import order_of
@@ -263,7 +264,7 @@ class Ways(Calls):
             managers.append((manager, context))
             if target is not None:
                 self.bind(target, entered, scope)
-        if any(isinstance(manager, Generated | Thing) for manager, _ in managers):
+        if any(isinstance(manager, Generated | Thing | First) for manager, _ in managers):
             return self._guarded(statement, managers, scope)
         ended = self._suppressed(statement, managers, scope)
         for manager, context in reversed(managers):
@@ -271,7 +272,7 @@ class Ways(Calls):
         return ended
 
     def _guarded(self, statement: ir.With, managers: list[tuple[Any, ir.Expr]], scope: Scope) -> str:
-        """Follows the body of contexts of the project: what these do when they are left is done on every way out of it."""
+        """Follows the body of contexts: what these do when they are left is done on every way out of it."""
         stage = self.stage
         node = Attempt()
         outer = stage.trace
@@ -284,7 +285,9 @@ class Ways(Calls):
                 self.left(manager, self.span(context, scope))
         finally:
             stage.trace = outer
-        node.unless_raised = any(isinstance(one, Generated) and not one.guarded for one, _ in managers)
+        node.unless_raised = any(
+            isinstance(one, First) or (isinstance(one, Generated) and not one.guarded) for one, _ in managers
+        )
         if stage.grown == grown:
             outer.remove(node)
             outer.extend(node.body[:-1] if ended else node.body)
