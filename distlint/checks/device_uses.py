@@ -7,6 +7,7 @@ that works on devices only gets a tensor that was made on the CPU), ``dropped`` 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 from distlint.checks.execution import body_of
@@ -23,8 +24,9 @@ from distlint.model import python as ir
 from distlint.model.document import Leaf
 from distlint.model.finding import Finding, Related
 
-_MOVING = ("to", "cuda", "set_device")
-"""Names of calls that put something on a device, or choose it."""
+_MOVING = ("to", "cuda")
+"""Names of calls that put something on a device."""
+_NAMED = re.compile(r"[\"']cuda\b")
 
 
 @check("device-uses")
@@ -195,9 +197,10 @@ def only_for_devices(context: CheckContext, joins: list[CallSite]) -> str:
 
 
 def uses_devices(project: Project, file: str) -> bool:
-    """Whether a program moves anything to a device: whoever only lets the backend depend on one may never use it."""
+    """Whether a program moves anything to a device, or names one: whoever only lets the backend depend on one may never use it."""
     files = family(project, file)
-    return any(site.file in files for name in _MOVING for site in project.sites(name))
+    moves = any(site.file in files for name in _MOVING for site in project.sites(name))
+    return moves or any(_NAMED.search(project.text_of(one)) is not None for one in files)
 
 
 def _refuses_cpu(context: CheckContext, backend: str) -> bool:
