@@ -13,6 +13,7 @@ from distlint.model import python as ir
 from distlint.rehearsal.absent import used
 from distlint.rehearsal.bounds import narrowed, widened
 from distlint.rehearsal.calls import Calls
+from distlint.rehearsal.counted_whiles import turns_of
 from distlint.rehearsal.dealt_turns import take_own
 from distlint.rehearsal.driven import either, widen
 from distlint.rehearsal.epochs import closed
@@ -364,9 +365,18 @@ class Ways(Calls):
             self.stage.trace.pop()
 
     def _some_turns(
-        self, loop: ir.For | ir.While, items: list[Any], scope: Scope, count: Any, iterable: Any = None
+        self,
+        loop: ir.For | ir.While,
+        items: list[Any],
+        scope: Scope,
+        count: Any,
+        iterable: Any = None,
+        *,
+        told: Any = None,
     ) -> str:
         """Follows a loop of which not all turns are: afterwards nothing is known of what it changes.
+
+        ``told`` is the number of turns of a ``while`` loop where more than its test tells that.
 
         The first pass sees the first turn as it is. In the second one all that changes from turn to turn is not known: that
         one stands for any turn, and goes into the trace.
@@ -390,7 +400,7 @@ class Ways(Calls):
                 outer.extend(touched)
         self._widen(scope, before, touched, place, [])
         if not stage.quiet:
-            ended = self._any_turn(loop, scope, count, iterable, place)
+            ended = self._any_turn(loop, scope, count, iterable, place, told)
         self._widen(scope, before, touched, place, [count, *scope.tests[tests:]])
         if not _may_stop(loop):
             self._picked(touched)
@@ -428,12 +438,19 @@ class Ways(Calls):
         return ended
 
     def _any_turn(
-        self, loop: ir.For | ir.While, scope: Scope, count: Any, iterable: Any, place: tuple[Any, ...]
+        self,
+        loop: ir.For | ir.While,
+        scope: Scope,
+        count: Any,
+        iterable: Any,
+        place: tuple[Any, ...],
+        told: Any = None,
     ) -> str:
         """Follows the turn that stands for all of them; what it does goes into the trace, but is not counted again."""
         stage = self.stage
         if isinstance(loop, ir.While):
-            count = self.tested(loop.test, scope)
+            asked = self.tested(loop.test, scope)
+            count = asked if told is None else told
             item: Any = None
         else:
             item = self._some_item(iterable, place)
@@ -504,6 +521,7 @@ class Ways(Calls):
         grown = stage.grown
         stage.trace.append(laps)
         value: Any = True
+        most = turns_of(self, statement, scope)
         for _ in range(self.stage.turns):
             value = self.tested(statement.test, scope)
             decided = self.truth(value)
@@ -525,7 +543,9 @@ class Ways(Calls):
                     stage.trace.pop()
                 break
         self._prune(laps, grown)
-        return self._some_turns(statement, [None], scope, value)
+        left = most - len(laps.turns) if type(most) is int else most
+        told = left if type(left) is int and left > 0 else None if source_of([left]) is None else left
+        return self._some_turns(statement, [None], scope, value, told=told)
 
 
 def _key_of(sign: Hashable, count: Any, place: tuple[Any, ...]) -> Hashable:
