@@ -2,7 +2,7 @@
 
 The rule's ``fault`` is ``added`` (a mean of each rank is added up and shown without a division) or ``divided`` (what is an average
 already is divided by the number of ranks once more). Parameters: ``summing`` (functions that add a tensor up over the ranks),
-``means`` (functions and classes whose result is a mean over the batch), ``shows`` (names of functions that show a figure).
+``means`` (functions and classes whose result is a mean over the batch), ``loaders``, ``shows`` (names of functions that show a figure).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from distlint.checks.execution import body_of
 from distlint.checks.mean_losses import is_mean
+from distlint.checks.own_means import is_own_mean
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.spread_names import Region, called_name, calls_of, forward, mentions, names_world
 from distlint.checks.world_degree import Degrees
@@ -132,6 +133,8 @@ class _Means:
                 yield ir.unpack(expr.at, file)
         elif type(expr) is ir.ListDisplay and len(expr.items) == 1:
             yield from self.of(expr.items[0], file, function, depth + 1)
+        elif type(expr) is ir.Operation and is_own_mean(self._context, expr, file, function):
+            yield ir.unpack(expr.at, file)
 
     def _source(self, expr: ir.Expr, file: str, function: int) -> ir.Expr:
         """What an expression was set to, through variables and copies."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from distlint.checks.divergence import DivergenceView
@@ -44,6 +45,7 @@ from distlint.checks.spread_names import (
     names_world,
     regions,
 )
+from distlint.checks.tally_comprehensions import collected
 from distlint.checks.tally_halves import half_reduced, repeated, whole_data
 from distlint.checks.tally_joined import own_names
 from distlint.checks.tally_meters import fed_meters, may_feed
@@ -86,7 +88,7 @@ def tallies(context: CheckContext) -> Iterator[Finding]:
         return
     files = frozenset().union(*(family(project, one.file) for one in parting))
     names = loader_classes(project, context.parameters["loaders"])
-    for place in loops(project, files):
+    for place in chain(loops(project, files), collected(project, files)):
         # following what each loop goes over takes long, and many of them only look at things
         if not (any(_added(place.body)) or _of_batches(context, place) or may_feed(project, place)):
             continue
