@@ -363,6 +363,8 @@ def _method(tracer: Tracer, expr: ir.Call, func: ir.Attribute, ground: Ground, s
     else:
         if ways:
             return one_of(ways)
+    if not ways and _is_held(tracer, func, ground):
+        return _called(tracer, expr, ground, state)
     if not ways and not expr.args and func.name in tracer.views[0].attributes:
         return Divergence(DIFFERS, "the rank", (span,))
     if func.name in divergence_files.ASKING_METHODS and not expr.args:
@@ -378,6 +380,16 @@ def _method(tracer: Tracer, expr: ir.Call, func: ir.Attribute, ground: Ground, s
         return base.through(span)
     given = together(arguments(tracer, expr, ground, state))
     return base if given.is_same else given if base.is_same or given.differs is base.differs else UNKNOWN
+
+
+def _is_held(tracer: Tracer, func: ir.Attribute, ground: Ground) -> bool:
+    """Whether what is called like a method is an attribute of an object of the project: a module, a function (``self.criterion(x)``)."""
+    objects = divergence_objects.objects(tracer, func.base, ground)
+    method = tracer.project.modules.method
+    if not objects or any(not isinstance(one.callee, ClassRef) or method(one.callee, func.name) for one in objects):
+        return False
+    held = options_of(tracer.evaluator.ask(func, ground.file, ground.function))
+    return bool(held) and all(isinstance(one, Instance | Reference | LambdaValue | PartialValue) for one in held)
 
 
 def _of_named(

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from distlint.checks import divergence_calls, divergence_names, divergence_objects
 from distlint.checks.divergence_state import EVENED, UNKNOWN, Divergence, one_of, together
+from distlint.link.abstract import PartialValue, Reference, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.flow import BINDS, Store
-from distlint.link.modules import FunctionRef
+from distlint.link.modules import External, FunctionRef
 from distlint.link.walking import access_path
 from distlint.model import python as ir
 
@@ -36,7 +37,20 @@ def effect(tracer: Tracer, expr: ir.Call, store: Store, rest: Path, ground: Grou
         found = _left_in(tracer, edge.target, edge.shift, expr, place, rest, ground, store)
         if found is not None:
             return found
-    return None
+    return (True, UNKNOWN) if _is_kept_collective(tracer, func, ground) else None
+
+
+def _is_kept_collective(tracer: Tracer, func: ir.Expr, ground: Ground) -> bool:
+    """Whether what is called may be a library's function that changes what it gets, kept in a variable or an attribute."""
+    modules = tracer.project.modules
+    if modules.resolve(func, ground.file) is not None:
+        return False
+    for option in options_of(tracer.evaluator.ask(func, ground.file, ground.function)):
+        kept = option.callee if isinstance(option, PartialValue) else option
+        if isinstance(kept, Reference) and isinstance(kept.target, External):
+            if kept.target.name in tracer.sources.even_arguments or kept.target.name in tracer.sources.filled:
+                return True
+    return False
 
 
 def _place_of(expr: ir.Expr) -> tuple[str, tuple[ir.Expr | str, ...]]:

@@ -15,10 +15,11 @@ from distlint.checks.protocol_entering import names_entered
 from distlint.checks.protocol_events import Events, fits_any
 from distlint.checks.protocol_followed import is_followed
 from distlint.checks.protocol_model import Protocol, protocol_of
+from distlint.checks.protocol_parameters import PARAMETERS
 from distlint.checks.protocol_parts import names_storing
 from distlint.checks.protocol_sources import Use
 from distlint.checks.protocol_tests import Tests
-from distlint.checks.protocol_things import PARAMETERS, Thing, Things
+from distlint.checks.protocol_things import Thing, Things
 from distlint.checks.protocol_walk import Hit, Walk
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Frame, Instance, options_of

@@ -14,6 +14,7 @@ from distlint.checks.protocol_sources import Use
 from distlint.checks.protocol_things import Mention, Thing, Things
 from distlint.link.abstract import Frame, Instance, options_of
 from distlint.link.arguments import find_argument
+from distlint.link.calls import keywords_in
 from distlint.link.flow import Env
 from distlint.link.walking import below
 from distlint.model import python as ir
@@ -162,8 +163,10 @@ class Events:
             result = min(result, self._argument_is(call, name, position, value, frame, state))
         for name, position in pattern.passes:
             result = min(result, self._passes(call, name, position, frame, state))
-        if pattern.without and any(word.name is None or word.name in pattern.without for word in call.keywords):
-            return NO, None
+        if pattern.without:
+            names = keywords_in(self._things.evaluator, call, frame, state)
+            if names is None or names & pattern.without:
+                return NO, None
         if pattern.some_ranks and not self._parts.is_on_some_ranks(call, frame):
             return NO, None
         if not pattern.given[0] <= len(call.args) + len(call.keywords) <= pattern.given[1]:

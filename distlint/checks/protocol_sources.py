@@ -54,7 +54,7 @@ class Chain:
                 elif value is not None and not isinstance(value, ir.Define):
                     yield value, place.at, frame  # type: ignore[misc]
                 return
-            if isinstance(place, Store) and place.name == name and place.action in _CHANGES:
+            if isinstance(place, Store) and place.name == name and _puts_in(place):
                 yield place.expr, place.at, frame
             if isinstance(place, Join) and name in place.touched:
                 if id(place) in self._seen:
@@ -81,6 +81,12 @@ class Chain:
         outer = frame.outer or self._things.evaluator.frame(frame.file, function.parent)
         flow = project.flow(outer.file, outer.function)
         yield from self.name(name, outer, flow.exit or (flow.returns[-1][1] if flow.returns else flow.entry))
+
+
+def _puts_in(place: Store) -> bool:
+    """Whether something is put into what a name holds, also into a list in it (``table.setdefault(key, []).append(x)``)."""
+    func = place.expr.func if place.action == "unknown" and type(place.expr) is ir.Call else None
+    return place.action in _CHANGES or (type(func) is ir.Attribute and func.name in _CHANGES)
 
 
 def _is_result(instance: Instance) -> bool:

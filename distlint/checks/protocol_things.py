@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.checks.derivations import holders
+from distlint.checks.protocol_parameters import owners
 from distlint.checks.protocol_sources import Chain, Sources, Use
 from distlint.link.abstract import Abstract, Frame, Instance, options_of
 from distlint.link.arguments import find_argument
@@ -29,10 +30,6 @@ to cuda cpu train eval half float double bfloat16 requires_grad_ share_memory ap
 
 KEEPING = frozenset(_KEEPING_NAMES.split())
 """Methods of a module that give the module itself."""
-
-PARAMETERS = frozenset({"parameters", "named_parameters"})
-
-_FILLING = frozenset({"append", "extend"})
 
 Thing = tuple[str, int, tuple[int | str, ...]]
 """The identity of an object: file and position of the call that made it, and the part of its result."""
@@ -224,43 +221,11 @@ class Things:
         """An argument of the call that made an object."""
         return find_argument(instance.call, name, position)[0]
 
-    def owners(self, expr: ir.Expr, frame: Frame, state: Env | None = None, depth: int = 0) -> Mention:
-        """The modules whose ``parameters()`` an expression holds (``[p for p in model.parameters() if ...]``)."""
-        at = state if state is not None else self.evaluator.state(frame, expr.at)
-        found = [
-            self.mention(part.func.base, frame, at)
-            for part in below(expr)
-            if type(part) is ir.Call and type(part.func) is ir.Attribute and part.func.name in PARAMETERS
-        ]
-        if not any(one.options for one in found) and depth < 6:
-            return self._owners_behind(expr, frame, at, depth)
-        return self._together(found)
+    def owners(self, expr: ir.Expr, frame: Frame, state: Env | None = None) -> Mention:
+        """The modules whose ``parameters()`` an expression holds (``protocol_parameters``)."""
+        return owners(self, expr, frame, state if state is not None else self.evaluator.state(frame, expr.at))
 
-    def _owners_behind(self, expr: ir.Expr, frame: Frame, state: Env, depth: int) -> Mention:
-        """The same, where the call of ``parameters`` does not stand in the expression itself."""
-        if type(expr) is ir.Call and type(func := expr.func) is ir.Attribute:
-            if func.name in _FILLING:
-                return self._together([self.owners(one, frame, state, depth + 1) for one in expr.args])
-            expr = func.base if func.name == "items" else expr
-        parts = _groups(expr)
-        if parts is not None:
-            return self._together([self.owners(one, frame, state, depth + 1) for one in parts if not _is_empty(one)])
-        found: list[Mention] = []
-        unclear = False
-        for option in options_of(self.evaluator.ask_in(expr, frame, state)):
-            if isinstance(option, Instance) and (option.call is not expr or option.frame is not frame):
-                found.append(self.owners(option.call, option.frame, option.state, depth + 1))
-            elif not isinstance(option, Instance):
-                unclear = True
-        if found:
-            return self._together([*found, *([Mention((), certain=False)] if unclear else [])])
-        if type(expr) is ir.Name:
-            for value, at, inside in self.definitions(expr.id, frame, state):
-                if not _is_empty(value):
-                    found.append(self.owners(value, inside, at, depth + 1))
-        return self._together(found)
-
-    def _together(self, found: list[Mention]) -> Mention:
+    def together(self, found: list[Mention]) -> Mention:
         """What several expressions hold that make one list; parts of it that are not known leave it uncertain."""
         options: dict[Thing, Instance] = {}
         for one in found:
@@ -290,21 +255,6 @@ def handed_back(call: ir.Call, part: tuple[int | str, ...]) -> ir.Expr | None:
         return call.args[0]
     at = part[0] if len(part) == 1 else None
     return call.args[at] if isinstance(at, int) and 0 <= at < len(call.args) and len(call.args) > 1 else None
-
-
-def _groups(expr: ir.Expr) -> tuple[ir.Expr, ...] | None:
-    """The lists of parameters in groups that are written out (``[{"params": decay}, {"params": rest}]``)."""
-    if type(expr) is ir.ListDisplay:
-        return tuple(expr.items)
-    if type(expr) is ir.DictDisplay:
-        named = zip(expr.keys, expr.values, strict=True)
-        return tuple([value for key, value in named if type(key) is ir.Constant and key.value == "params"])
-    return None
-
-
-def _is_empty(expr: ir.Expr) -> bool:
-    """Whether a list starts without anything in it (also of several: ``decay, rest = [], []``)."""
-    return type(expr) is ir.ListDisplay and all(_is_empty(item) for item in expr.items)
 
 
 def is_nothing(option: Abstract) -> bool:

@@ -176,14 +176,17 @@ def is_joined(project: Project, region: Region) -> bool:
     own = any(name.startswith("self.") for name in region.names) and region.function >= 0
     if own and any(JOINING.search(called_name(call)) for call in _calls_of_class(project, region)):
         return True
+    return any(True for _ in joining_calls(project, region))
+
+
+def joining_calls(project: Project, region: Region) -> Iterator[ir.Call]:
+    """The calls of a function that may bring together, over the ranks, what the names of a region hold."""
     body = region.body(project)
     names = _with_items(body, region.names)
     for call in calls_of(body):
-        if joins(call, names) or _hands_to_joining(project, call, names, region):
-            return True
-        if _hands_over(call, names) and comes_to_joining(project, call, region):
-            return True
-    return False
+        passed = _hands_over(call, names) and comes_to_joining(project, call, region)
+        if passed or joins(call, names) or _hands_to_joining(project, call, names, region):
+            yield call
 
 
 def _with_items(body: tuple[ir.Stmt, ...], names: frozenset[str]) -> frozenset[str]:

@@ -1,12 +1,12 @@
 """Figures that a rank works out over its own part of the data and takes for those of all of it.
 
 Parameters: ``loaders`` with their positional ``signature``, ``samplers`` (that part the data), ``prepare`` (calls that give loaders
-a form that parts the data), ``shows`` (names of
-functions and methods that show or keep a figure), ``schedulers`` (that follow one). The rule's ``fault`` is ``whole``
-(what one rank counted is divided by the length of all the data), ``shown`` (rank 0 shows what it worked out alone),
-``followed`` (a schedule follows it), ``decides`` (it decides what is saved), ``half`` (only one part of a quotient is brought
-together), ``padded`` (a sampler gives samples again, and they are counted) or ``repeated``
-(all ranks counted all of the data, and their sum is divided by its length once).
+a form that parts the data), ``shows`` (names of functions and methods that show or keep a figure), ``schedulers`` (that follow one),
+``needs`` (names of which one has to be called somewhere). The rule's ``fault`` is ``whole`` (what one rank counted is divided by the
+length of all the data), ``shown`` (rank 0 shows what it worked out alone), ``followed`` (a schedule follows it), ``decides`` (it
+decides what is saved), ``half`` (only one part of a quotient is brought together), ``partial`` (a sum is brought together over some
+of the ranks only), ``padded`` (a sampler gives samples again, and they are counted) or ``repeated`` (all ranks counted all of the
+data, and their sum is divided by its length once).
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ from distlint.checks.tally_joined import own_names
 from distlint.checks.tally_meters import fed_meters, may_feed
 from distlint.checks.tally_objects import half_reduced_objects
 from distlint.checks.tally_padded import counted_twice
+from distlint.checks.tally_partial import partly_joined
 from distlint.checks.tally_parts import Tally, length_of_all, quotients, related_of
 from distlint.checks.tally_twice import divided_twice
 from distlint.link.abstract import Instance, options_of
@@ -70,6 +71,9 @@ _OWN = re.compile(r"rank|local|shard|worker|proc|this|gpu|device|part|own", re.I
 def tallies(context: CheckContext) -> Iterator[Finding]:
     """A finding for each such figure."""
     project: Project = context.project
+    needs = context.parameters.get("needs")
+    if needs and not any(project.sites(name) for name in needs):
+        return
     reported: set[tuple[str, int]] = set()
     if context.parameters["fault"] == "followed":
         for finding in followed_figures(context):
@@ -332,4 +336,5 @@ _FAULTS: dict[str, Callable[[CheckContext, Tally], Iterator[Finding]]] = {
     "decides": own_decisions,
     "padded": counted_twice,
     "followed": _followed,
+    "partial": partly_joined,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -78,10 +79,20 @@ def given_arguments(evaluator: Evaluator, call: ir.Call, frame: Frame, state: En
 
 def keywords_given(evaluator: Evaluator, call: ir.Call, file: str, function: int) -> frozenset[str] | None:
     """The names of the keyword arguments of a call, those that ``**`` spreads among them; ``None`` where these are not known."""
+    return _names_given(call, lambda expr: evaluator.ask(expr, file, function))
+
+
+def keywords_in(evaluator: Evaluator, call: ir.Call, frame: Frame, state: Env | None) -> frozenset[str] | None:
+    """The same for one execution of a function; names that are given perhaps are among them."""
+    at = state if state is not None else evaluator.state(frame, call.at)
+    return _names_given(call, lambda expr: evaluator.ask_in(expr, frame, at))
+
+
+def _names_given(call: ir.Call, evaluated: Callable[[ir.Expr], Abstract]) -> frozenset[str] | None:
     names = {word.name for word in call.keywords if word.name is not None}
     for word in call.keywords:
         if word.name is None:
-            spread = evaluator.ask(word.value, file, function)
+            spread = evaluated(word.value)
             if (
                 not isinstance(spread, Mapping)
                 or spread.open

@@ -102,3 +102,5 @@ WEIGHTS_EVENED = "layers whose weights came from elsewhere once training was und
 
 ROWS = "rows"
 """Under this name an operation of a library remembers the tensor whose rows it brings together (``Event.seen``)."""
+DEALT_TO_ALL = "samplers that deal the rows out to all processes"
+"""Kept: where samplers were made of which each process of the job certainly has a part of its own."""

@@ -78,6 +78,22 @@ class Stream(torch.utils.data.IterableDataset):
 
 """
 
+HOLDER = """
+class Holder:
+    def __init__(self):
+"""
+
+HELD = """
+own = torch.ones(2) * dist.get_rank()
+Holder().run(own, torch.ones(2))
+"""
+
+MEAN = """
+def mean_of_all(x):
+    dist.all_reduce(x)
+    return x / dist.get_world_size()
+"""
+
 DIFFERENT = [
     # parts of what a function gives
     ("def h():\n    return dict(own=dist.get_rank(), over=True)\nprobe(h()['own'])", "the rank"),
@@ -340,6 +356,20 @@ DIFFERENT = [
         ),
         "file",
     ),
+    # what an object holds, and is called
+    (
+        HOLDER + "        self.f = nn.L1Loss()\n    def run(self, x, y):\n        probe(self.f(x, y))\n" + HELD,
+        "the rank",
+    ),
+    (HOLDER + "        self.f = F.l1_loss\n    def run(self, x, y):\n        probe(self.f(x, y))\n" + HELD, "the rank"),
+    (
+        HOLDER + "        self.f = partial(F.l1_loss)\n    def run(self, x, y):\n        probe(self.f(x, y))\n" + HELD,
+        "the rank",
+    ),
+    (
+        HOLDER + "        self.f = lambda a, b: a - b\n    def run(self, x, y):\n        probe(self.f(x, y))\n" + HELD,
+        "the rank",
+    ),
     # exceptions, signals
     (
         LOSS
@@ -594,6 +624,21 @@ NOT_DIFFERENT = [
     ("open('done', 'w').close()\nprobe(os.path.exists('done'))", None),
     (
         "for i in range(9):\n    dist.barrier()\n    if os.path.exists('stop'):\n        probe(os.path.exists('stop'))\n    if dist.get_rank() == 0:\n        open('stop', 'w').close()",
+        None,
+    ),
+    # what an object holds, and is called
+    (HOLDER + "        self.f = make()\n    def run(self, x, y):\n        probe(self.f(x, y))\n" + HELD, "unknown"),
+    (HOLDER + "        self.f = mean_of_all\n    def run(self, x, y):\n        probe(self.f(x))\n" + HELD + MEAN, None),
+    (
+        HOLDER
+        + "        self.f = dist.all_reduce\n    def run(self, x, y):\n        self.f(x)\n        probe(x)\n"
+        + HELD,
+        None,
+    ),
+    (
+        HOLDER
+        + "        self.f = partial(dist.all_reduce, op=dist.ReduceOp.SUM)\n    def run(self, x, y):\n        self.f(x)\n        probe(x)\n"
+        + HELD,
         None,
     ),
     # nobody knows

@@ -5,6 +5,7 @@ Sources: torch 2.13, ``distributed/fsdp``: parameters that are ignored are neith
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from distlint.frameworks.torch.rehearsed_modules import Layer, Parameters, parts_of_model
@@ -26,16 +27,37 @@ def ignored(player: Any, wrapper: Any) -> None:
     given = wrapper.arguments
     if given is None or given.open or player.stage.unsure:
         return
-    for name in _GIVEN:
-        listed = given.get(name, None, None)
-        rows: Any = player.items_of(listed) if isinstance(listed, Items | Parameters) else None
-        parts = [part for row in rows or () for part in _parts(row)]
-        if isinstance(listed, Parameters) and rows is None:
-            parts = list(parts_of_model(listed.module))
-        if isinstance(listed, Items) and rows is None:
-            parts = _parts(listed.sample)  # one of a set
+    for listed in _listed(given):
+        parts = _parts_of_list(player, listed)
         if parts:
             player.stage.kept.setdefault(_ASIDE, []).append((wrapper, parts))
+
+
+def left_aside(player: Any, wrapper: Any) -> list[Any] | None:
+    """The layers and parameters that are left alone where a model is sharded; ``None`` where they are not known."""
+    found: list[Any] = []
+    for listed in _listed(wrapper.arguments) if wrapper.arguments is not None else ():
+        parts = _parts_of_list(player, listed)
+        if not parts:
+            return None
+        found += parts
+    return found
+
+
+def _listed(given: Any) -> Iterator[Any]:
+    for name in _GIVEN:
+        listed = given.get(name, None, None)
+        if listed is not None:
+            yield listed
+
+
+def _parts_of_list(player: Any, listed: Any) -> list[Any]:
+    rows: Any = player.items_of(listed) if isinstance(listed, Items | Parameters) else None
+    if isinstance(listed, Parameters) and rows is None:
+        return list(parts_of_model(listed.module))
+    if isinstance(listed, Items) and rows is None:
+        return _parts(listed.sample)  # one of a set
+    return [part for row in rows or () for part in _parts(row)]
 
 
 def _parts(value: Any) -> list[Any]:

@@ -21,7 +21,7 @@ from distlint.rehearsal.entities import FunctionValue, Outside
 from distlint.rehearsal.epochs import Shuffled, opened
 from distlint.rehearsal.failing import SHARE, more_of
 from distlint.rehearsal.libraries import LOADED, PADDED
-from distlint.rehearsal.notes import SHORT
+from distlint.rehearsal.notes import DEALT_TO_ALL, SHORT
 from distlint.rehearsal.randomness import Generator, drawn
 from distlint.rehearsal.row_orders import Dealt
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
@@ -428,6 +428,7 @@ def _shares(player: Any, given: Given, call: ir.Call, span: Span, scope: Any) ->
         shuffles = given.get("shuffle", 3, True)
         shuffled = shuffles if isinstance(shuffles, bool) else None
         found.deals = Dealt(given.get("dataset", 0, UNKNOWN), span, shuffled, UNKNOWN, rows)
+        stage.kept.setdefault(DEALT_TO_ALL, set()).add(span)
     return found
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.torch.rehearsed_apart import left_aside
 from distlint.frameworks.torch.rehearsed_beside import modules_of
 from distlint.frameworks.torch.rehearsed_modules import with_parts
+from distlint.frameworks.torch.rehearsed_weights import Weight
 from distlint.model import python as ir
-from distlint.model.span import Span
 from distlint.rehearsal.notes import SHARDED_BEHIND
 from distlint.rehearsal.stage import Event, Fault
 from distlint.rehearsal.values import Generated
@@ -31,18 +32,28 @@ def made(player: Any, optimizer: Any) -> None:
         rows.append((optimizer, player.stage.chain))
 
 
-def sharded(player: Any, module: Any, span: Span) -> None:
+def sharded(player: Any, wrapper: Any) -> None:
     """A module is sharded: the parameters that optimizers took before are no longer its own."""
-    stage = player.stage
-    if stage.unsure:
+    stage, span = player.stage, wrapper.span
+    aside = left_aside(player, wrapper)
+    if stage.unsure or aside is None:
         return
-    own = {id(part) for part in with_parts(module)}
+    alone = {id(part) for one in aside for part in (one, *getattr(one, "owners", ()))}
+    own = {id(part) for part in with_parts(wrapper.inner)} - alone
     stale = stage.kept.setdefault(_STALE, {})
     for optimizer, chain in stage.kept.get(_MADE, ()):
-        given = optimizer.held if optimizer.held is not None else optimizer.arguments.get("params", 0)
-        taken = (part for one in modules_of(player, given, sampled=True) for part in with_parts(one))
-        if any(id(part) in own for part in taken):
+        given = optimizer.held or optimizer.arguments.get("params", 0)
+        if isinstance(given, Generated):
+            given = (given.sample,)
+        if any(_is_taken(one, own) for one in modules_of(player, given, sampled=True)):
             stale[id(optimizer)] = (optimizer, span, chain)
+
+
+def _is_taken(one: Any, own: set[int]) -> bool:
+    """Whether some parameters of a module, or what stands for one of several, are certainly among those that are sharded."""
+    if isinstance(one, Weight) and one.owners:
+        return all(id(part) in own for part in one.owners)  # whichever it is
+    return any(id(part) in own for part in with_parts(one))
 
 
 def refilled(player: Any, optimizer: Any) -> None:

@@ -211,7 +211,7 @@ def wrapped(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> 
         apart.ignored(player, found)
         beside.wrapped(player, found)
         if given.get("use_orig_params", None, False) is False and not given.open:
-            stale.sharded(player, found.inner, found.span)
+            stale.sharded(player, found)
         spread.spread(player, found.inner, found.group)
         pieces.sharded(player, found, modules.parts_of_model(found.inner))
         return found
@@ -256,7 +256,7 @@ def _in_place(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -
         lives.started(player.stage)
     wrapper = Wrapped(name, call, given, module, group)
     wrapper.span = ir.unpack(call.at, scope.file)
-    stale.sharded(player, module, wrapper.span)
+    stale.sharded(player, wrapper)
     in_place.shard(player, module, wrapper, call, scope)
     apart.ignored(player, wrapper)
     beside.wrapped(player, wrapper)
