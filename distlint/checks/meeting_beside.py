@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from distlint.checks.meeting_uses import faults_of, past_wrapper_of_library, way_to
 from distlint.checks.meetings import Suspicion
 from distlint.model.finding import Related
-from distlint.rehearsal.notes import BESIDE, GRADIENTS_BY_HAND, WEIGHTS_BY_HAND
+from distlint.rehearsal.notes import BESIDE, GRADIENTS_BY_HAND, TRAINED_ALONE, WEIGHTS_BY_HAND
 from distlint.rehearsal.performance import Performance
 from distlint.rehearsal.stage import Fault
 
@@ -34,6 +34,29 @@ def trained_beside(performance: Performance) -> Iterator[Suspicion]:
             ),
             "",
         )
+
+
+def trained_alone(performance: Performance) -> Iterator[Suspicion]:
+    """A model without a wrapper is trained with each rank's part of the data, and nothing is ever brought together."""
+    if any(stage.kept.get(GRADIENTS_BY_HAND) or stage.kept.get(WEIGHTS_BY_HAND) for stage in performance.stages):
+        return
+    everywhere = [{fault.span for fault in stage.faults if fault.kind == TRAINED_ALONE} for stage in performance.stages]
+    for fault in faults_of(performance, TRAINED_ALONE):
+        if all(fault.span in spans for spans in everywhere):
+            source = fault.words["source"]
+            yield Suspicion(
+                fault.span,
+                "this steps with the gradients of each rank's own part of the data: nothing wraps the model, or averages them",
+                (
+                    *(
+                        (Related(source.span, "the data is divided over the ranks here"),)
+                        if source.span is not None
+                        else ()
+                    ),
+                    *way_to(fault),
+                ),
+                "step",
+            )
 
 
 def trained_beside_prepared(performance: Performance) -> Iterator[Suspicion]:

@@ -96,6 +96,7 @@ _FAULTS: dict[str, _Fault] = {
     "sharded-behind": meeting_uses.sharded_behind,
     "left-in-checkpoint": meeting_uses.left_in_checkpoint,
     "state-loaded-by-some": meeting_uses.state_loaded_by_some,
+    "trained-alone": meeting_beside.trained_alone,
     "trained-beside": meeting_beside.trained_beside,
     "ignored-trained": meeting_uses.ignored_trained,
     "other-names": meeting_uses.other_names,

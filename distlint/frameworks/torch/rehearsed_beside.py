@@ -37,6 +37,11 @@ def unknown(player: Any) -> None:
     player.stage.kept[_UNKNOWN] = True
 
 
+def may_be_wrapped(player: Any) -> bool:
+    """Whether something is wrapped, perhaps, that is not known."""
+    return bool(player.stage.kept.get(_UNKNOWN))
+
+
 def used_alone(player: Any, values: Iterable[Any], span: Span | None = None) -> None:
     """Something is worked out of values: of parameters, perhaps, that no layer has. Where that is may not be known."""
     own = [one for one in values if isinstance(one, Weight) and not one.owners]
@@ -67,7 +72,7 @@ def stepped(player: Any, optimizer: Any, call: ir.Call, scope: Any) -> None:
         return
     if any(not _is_known(one.inner) or one.group is None for one in wrappers):
         return
-    if not any(one.group is stage.everyone for one in wrappers) or _others_met(stage, kept[_MET]):
+    if not any(one.group is stage.everyone for one in wrappers) or others_met(stage, kept[_MET]):
         return
     cared = {id(part) for one in wrappers for part in (one.inner, *with_parts(one.inner))}
     frozen, evened = kept.get(FROZEN, {}), kept.get(WEIGHTS_EVENED, set())
@@ -122,7 +127,7 @@ def _last_in(wrappers: Any, parts: list[Any]) -> Any:
     return next(one for one in reversed(wrappers) if any(id(part) in held for part in with_parts(one.inner)))
 
 
-def _others_met(stage: Any, since: int) -> bool:
+def others_met(stage: Any, since: int) -> bool:
     """Whether the processes brought something together since the last backward pass: gradients, perhaps, in some form.
 
     Or ever exchanged rows: each may hold a part of the model then, as an expert.

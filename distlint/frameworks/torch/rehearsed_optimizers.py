@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from distlint.frameworks.torch import rehearsed_accumulated as accumulated
+from distlint.frameworks.torch import rehearsed_alone as alone
 from distlint.frameworks.torch import rehearsed_apart as apart
 from distlint.frameworks.torch import rehearsed_beside as beside
 from distlint.frameworks.torch import rehearsed_closures as closures
@@ -72,6 +73,7 @@ class Optimizer(unfilled.Entries):
                 scaling.used(player, "step", self.arguments.get("params", 0), call, scope)
                 apart.stepped(player, self.arguments.get("params", 0), call, scope)
                 beside.stepped(player, self, call, scope)
+                alone.stepped(player, self, call, scope)
                 if not self.hooks:
                     thawed.stepped(player, self.parts(player), call, scope, later=self.parts_added_perhaps(player))
             _steps(player, self, call, scope)
@@ -212,6 +214,7 @@ class Scaler(resumed.Resumed):
                 overflows.stepped(player, self, optimizer, call, scope)
             if name == "step" and isinstance(optimizer, Optimizer):
                 beside.stepped(player, optimizer, call, scope)
+                alone.stepped(player, optimizer, call, scope)
                 _steps(player, optimizer, call, scope)
             scaling.asked(player, self, self.phases, name, optimizer, call, scope)
             if name == "step" and scaling.is_on(self):

@@ -10,6 +10,7 @@ from copy import copy
 from typing import Any
 
 from distlint.frameworks.torch import rehearsed_accumulated as accumulated
+from distlint.frameworks.torch import rehearsed_alone as alone
 from distlint.frameworks.torch import rehearsed_apart as apart
 from distlint.frameworks.torch import rehearsed_beside as beside
 from distlint.frameworks.torch import rehearsed_buffers as buffering
@@ -299,6 +300,7 @@ def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any, *, noted: boo
     waits.reached(player, loss, call, scope)
     copies.passed_back(player, loss)
     beside.passed_back(player)
+    alone.passed_back(player, loss)
     rounds.passed_back(player, loss.through)
     if not muted:
         some_ways.passed_back(player, loss, call, scope)

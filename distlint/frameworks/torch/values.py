@@ -156,11 +156,12 @@ EVENED = (
 )
 """As ``FrameworkSpec.evened`` has them."""
 
-_SHARE = "the part of the data that each rank gets"
+SHARE = "the part of the data that each rank gets"
+"""Why what comes of a distributed sampler differs between the ranks."""
 _MEMORY = "the memory of each process's own device"
 
 VARYING = (
-    ("torch.utils.data.DistributedSampler", _SHARE),
+    ("torch.utils.data.DistributedSampler", SHARE),
     *(
         (f"torch.cuda.{name}", _MEMORY)
         for name in (
