@@ -13,6 +13,7 @@ from typing import NamedTuple
 from distlint.checks.derivations import Part
 from distlint.checks.execution import body_of
 from distlint.checks.loaders import argument_of, trains
+from distlint.checks.number_sources import Step
 from distlint.checks.padding import is_uneven, loader_of, minds
 from distlint.checks.preparing import Handed, Preparations, last_name, texts_of
 from distlint.checks.registry import CheckContext
@@ -264,7 +265,7 @@ def _is_length(context: CheckContext, found: Preparations, number: Part, counted
     )
 
 
-def _is_length_of_loader(found: Preparations, number: Part, made: Instance) -> bool:
+def _is_length_of_loader(found: Preparations, number: Step, made: Instance) -> bool:
     """Whether a number is the length of what the loader, prepared or not, has for its data (``len(loader.dataset)``)."""
     expr = bare(number.expr)
     if type(expr) is not ir.Call or last_name(expr.func) != "len" or len(expr.args) != 1:
@@ -272,7 +273,7 @@ def _is_length_of_loader(found: Preparations, number: Part, made: Instance) -> b
     asked = expr.args[0]
     if type(asked) is not ir.Attribute or asked.name != "dataset":
         return False
-    options = options_of(found.things.evaluator.ask(asked.base, number.file, number.function))
+    options = options_of(found.things.evaluator.ask_in(asked.base, number.frame))
     only = options[0] if len(options) == 1 else None
     if not isinstance(only, Instance):
         return False

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from distlint.checks.execution import body_of
 from distlint.checks.protocol_things import Things
 from distlint.checks.registry import CheckContext
-from distlint.link.abstract import Abstract, Instance, options_of
+from distlint.link.abstract import Abstract, Frame, Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.modules import ClassRef, External
 from distlint.link.project import CallSite, Project
@@ -82,7 +82,11 @@ class Preparations:
 
     def objects(self, expr: ir.Expr, file: str, function: int) -> tuple[Instance, ...]:
         """All objects that an expression may be; none where it may be something that is not known."""
-        options = options_of(self.things.evaluator.ask(expr, file, function))
+        return self.objects_in(expr, self.things.evaluator.frame(file, function))
+
+    def objects_in(self, expr: ir.Expr, frame: Frame) -> tuple[Instance, ...]:
+        """The same in a frame, where more may be known of the parameters."""
+        options = options_of(self.things.evaluator.ask_in(expr, frame))
         found = [self.things.peeled(one) for one in options if isinstance(one, Instance)]
         return tuple(found) if len(found) == len(options) else ()
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from distlint.checks.derivations import Part, derivation
-from distlint.checks.execution import body_of
+from distlint.checks.number_sources import Step, called, inside, measured, returned, step_of
 from distlint.checks.preparing import Preparations, last_name, splits_batches
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.schedule_numbers import (
@@ -22,11 +22,10 @@ from distlint.checks.schedule_numbers import (
     numbers_of,
     places_of,
     reached,
-    targets_of,
 )
 from distlint.link.abstract import Instance
+from distlint.link.evaluate import Evaluator
 from distlint.link.project import Project
-from distlint.link.walking import statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.span import Span
@@ -98,21 +97,22 @@ def _of_numbers(
 ) -> Length | None:
     """The same of numbers that belong together."""
     project: Project = context.project
-    parts, near = [], []
+    evaluator = project.evaluator(None)
+    parts, near = list[Part](), list[Step]()
     for number in numbers:
         loose = derivation(project, number.part.expr, number.part.file, number.part.function).parts
         parts += [one for one in loose if number.late or not is_behind(one, places)]
         near += [one for one in reached(project, number) if number.late or not is_behind(one, places)]
     lengths = [one for part in parts if (one := _of_loader(found, part)) is not None]
-    counts = [part for part in parts if last_name(part.expr) in context.parameters["counts"]]
-    certain = [one for part in near if (one := _of_loader(found, part)) is not None]
-    counted = bool(counts) or mentions_processes(near)
-    if certain and not counted and all(prepared for _, prepared in lengths):
+    exprs = [*(part.expr for part in parts), *(step.expr for step in near)]
+    certain = [one for step in near if (one := _of_loader(found, step)) is not None]
+    counted = any(last_name(expr) in context.parameters["counts"] for expr in exprs) or mentions_processes(near)
+    if certain and not counted and all(prepared for _, prepared in (*lengths, *certain)):
         return Length(certain[0][0], True, 0, None)
-    exact = [_arithmetic(project, number.part, 0) for number in numbers]
+    exact = [_arithmetic(evaluator, step_of(evaluator, number.part), 0) for number in numbers]
     known = [one for one in exact if one is not None]
-    told = [[part for part in one if last_name(part.expr) in context.parameters["counts"]] for one in known]
-    sized = [[one for part in way if (one := _of_loader(found, part)) is not None] for way in known]
+    told = [[step for step in one if last_name(step.expr) in context.parameters["counts"]] for one in known]
+    sized = [[one for step in way if (one := _of_loader(found, step)) is not None] for way in known]
     if len(known) < len(exact) or any(some and not all_ for some, all_ in zip(told, sized, strict=True)):
         return None
     for way, some, of_way in zip(known, told, sized, strict=True):
@@ -125,53 +125,52 @@ def _of_numbers(
     return None
 
 
-def _arithmetic(project: Project, part: Part, depth: int) -> list[Part] | None:
+def _arithmetic(evaluator: Evaluator, step: Step, depth: int) -> list[Step] | None:
     """The numbers that a number is worked out from, in the one way that there is; ``None`` where there are several."""
-    found, expr = [part], part.expr
-    if type(expr) is ir.Name:
-        stores = [
-            one
-            for one in statements(body_of(project, part.file, part.function))
-            if any(type(target) is ir.Name and target.id == expr.id for target in targets_of(one))
-        ]
-        if not stores:
+    found, expr = [step], step.expr
+    inner: list[Step]
+    if type(expr) is ir.Name or type(expr) is ir.Attribute or type(expr) is ir.Subscript:
+        inner = list(inside(evaluator, step))
+        if type(expr) is ir.Subscript and any(one.expr is expr.base for one in inner):
             return found
-        store = stores[0]
-        if len(stores) > 1 or type(store) is not ir.Assign or store.value is None or depth > _DEPTH:
+        if len(inner) > 1 or depth > _DEPTH:
             return None
-        inner: tuple[ir.Expr, ...] = (store.value,)
     elif type(expr) is ir.Operation:
         if not set(expr.operators) <= _ARITHMETIC:
             return None
-        inner = expr.operands
+        inner = [Step(one, step.frame) for one in expr.operands]
     elif type(expr) is ir.Lambda:
-        inner = (expr.body,)
+        inner = [Step(expr.body, step.frame)]
     elif type(expr) is ir.Call and last_name(expr.func) in _ROUNDING:
-        inner = expr.args
+        inner = [Step(one, step.frame) for one in expr.args]
+    elif type(expr) is ir.Call and (target := called(evaluator, step)) is not None:
+        inner = list(returned(evaluator, target))
+        if len(inner) != 1:
+            return None
     else:
         return None if type(expr) is ir.Conditional else found
     for one in inner:
-        more = _arithmetic(project, Part(one, part.file, part.function), depth + 1)
+        more = _arithmetic(evaluator, one, depth + 1)
         if more is None:
             return None
-        found += more
+        found += more[1:] if one.expr is expr else more  # a variable of the function around is the same
     return found
 
 
-def _of_loader(found: Preparations, part: Part) -> tuple[Span, bool] | None:
+def _of_loader(found: Preparations, part: Part | Step) -> tuple[Span, bool] | None:
     """Where the length of a loader is asked for, and whether it is a prepared one or one that is going to be."""
-    one = part.expr
-    if type(one) is not ir.Call or type(one.func) is not ir.Name or one.func.id != "len" or len(one.args) != 1:
+    asked = measured(part.expr)
+    if asked is None:
         return None
-    objects = found.objects(one.args[0], part.file, part.function)
+    objects = found.objects_in(asked, step_of(found.things.evaluator, part).frame)
     if objects and all(found.is_prepared(thing) for thing in objects):
-        return ir.unpack(one.at, part.file), True
+        return ir.unpack(part.expr.at, part.file), True
     if objects and all(found.handed_as(thing) is not None for thing in objects):
-        return ir.unpack(one.at, part.file), False
+        return ir.unpack(part.expr.at, part.file), False
     return None
 
 
-def _times(context: CheckContext, parts: list[Part]) -> list[int] | None:
+def _times(context: CheckContext, parts: list[Step]) -> list[int] | None:
     """For each multiplication by the number of processes 1, for each division -1; ``None`` for what else is done with it."""
     found = []
     for part in parts:

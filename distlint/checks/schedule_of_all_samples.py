@@ -23,6 +23,8 @@ from distlint.checks.schedule_numbers import (
     handed,
     is_behind,
     is_length_of,
+    is_of_many,
+    names_in,
     numbers_of,
     places_of,
     reached,
@@ -36,12 +38,6 @@ from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.span import Span
 
-_MANY = re.compile(
-    r"world|rank|gpu|device|card|nproc|proc|replica|worker|node|shard|parallel|global|total_batch|effective|(?:^|_)(?:dp|tp|ws|n_?dev)(?:_|$)",
-    re.IGNORECASE,
-)
-"""Names behind which a number of processes may stand, or a batch of all of them."""
-_OF_EACH = re.compile(r"per_(?:device|gpu|rank|proc|process|worker|card|replica|node)|micro|local", re.IGNORECASE)
 _ADDED_UP = re.compile(r"accum", re.IGNORECASE)
 _PARTING = frozenset({"//", "/"})
 
@@ -232,19 +228,7 @@ def _length(context: CheckContext, source: Source, numbers: tuple[Number, ...]) 
 
 def _tells_of_many(project: Project, number: Number) -> bool:
     """Whether a number of processes may have a part in a number, as far as names tell."""
-    return any(_is_of_many(name) for part in reached(project, number) for name in _names(part.expr))
-
-
-def _is_of_many(name: str) -> bool:
-    return _MANY.search(name) is not None and _OF_EACH.search(name) is None
-
-
-def _names(expr: ir.Expr) -> Iterator[str]:
-    """The names in an expression, and those of variables of the environment."""
-    for part in below(expr):
-        name = part.value if type(part) is ir.Constant and type(part.value) is str else last_name(part)
-        if name:
-            yield name
+    return any(is_of_many(name) for part in reached(project, number) for name in names_in(part.expr))
 
 
 def _is_divided(project: Project, size: Part) -> bool:
@@ -257,7 +241,7 @@ def _is_divided(project: Project, size: Part) -> bool:
             for statement in statements(body_of(project, file, function)):
                 if type(statement) is ir.Assign or type(statement) is ir.AugAssign:
                     value = statement.value if any(last_name(one) == name for one in targets_of(statement)) else None
-                    if value is not None and any(map(_is_of_many, _names(value))):
+                    if value is not None and any(map(is_of_many, names_in(value))):
                         return True
     return False
 

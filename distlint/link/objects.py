@@ -392,7 +392,7 @@ def _left_by(
     evaluator: Evaluator, method: FunctionRef, instance: Instance, owner: ClassRef, name: str, span: Span
 ) -> Abstract:
     """What a method leaves in ``self.name`` when it ends."""
-    inner = _method_frame(evaluator, method, instance, owner)
+    inner = frame_of_method(evaluator, method, instance, owner)
     function = evaluator.project.function(method)
     own = function.parameters[0].name if function.parameters else "self"
     flow = evaluator.project.flow(method.file, method.index)
@@ -400,7 +400,7 @@ def _left_by(
     return several([evaluator.in_chain(own, inner, end, span, (name,)) for end in ends], span)
 
 
-def _method_frame(evaluator: Evaluator, method: FunctionRef, instance: Instance, owner: ClassRef) -> Frame:
+def frame_of_method(evaluator: Evaluator, method: FunctionRef, instance: Instance, owner: ClassRef) -> Frame:
     """A frame for a method of an object.
 
     The constructor's arguments are known, those of other methods come from their callers.

@@ -11,6 +11,7 @@ from distlint.rehearsal.entities import ClassValue, FunctionValue, LambdaOf, Lib
 from distlint.rehearsal.generators import Generators
 from distlint.rehearsal.iterating import is_key
 from distlint.rehearsal.merging import merged
+from distlint.rehearsal.registering import acts, files_of
 from distlint.rehearsal.some_keys import given_for, named_rest
 from distlint.rehearsal.stage import Scope
 from distlint.rehearsal.tables import table_of
@@ -172,9 +173,9 @@ class Definitions(Generators):
                 scope.variables[statement.alias] = self.module_variable(self.module_scope(found.file), found.name)
             elif found is not None:
                 scope.variables[statement.alias] = self.target_value(found)
-        file = modules.find(statement.module, scope.file, statement.level) if statement.module else None
-        if file is not None and file not in self.stage.modules and _acts(self.stage.project.module(file)):
-            self.module_scope(file)
+        for file in files_of(self.stage.project, statement, scope.file):
+            if file not in self.stage.modules and acts(self.stage.project, file):
+                self.module_scope(file)
 
     def around(self, function: FunctionValue, definition: ir.Function) -> Scope | None:
         """The scope whose variables a function sees beside its own and the module's."""
@@ -372,8 +373,3 @@ class Definitions(Generators):
         modules = self.stage.project.modules
         name = next((one for one in ("__str__", "__repr__") if modules.method(thing.cls, one) is not None), "")
         return self.special_method(thing, name, [], default) if name else default
-
-
-def _acts(module: ir.Module) -> bool:
-    """Whether importing a module does more than to define something."""
-    return any(type(one) is ir.Evaluate and type(one.value) is ir.Call for one in module.body)

@@ -13,7 +13,7 @@ from distlint.rehearsal.stage import MAX_CALLS, Scope
 from distlint.rehearsal.sums import Sum
 from distlint.rehearsal.trace import Branch, End
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
-from distlint.rehearsal.yields import Around, Followed, lone_statement, turn_of
+from distlint.rehearsal.yields import Around, Followed, lone_statement, one_either_way, turn_of
 
 MAX_ROUNDS = 64
 """Turns of an endless loop in a generator."""
@@ -37,6 +37,20 @@ class Generators(Expressions):
 
     def left(self, manager: Any, span: Any) -> None:
         """A context manager is left."""
+        raise NotImplementedError
+
+    def place_of(self, loop: ir.For | ir.While, scope: Scope) -> tuple[Any, ...]:
+        """What tells a loop."""
+        raise NotImplementedError
+
+    def first_turns(self, loop: ir.For | ir.While, items: list[Any], scope: Scope) -> tuple[list[Any], str]:
+        """Follows turns of a loop outside the trace; gives what they change."""
+        raise NotImplementedError
+
+    def widen(
+        self, scope: Scope, before: dict[str, Any], touched: list[Any], place: tuple[Any, ...], tests: list[Any]
+    ) -> None:
+        """Takes what a loop changes to be unknown."""
         raise NotImplementedError
 
     def generator(self, body: tuple[ir.Stmt, ...], scope: Scope, chain: tuple[Any, ...]) -> Followed:
@@ -166,7 +180,10 @@ class Generators(Expressions):
         decided = self.truth(test)
         if decided is None:
             # followed as far as it shows what comes of it
-            made.depends(self.asked(test))
+            if one_either_way(statement, self.has_yield):
+                made.partly = True
+            else:
+                made.depends(self.asked(test))
             decided = any(self.has_yield(one) for one in statement.body)
             self.stage.unsure += 1
             ended = yield from self._steps_of_generator(statement.body if decided else statement.orelse, scope, made)
@@ -177,12 +194,37 @@ class Generators(Expressions):
         iterable = self.value(statement.iterable, scope)
         items = self.steps_of(iterable)
         length = self.length(iterable)
-        if items is not None:
-            self.begins(iterable, self.span(statement.iterable, scope))
-        else:
-            if not made.gives(statement, self._number_of_generator(statement, iterable, length, scope)):
-                made.depends_on(self.stage, iterable, length)
-            items = iter([self.item_of(iterable)])
+        if items is None:
+            return (yield from self._some_turns_of_generator(statement, iterable, length, scope, made))
+        self.begins(iterable, self.span(statement.iterable, scope))
+        if statement is made.lone:
+            number = self._number_of_generator(statement, iterable, length, scope)
+            made.total = number if isinstance(number, int) else made.total
+        ended = yield from self._turns_of_generator(statement, items, length, scope, made)
+        if ended in ("return", "raise", "break"):
+            return "" if ended == "break" else ended
+        return (yield from self._steps_of_generator(statement.orelse, scope, made))
+
+    def _some_turns_of_generator(
+        self, statement: ir.For, iterable: Any, length: Any, scope: Scope, made: Followed
+    ) -> _Run:
+        """Follows the turn that stands for all of a loop: what they change, one after the other, is not known in it and afterwards."""
+        if not made.gives(statement, self._number_of_generator(statement, iterable, length, scope)):
+            made.depends_on(self.stage, iterable, length)
+        before, tests, results = dict(scope.variables), len(scope.tests), len(scope.results)
+        place = self.place_of(statement, scope)
+        touched, _ = self.first_turns(statement, [self.item_of(iterable)], scope)
+        del scope.results[results:]
+        self.widen(scope, before, touched, place, [])
+        ended = yield from self._turns_of_generator(statement, iter([self.item_of(iterable)]), length, scope, made)
+        if ended in ("return", "raise"):
+            return ended
+        self.widen(scope, before, touched, place, [length, *scope.tests[tests:]])
+        return "" if ended == "break" else (yield from self._steps_of_generator(statement.orelse, scope, made))
+
+    def _turns_of_generator(
+        self, statement: ir.For, items: Iterator[Any], length: Any, scope: Scope, made: Followed
+    ) -> _Run:
         made.around.append(Around(statement, length, scope.file))
         for item in items:
             self.bind(statement.target, item, scope)
@@ -191,9 +233,9 @@ class Generators(Expressions):
                 return ended
             if ended == "break":
                 made.around.pop()
-                return ""
+                return ended
         made.around.pop()
-        return (yield from self._steps_of_generator(statement.orelse, scope, made))
+        return ""
 
     def _number_of_generator(self, loop: ir.For, iterable: Any, length: Any, scope: Scope) -> Any:
         """How many items a loop gives whose turns are not followed; ``None`` where that is not known."""

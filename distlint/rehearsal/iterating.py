@@ -152,7 +152,7 @@ class Iterating:
         """All items of an iterator, if they are few enough."""
         if value.is_cut() or value.run is None:
             return None
-        before = len(self.stage.events)
+        before, is_new = len(self.stage.events), value.sample is None
         found: list[Any] = []
         while True:
             more, item = self.advance(value)
@@ -164,6 +164,7 @@ class Iterating:
             found.append(item)
             met = value.watched and len(self.stage.events) > before
             if value.is_cut() or len(found) > (self.stage.turns + 1 if met else MAX_FOLLOWED):
+                value.count = value.total if is_new and not value.is_cut() else value.count
                 value.partly, value.run, value.sample = True, None, any_turn(found[-1])
                 return None
 

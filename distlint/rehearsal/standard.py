@@ -292,8 +292,11 @@ def _chain(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) 
         return NotImplemented
     items = player.items_of(given.positional[0])
     inner = [player.items_of(one) for one in items] if items is not None else [None]
-    if None in inner:
+    if items is None:
         return Generated(None, player.item_of(player.item_of(given.positional[0])))
+    if None in inner:
+        count = derived("chain", [player.length(one) for one in items])
+        return Generated(None, player.item_of(player.item_of(given.positional[0])), count=count)
     return Items([item for one in inner for item in one or ()][:MAX_ITEMS])
 
 

@@ -426,7 +426,7 @@ class Generated:
     ``sample`` is what one of them is like, ``count`` what tells their number then.
     """
 
-    __slots__ = ("born", "count", "guarded", "partly", "run", "sample", "watched")
+    __slots__ = ("born", "count", "guarded", "partly", "run", "sample", "total", "watched")
 
     def __init__(
         self, run: Iterator[Any] | None, sample: Any = None, *, watched: bool = False, count: Any = UNKNOWN
@@ -435,6 +435,8 @@ class Generated:
         self.sample = sample
         self.partly = run is None
         self.count = count
+        self.total: Any = UNKNOWN
+        """How many items it has altogether, where that is known before all of them were asked for."""
         self.watched = watched
         """Whether code of the project is executed for each item."""
         self.born: int | None = None

@@ -10,12 +10,13 @@ from typing import Any
 
 from distlint.link.walking import statements
 from distlint.model import python as ir
+from distlint.rehearsal import driven
 from distlint.rehearsal.absent import used
 from distlint.rehearsal.bounds import narrowed, widened
 from distlint.rehearsal.calls import Calls
 from distlint.rehearsal.counted_whiles import turns_of
 from distlint.rehearsal.dealt_turns import take_own
-from distlint.rehearsal.driven import either, widen
+from distlint.rehearsal.driven import either
 from distlint.rehearsal.epochs import closed
 from distlint.rehearsal.failing import caught_by, guarding
 from distlint.rehearsal.figures import keep_kinds
@@ -383,9 +384,26 @@ class Ways(Calls):
         """
         stage = self.stage
         before, lists = dict(scope.variables), empty_lists(scope.variables, count)
-        outer, stage.touched = stage.touched, []
         tests = len(scope.tests)
-        place = (self.span(loop.iterable if isinstance(loop, ir.For) else loop.test, scope), stage.chain)
+        place = self.place_of(loop, scope)
+        touched, ended = self.first_turns(loop, items, scope)
+        self.widen(scope, before, touched, place, [])
+        if not stage.quiet:
+            ended = self._any_turn(loop, scope, count, iterable, place, told)
+        self.widen(scope, before, touched, place, [count, *scope.tests[tests:]])
+        if not _may_stop(loop):
+            self._picked(touched)
+        filled_by(loop, lists, scope.variables, count)
+        return ended if ended in _LEAVING else ""
+
+    def place_of(self, loop: ir.For | ir.While, scope: Scope) -> tuple[Any, ...]:
+        """What tells a loop, as it is entered here."""
+        return (self.span(loop.iterable if isinstance(loop, ir.For) else loop.test, scope), self.stage.chain)
+
+    def first_turns(self, loop: ir.For | ir.While, items: list[Any], scope: Scope) -> tuple[list[Any], str]:
+        """Follows turns of a loop as they are, outside the trace; gives what they change, and how the last one ended."""
+        stage = self.stage
+        outer, stage.touched = stage.touched, []
         stage.quiet += 1
         stage.loops.append(stage.steps)
         around, stage.reasons_around = stage.reasons_around, len(stage.reasons)
@@ -398,14 +416,7 @@ class Ways(Calls):
             touched, stage.touched = stage.touched, outer
             if outer is not None:
                 outer.extend(touched)
-        self._widen(scope, before, touched, place, [])
-        if not stage.quiet:
-            ended = self._any_turn(loop, scope, count, iterable, place, told)
-        self._widen(scope, before, touched, place, [count, *scope.tests[tests:]])
-        if not _may_stop(loop):
-            self._picked(touched)
-        filled_by(loop, lists, scope.variables, count)
-        return ended if ended in _LEAVING else ""
+        return touched, ended
 
     def _picked(self, touched: list[Any]) -> None:
         """Lists into which a loop puts some of what it goes through have some number of items."""
@@ -495,11 +506,11 @@ class Ways(Calls):
         # of an iterator that was used up it is the last one
         return any_turn(item) if isinstance(iterable, Generated) else item
 
-    def _widen(
+    def widen(
         self, scope: Scope, before: dict[str, Any], touched: list[Any], place: tuple[Any, ...], tests: list[Any]
     ) -> None:
         """Takes what a loop changes to be unknown: equal on all processes where all that it is made of is."""
-        widen(self, touched, place, tests)
+        driven.widen(self, touched, place, tests)
         turn = Opaque(("turns", place))
         for name, value in list(scope.variables.items()):
             earlier = before.get(name, value)

@@ -105,11 +105,26 @@ def turn_of(loop: ir.For, yields: _Yields) -> Turn | None:
     if any(isinstance(one, ir.Jump | ir.Return | ir.Try) and not _is_idle(one) for one in statements(body)):
         return None
     inside = [one for one in body if yields(one)]
+    if len(inside) == 1 and one_either_way(inside[0], yields):
+        return found
     if len(inside) == 1 and isinstance(inside[0], ir.If) and found.test is None:
         if any(yields(one) for one in inside[0].orelse):
             return None
         found, inside = Turn(inside[0].test, kept=True), [one for one in inside[0].body if yields(one)]
     return found if len(inside) == 1 and _gives_one(inside[0]) else None
+
+
+def one_either_way(statement: ir.Stmt, yields: _Yields) -> bool:
+    """Whether a statement gives one item whichever way its tests go, and goes on behind it."""
+    if not isinstance(statement, ir.If):
+        return _gives_one(statement)
+    ways = (statement.body, statement.orelse)
+    if any(
+        isinstance(one, ir.Jump | ir.Return | ir.Try) and not _is_idle(one) for way in ways for one in statements(way)
+    ):
+        return False
+    given = [[one for one in way if yields(one)] for way in ways]
+    return all(len(inside) == 1 and one_either_way(inside[0], yields) for inside in given)
 
 
 def _is_idle(statement: ir.Stmt) -> bool:
