@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 from distlint.checks.execution import body_of
 from distlint.checks.option_definitions import option_definition
 from distlint.checks.plain_numbers import is_number
-from distlint.link.modules import ClassRef, FunctionRef, GlobalRef
+from distlint.link.modules import ClassRef, FunctionRef, GlobalRef, Target
 from distlint.link.walking import access_path, below, blocks_of, expressions_of, guards_of, holder_of, statements
 from distlint.model import python as ir
 
@@ -308,13 +308,15 @@ class _Slice:
             position = next((i for i, one in enumerate(definition.parameters) if one.name == name), None)
             if position is not None:
                 self._parameter(FunctionRef(file, function), definition, position, fixed=fixed)
-            elif not found:
+            elif not found and not self._is_inner_function(name, file, function):
                 self._name(name, file, definition.parent, fixed=fixed, field=field)
             return
         if not found:
             target = self._project.modules.lookup(name, file)
             if isinstance(target, GlobalRef) and (target.file, target.name) != (file, name):
                 self._name(target.name, target.file, -1, fixed=fixed, field=field)
+            else:
+                self._add_target(target)  # whoever gets a function or a class may call it
 
     def _is_of_module(self, expr: ir.Expr, name: str, file: str) -> bool:
         """Whether an expression hands something to a function of a library's module: the module holds nothing of that but a seed."""
@@ -377,7 +379,18 @@ class _Slice:
             self.add_body(method)
 
     def _call(self, call: ir.Call, file: str) -> None:
-        target = self._project.modules.resolve(call.func, file)
+        self._add_target(self._project.modules.resolve(call.func, file))
+
+    def _is_inner_function(self, name: str, file: str, function: int) -> bool:
+        """Whether a name is that of a function which is defined in another one: what it does counts then."""
+        for index, one in enumerate(self._project.module(file).functions):
+            if one.parent == function and one.name == name and one.owner < 0:
+                self.add_body(FunctionRef(file, index))
+                return True
+        return False
+
+    def _add_target(self, target: Target | None) -> None:
+        """What a function does, or all methods of a class, is to be looked at."""
         if isinstance(target, FunctionRef):
             self.add_body(target)
         elif isinstance(target, ClassRef):

@@ -23,7 +23,7 @@ from distlint.model import python as ir
 from distlint.model.document import Leaf
 from distlint.model.span import Span
 
-_PASSING = frozenset(
+HANDING_ON = frozenset(
     {"enumerate", "tqdm", "iter", "zip", "cycle", "trange", "track", "islice", "list", "tuple", "progress_bar"}
 )
 """Calls that hand on the items of what they are given."""
@@ -187,7 +187,7 @@ def handed_on(expr: ir.Expr) -> Iterator[ir.Expr]:
     """The expressions whose items an iterable hands on."""
     if type(expr) is ir.Call:
         name = expr.func.name if type(expr.func) is ir.Attribute else expr.func.id if type(expr.func) is ir.Name else ""
-        if name in _PASSING or (expr.args and name in ("Progress", "progress", "progressbar")):
+        if name in HANDING_ON or (expr.args and name in ("Progress", "progress", "progressbar")):
             for argument in expr.args:
                 yield from handed_on(argument)
             return

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 SHARDS = re.compile(r"shards?|sharded|sharding", re.IGNORECASE)
 """What streams are read from: whoever gives each rank others names the rank as well."""
+WORKERS = re.compile(r"worker_info|split_by_workers?", re.IGNORECASE)
+"""What tells apart the workers of one loader."""
 _GENERATING = frozenset({"torch", "numpy", "random"})
 """Libraries with random numbers of their own; what others have seeds all of them."""
 
@@ -92,7 +94,7 @@ def _is_false(value: object) -> bool:
 
 def names_rank(names: Iterator[str]) -> bool:
     """Whether one of the names a number is made from may be another one on each rank: a shard, or a worker of a loader, is not."""
-    return any(RANK_WORDS.search(SHARDS.sub("", name).replace("worker_info", "")) for name in names)
+    return any(RANK_WORDS.search(WORKERS.sub("", SHARDS.sub("", name))) for name in names)
 
 
 def is_seeded_alike(project: Project, files: Collection[str], seeds: Collection[str], library: str = "") -> bool:

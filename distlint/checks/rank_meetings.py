@@ -16,7 +16,7 @@ from distlint.checks.rank_failures import failing_calls
 from distlint.checks.rank_paths import AbandonedError, Choices, Event, Parting, Walker, Way
 from distlint.checks.rank_shapes import Shapes
 from distlint.checks.rank_summaries import Summaries
-from distlint.checks.rank_tests import PAIRS, PROCESSES, Decision, Tests
+from distlint.checks.rank_tests import PAIRS, PROCESSES, Failing, Tests
 from distlint.link.modules import FunctionRef
 from distlint.model.record import dataclass
 
@@ -28,6 +28,9 @@ MAX_COMBINATIONS = 32
 
 MAX_FOCUSES = 8
 """Tests of one function that differ for other reasons than the rank, and are looked at."""
+
+MAX_FAILING = 8
+"""Calls that may fail on some ranks only, of a body and of what it calls."""
 
 MAX_STEPS = 25_000
 """Points that the ways through one function pass, all together."""
@@ -71,7 +74,8 @@ class Meetings:
         self._groups = Groups.of_project(project)
         self._main_only = frozenset(name for one in project.specs for name in one.main_only)
         self._budget = _Budget()
-        self._summaries = Summaries(project, self._shapes, self._tests, self._plain_events)
+        self._summaries = Summaries(project, self._shapes, self._tests, self._plain_events, self._may_fail)
+        self._fails: dict[tuple[str, int], tuple[Failing, ...]] = {}
         self._judged: dict[tuple[str, int], tuple[Mismatch, ...]] = {}
 
     def mismatches(self) -> Iterator[Mismatch]:
@@ -95,7 +99,7 @@ class Meetings:
         return self._judged[key]
 
     def _judge(self, file: str, function: int) -> Iterator[Mismatch]:
-        if not self._summaries.parts(file, function) and not self._may_fail(file, function):
+        if not self._summaries.parts(file, function):
             return
         self._budget = _Budget(MAX_STEPS)
         found: dict[tuple[object, ...], Mismatch] = {}
@@ -107,16 +111,41 @@ class Meetings:
         for place in list(splits)[:MAX_FOCUSES]:
             for flipped in (False, True):
                 self._go_through(file, function, PAIRS[0], place, found, {}, flipped=flipped)
-        shape = self._shapes.of(file, function)
-        for at, decision in failing_calls(self._project, shape, file, function) if shape is not None else ():
+        for where, one in self._failing_in(file, function):
             for flipped in (False, True):
-                self._go_through(file, function, PAIRS[0], (file, at), found, {}, flipped=flipped, failing=decision)
+                self._go_through(file, function, PAIRS[0], (where, one.at), found, {}, flipped=flipped, failing=one)
         yield from found.values()
 
     def _may_fail(self, file: str, function: int) -> bool:
         """Whether a body handles a call that may fail on some ranks only."""
-        shape = self._shapes.of(file, function)
-        return shape is not None and any(True for _ in failing_calls(self._project, shape, file, function))
+        return bool(self._failing(file, function))
+
+    def _failing(self, file: str, function: int) -> tuple[Failing, ...]:
+        """The calls of a body that may fail on some ranks only."""
+        key = (file, function)
+        if key not in self._fails:
+            # what comes to no collective fails as a whole, for whoever calls it
+            leads = function < 0 or FunctionRef(file, function) in self._shapes.cone
+            shape = self._shapes.of(file, function) if leads else None
+            found = failing_calls(self._project, shape, file, function) if shape is not None else ()
+            self._fails[key] = tuple(found)
+        return self._fails[key]
+
+    def _failing_in(self, file: str, function: int) -> list[tuple[str, Failing]]:
+        """Those of a body, and of what it calls."""
+        found: list[tuple[str, Failing]] = []
+        seen = {(file, function)}
+        stack = [(file, function)]
+        while stack and len(found) < MAX_FAILING:
+            one = stack.pop()
+            found += [(one[0], failing) for failing in self._failing(*one)]
+            shape = self._shapes.of(*one)
+            steps = shape.steps.values() if shape is not None else ()
+            inner = [(edge.target.file, edge.target.index) for each in steps for step in each for edge in step.edges]
+            more = [each for each in dict.fromkeys(inner) if each not in seen]
+            seen.update(more)
+            stack += more
+        return found
 
     def _plain_events(self, file: str, function: int) -> tuple[Event, ...] | None:
         """What every rank meets in a body that all pass alike, where it comes to its end."""
@@ -164,7 +193,7 @@ class Meetings:
         splits: dict[tuple[str, int], Parting],
         *,
         flipped: bool = False,
-        failing: Decision | None = None,
+        failing: Failing | None = None,
     ) -> None:
         """Compares both sides for one combination of what is not known after the other."""
         choices: Choices | None = Choices()

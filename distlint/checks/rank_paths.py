@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.checks.collectives import Operation
 from distlint.checks.rank_shapes import Shape, Shapes, Step
-from distlint.checks.rank_tests import Decision, Frame, Tests, text_of_test
+from distlint.checks.rank_tests import Decision, Failing, Frame, Tests, text_of_test
 from distlint.link.call_graph import CallEdge
 from distlint.link.control_flow import ENTRY, EXIT, FAILURE, Point
 from distlint.link.modules import FunctionRef
@@ -126,7 +126,7 @@ class Walker:
         flipped: bool,
         main_only: frozenset[str],
         summaries: Summaries | None,
-        failing: Decision | None = None,
+        failing: Failing | None = None,
     ) -> None:
         self._project = project
         self._shapes = shapes
@@ -206,10 +206,10 @@ class Walker:
         if point.kind != "call" or visit > 1 or (frame.file, point.at) != self._focus or self._failing is None:
             return False
         fails = (self._side == 0) is not self._flipped
-        parting = self._parting(frame, point, self._failing)._replace(holds=fails, kind="exception")
+        parting = self._parting(frame, point, self._failing.decision)._replace(holds=fails, kind="exception")
         self.way.partings.append((len(self.way.events), parting))
         if fails:
-            self._raised = ANYTHING
+            self._raised = self._failing.raised
         return fails
 
     def _after(self, frame: Frame, shape: Shape, point: Point, visit: int) -> int:

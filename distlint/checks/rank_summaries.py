@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 class Summaries:
-    """Answers for the functions of some shapes; ``follow`` gives the events of a body that all ranks pass alike."""
+    """Answers for the functions of some shapes.
+
+    ``follow`` gives the events of a body that all ranks pass alike; ``fails`` says whether a body handles what may fail on some ranks only.
+    """
 
     def __init__(
         self,
@@ -25,11 +28,13 @@ class Summaries:
         shapes: Shapes,
         tests: Tests,
         follow: Callable[[str, int], tuple[Event, ...] | None],
+        fails: Callable[[str, int], bool],
     ) -> None:
         self._project = project
         self._shapes = shapes
         self._tests = tests
         self._follow = follow
+        self._fails = fails
         self._parting: dict[tuple[str, int], bool] = {}
         self._events: dict[tuple[str, int], tuple[Event, ...] | None] = {}
 
@@ -64,7 +69,7 @@ class Summaries:
                     return True
                 if any(self.edge_parts(edge, frame) for edge in step.edges):
                     return True
-        return False
+        return self._fails(file, function)
 
     def edge_parts(self, edge: CallEdge, frame: Frame) -> bool:
         """Whether ranks may go different ways in what a call comes to, for its arguments too."""

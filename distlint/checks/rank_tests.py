@@ -63,6 +63,14 @@ class Decision(NamedTuple):
         return one is not None and other is not None and one is not other
 
 
+class Failing(NamedTuple):
+    """A call that may fail on some ranks only: what differs between them, and as what a handler takes the exception."""
+
+    at: ir.Position
+    decision: Decision
+    raised: str
+
+
 _NOTHING = Decision((None,) * len(PROCESSES))
 
 

@@ -8,7 +8,8 @@ that ask for the worker of a loader), ``loaders`` with their positional
 ``other-parallelism`` (words of programs in which ranks share their data on purpose), ``spreading`` (calls that hand
 each rank its part), ``draws`` and ``generators`` (names of calls that draw the rows of a batch, and that seed a generator for it),
 ``drawing`` (samplers of the library that draw, see ``partial_samplers``),
-``message`` and ``wrapped`` (other words for the message, and for the place of the wrapper).
+``message`` and ``wrapped`` (other words for the message, and for the place of the wrapper), ``stream-help`` (the help where the
+dataset is a stream).
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ from distlint.checks.loaders import (
     made_at,
     trains,
 )
-from distlint.checks.partial_samplers import SHARDS, draws, draws_own, is_of_no_rank, is_seeded_alike
+from distlint.checks.partial_samplers import SHARDS, WORKERS, draws, draws_own, is_of_no_rank, is_seeded_alike
 from distlint.checks.preparing import is_thrown_away
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.spread_names import called_name
+from distlint.checks.taken_items import is_trained_on, loaders_behind, takers
 from distlint.checks.told_streams import is_told
 from distlint.link.abstract import Abstract, Instance, options_of
 from distlint.link.arguments import find_argument
@@ -61,11 +63,7 @@ def unsplit_data(context: CheckContext) -> Iterator[Finding]:
     names = loader_classes(project, context.parameters["loaders"])
     files = frozenset().union(*(family(project, one.file) for one in wraps))
     reported: set[tuple[str, int]] = set()
-    for place in loops(project, files):
-        # following what each loop goes over takes long, and few of them train
-        if not trains(project, place.file, place.body):
-            continue
-        loaders = loaders_in(project, place.iterable, place.file, place.function, names)
+    for place, loaders in _passes(project, files, names):
         if not loaders or _parts_batches(context, place):
             continue
         wrap = next((one for one in wraps if one.file in family(project, place.file)), None)
@@ -81,6 +79,19 @@ def unsplit_data(context: CheckContext) -> Iterator[Finding]:
                 reported.add((loader.frame.file, loader.call.at))
                 yield _finding(context, loader, place, wrap)
     yield from _drawn_by_hand(context, files, wraps)
+
+
+def _passes(project: Project, files: frozenset[str], names: frozenset[str]) -> Iterator[tuple[Pass, list[Instance]]]:
+    """The loops that train, each with the loaders that it takes its batches from."""
+    for place in loops(project, files):
+        # following what each loop goes over takes long, and few of them train
+        if trains(project, place.file, place.body):
+            found = loaders_in(project, place.iterable, place.file, place.function, names)
+            yield place, found or loaders_behind(project, place.iterable, place.file, place.function, names)
+    for taken in takers(project, files):
+        found = loaders_behind(project, taken.iterator, taken.file, taken.function, names)
+        if found and is_trained_on(project, taken):
+            yield taken.place, found
 
 
 def _trains_alone(context: CheckContext, place: Pass, makers: set[tuple[str, ir.Position]]) -> bool:
@@ -144,7 +155,13 @@ def _finding(context: CheckContext, loader: Instance, place: Pass, wrap: CallSit
             "message",
             "no sampler parts the data of this loader between the ranks, so every rank goes through all of it",
         )
-    return context.finding(message, loader.span(), related=related)
+    helping = context.parameters.get("stream-help") if _is_of_stream(context, loader) else None
+    return context.finding(message, loader.span(), related=related, help=helping)
+
+
+def _is_of_stream(context: CheckContext, loader: Instance) -> bool:
+    _, options, _ = argument_of(context.project, loader, "dataset", context.parameters["signature"])
+    return is_stream(context, options)
 
 
 def _is_drawn(context: CheckContext, loader: Instance) -> bool:
@@ -290,7 +307,7 @@ def _names_of_stream(made: Derivation, loader: Instance) -> Iterator[str]:
     tells_workers = find_argument(loader.call, "worker_init_fn", None)[0] is not None
     for name in made.names():
         word = SHARDS.sub("", name)
-        yield word if tells_workers else word.replace("worker_info", "")
+        yield word if tells_workers else WORKERS.sub("", word)
 
 
 def _is_plain(context: CheckContext, value: object) -> bool:
