@@ -26,7 +26,7 @@ from distlint.rehearsal.failing import (
 )
 from distlint.rehearsal.figures import whole
 from distlint.rehearsal.files import written
-from distlint.rehearsal.iterating import distinct, fresh, is_key
+from distlint.rehearsal.iterating import distinct, fresh, is_key, once_asked
 from distlint.rehearsal.kinds import has_attribute, is_instance, type_of
 from distlint.rehearsal.options import all_options, is_parsed
 from distlint.rehearsal.paths import of_function, opened
@@ -47,6 +47,7 @@ from distlint.rehearsal.values import (
     Thing,
     derived,
     escape,
+    holds_work,
     is_known,
     signature,
     source_of,
@@ -295,13 +296,10 @@ def _map(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: S
         return UNKNOWN
     every = [player.steps_of(value) for value in values[1:]]
     if None in every:
-        player.stage.repeating += 1
-        try:
-            samples = [player.item_of(value) for value in values[1:]]
-            sample = player.apply(values[0], Given(samples, {}), call, scope)
-        finally:
-            player.stage.repeating -= 1
-        return _unknown_turns(player, sample, values[1:], player.length(values[1]))
+        samples = [player.item_of(value) for value in values[1:]]
+        made = _unknown_turns(player, None, values[1:], player.length(values[1]))
+        made.later = once_asked(player, values[0], Given(samples, {}), call, scope)
+        return made
     rows = zip(*(one for one in every if one is not None), strict=False)
     return Generated((player.apply(values[0], Given(list(row), {}), call, scope) for row in rows), watched=True)
 
@@ -310,6 +308,8 @@ def _filter(player: Calls, values: list[Any], given: Given, call: ir.Call, scope
     steps = player.steps_of(values[1]) if len(values) == 2 else None
     if steps is None:
         sample = player.item_of(values[1]) if len(values) == 2 else UNKNOWN
+        if holds_work(sample):
+            escape(sample)  # what decides may wait
         count = derived("filter", values)
         supposed = player.stage.left_over(count, player.length(values[1])) if len(values) == 2 else UNKNOWN
         return Generated(None, sample, count=count if supposed is UNKNOWN else supposed)

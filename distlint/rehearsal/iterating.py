@@ -25,6 +25,7 @@ from distlint.rehearsal.values import (
     Generated,
     Given,
     Items,
+    Later,
     Made,
     Table,
     Tensor,
@@ -119,7 +120,7 @@ class Iterating:
 
     def items_of(self, value: Any) -> list[Any] | None:
         """The items of something that is iterated over; ``None`` where they are not known."""
-        value = _listed(value)
+        value = _gone_through(value)
         if isinstance(value, Items):
             return list(value.items) if value.items is not None else None
         if type(value) is tuple:
@@ -228,7 +229,7 @@ class Iterating:
 
     def item_of(self, value: Any) -> Any:
         """Some item of something whose items are not known."""
-        value = _listed(value)
+        value = _gone_through(value)
         found = self._any_item(value)
         return rows_followed.item_taken(self, value, found) if self.follows_rows else found
 
@@ -527,3 +528,25 @@ def is_key(value: Any) -> bool:
 def _listed(value: Any) -> Any:
     """What has items or a length, of a list or dictionary that may be missing."""
     return value.value if isinstance(value, Perhaps) and isinstance(value.value, Items | Table) else value
+
+
+def _gone_through(value: Any) -> Any:
+    """Something that somebody asks for its items: what waited for that is done."""
+    value = _listed(value)
+    if isinstance(value, Items) and value.later is not None:
+        later, value.later = value.later, None
+        value.sample = later.action()
+    return value
+
+
+def once_asked(player: Any, function: Any, given: Given, call: ir.Call, scope: Scope) -> Later:
+    """A call that is made for each of several items, of which one stands for all, once somebody asks for what it gives."""
+
+    def action() -> Any:
+        player.stage.repeating += 1
+        try:
+            return player.apply(function, given, call, scope)
+        finally:
+            player.stage.repeating -= 1
+
+    return Later(action, [*given.values(), *given.rest])
