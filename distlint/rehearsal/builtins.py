@@ -272,7 +272,9 @@ def _zip(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: S
     if not every or None in every:
         sizes = [player.length(value) for value in values if not isinstance(value, Generated) or value.partly]
         size = sizes[0] if len(sizes) == 1 else derived("zip", sizes)
-        if any(source_of([one]) is None for one in sizes):
+        if len(sizes) == len(values) and all(type(one) is int for one in sizes):
+            size = min(sizes)
+        elif any(source_of([one]) is None for one in sizes):
             size = Opaque(signature(size))  # the shortest of them decides, perhaps one that is everywhere as long
         return _unknown_turns(player, tuple(player.item_of(value) for value in values), values, size)
     return _lazily(zip(*(one for one in every if one is not None), strict=False), values)
@@ -349,10 +351,12 @@ def _next(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: 
     if isinstance(value, Generated):
         if (value.run is None or value.partly or player.stage.repeating) and len(values) == 1:
             perhaps_ends(player.stage, value, call, scope)
+            for one in player.stage.advancing:
+                one.depends(value.count)
         if value.run is None and value.sample is not None:
             return fresh(value.sample)
         found, item = player.advance(value)
-        if not found and len(values) == 1 and handles(player.stage, ENDING):
+        if not found and len(values) == 1 and (player.stage.advancing or handles(player.stage, ENDING)):
             raise Left("raise")
         return item if found else values[1] if len(values) > 1 else UNKNOWN
     if isinstance(value, Thing):

@@ -181,7 +181,11 @@ class Iterating:
             found = self.call_function(FunctionValue(method, None, thing), Given([], {}), None, anywhere)
             if isinstance(found, Thing):
                 advance = modules.method(found.cls, "__next__")
-                return None if advance is None else Generated(self._advanced(found, advance), watched=True)
+                if advance is None:
+                    return None
+                made = Generated(None, watched=True)
+                made.run, made.partly = self._advanced(found, advance, made), False
+                return made
             return found
         if modules.method(thing.cls, "__getitem__") is None:
             return None
@@ -191,12 +195,13 @@ class Iterating:
             return Generated(rows, watched=True)
         return Generated(None, self.item_at(thing, derived("index", [size])))
 
-    def _advanced(self, thing: Thing, method: FunctionRef) -> Iterator[Any]:
+    def _advanced(self, thing: Thing, method: FunctionRef, made: Generated) -> Iterator[Any]:
         """What an object's ``__next__`` gives, until it raises an exception."""
         stage = self.stage
         for _ in range(MAX_FOLLOWED):
             outer, stage.trace = stage.trace, []
             nodes = stage.trace
+            stage.advancing.append(made)
             try:
                 item = self.call_function(
                     FunctionValue(method, None, thing), Given([], {}), None, self.module_scope(stage.entry)
@@ -207,8 +212,10 @@ class Iterating:
                 return
             finally:
                 stage.trace = outer
+                stage.advancing.pop()
             outer.extend(nodes)
             yield item
+        made.partly = True
 
     def item_at(self, thing: Thing, index: Any) -> Any:
         """``thing[index]`` of an object of the project."""
@@ -290,6 +297,11 @@ class Iterating:
                 return self.call_function(FunctionValue(method, None, value), Given([], {}), None, anywhere)
             return self.length(value.content) if value.content is not None else value.count
         return length_of(value) if isinstance(value, Opaque | MethodOf | Library) else UNKNOWN
+
+    def number_of(self, value: Any) -> Any:
+        """How many items are gone through, once they were asked for: an object may say another length of itself (``__len__``)."""
+        given = value.count if isinstance(value, Thing) and self._iterates(value) else UNKNOWN
+        return given if isinstance(given, int) and not isinstance(given, bool) else self.length(value)
 
     # Comprehensions ----------------------------------------------------------------------------------------------
 

@@ -354,6 +354,10 @@ class Stack(Made):
         if name == "close":
             self.left(player, span)
             return None
+        if name == "pop_all" and self.call is not None and self.arguments is not None:
+            other = Stack(self.call, self.arguments)
+            self.managers, other.managers = [], self.managers
+            return other
         return NotImplemented
 
     def left(self, player: Any, span: Any) -> None:
