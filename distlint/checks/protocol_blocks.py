@@ -13,7 +13,7 @@ from distlint.link.arguments import find_argument
 from distlint.link.calls import decorated, frame_of_call, returns_of
 from distlint.link.flow import Assume, Bind, Env, Join
 from distlint.link.modules import FunctionRef
-from distlint.link.walking import below, calls_in, effects_in, expressions_of, guards_of, statements
+from distlint.link.walking import access_path, below, calls_in, effects_in, expressions_of, guards_of, statements
 from distlint.model import python as ir
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ MAX_CHOICES = 5
 """Names, helpers and contexts that are gone through to what a ``with`` enters."""
 
 _STACKS = frozenset({"contextlib.ExitStack", "contextlib.AsyncExitStack"})
+_EMPTYING = ("close", "aclose", "pop_all", "__exit__")
+"""Methods of a stack after which it holds no contexts any more."""
 
 
 def choices(things: Things, context: ir.Expr, frame: Frame) -> Iterator[Choice]:
@@ -217,6 +219,17 @@ def entered_later(things: Things, context: ir.Expr, frame: Frame) -> list[ir.Exp
         return []
     found = [stacked(things, call, frame) for call in calls_in(body_of(things.project, frame.file, frame.function))]
     return [one for one in found if one is not None]
+
+
+def is_left_in_time(things: Things, call: ir.Call, frame: Frame) -> bool:
+    """Whether a ``with`` of the same function leaves the exit stack that a call hands a context to, and nothing else does."""
+    assert isinstance(call.func, ir.Attribute)  # noqa: S101 - the caller has found a method of a stack
+    stack = access_path(call.func.base)
+    body = body_of(things.project, frame.file, frame.function)
+    blocks = [item for one in statements(body) if type(one) is ir.With for item in one.items]
+    named = any(access_path(one) == stack for item in blocks for one in item if one is not None)
+    methods = [one.func for one in calls_in(body) if type(one.func) is ir.Attribute and one.func.name in _EMPTYING]
+    return bool(stack[0]) and named and not any(access_path(one.base) == stack for one in methods)
 
 
 def _is_stack(things: Things, expr: ir.Expr, frame: Frame) -> bool:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from distlint.checks.protocol_blocks import Condition, choices, entered_later, stacked
+from distlint.checks.protocol_blocks import Condition, choices, entered_later, is_left_in_time, stacked
 from distlint.checks.protocol_helpers import stays_inside
 from distlint.checks.protocol_model import Pattern, Protocol, Role
 from distlint.checks.protocol_parts import ANY_OBJECT, Parts
@@ -89,7 +89,10 @@ class Events:
             func = point.expr.func
             later = stacked(self._things, point.expr, step.frame)
             if later is not None:
-                return list(self._of_block(later, step.frame, "enter"))
+                met = list(self._of_block(later, step.frame, "enter"))
+                if met and not is_left_in_time(self._things, point.expr, step.frame):
+                    return [Met(LOST, certain=True)]  # the stack may be left anywhere
+                return met
             may_be = self._asks_for_objects or not isinstance(func, ir.Attribute) or func.name in self._lasts
             found = list(self._of_call(point.expr, step.frame, None, "")) if may_be else []
             if not found and self._thing is not None:

@@ -26,7 +26,7 @@ from distlint.rehearsal.failing import (
 )
 from distlint.rehearsal.figures import whole
 from distlint.rehearsal.files import written
-from distlint.rehearsal.iterating import distinct, fresh, is_key
+from distlint.rehearsal.iterating import distinct, fresh, is_key, once_asked
 from distlint.rehearsal.kinds import has_attribute, is_instance, type_of
 from distlint.rehearsal.options import all_options, is_parsed
 from distlint.rehearsal.paths import of_function, opened
@@ -47,6 +47,7 @@ from distlint.rehearsal.values import (
     Thing,
     derived,
     escape,
+    holds_work,
     is_known,
     signature,
     source_of,
@@ -271,7 +272,9 @@ def _zip(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: S
     if not every or None in every:
         sizes = [player.length(value) for value in values if not isinstance(value, Generated) or value.partly]
         size = sizes[0] if len(sizes) == 1 else derived("zip", sizes)
-        if any(source_of([one]) is None for one in sizes):
+        if len(sizes) == len(values) and all(type(one) is int for one in sizes):
+            size = min(sizes)
+        elif any(source_of([one]) is None for one in sizes):
             size = Opaque(signature(size))  # the shortest of them decides, perhaps one that is everywhere as long
         return _unknown_turns(player, tuple(player.item_of(value) for value in values), values, size)
     return _lazily(zip(*(one for one in every if one is not None), strict=False), values)
@@ -295,13 +298,10 @@ def _map(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: S
         return UNKNOWN
     every = [player.steps_of(value) for value in values[1:]]
     if None in every:
-        player.stage.repeating += 1
-        try:
-            samples = [player.item_of(value) for value in values[1:]]
-            sample = player.apply(values[0], Given(samples, {}), call, scope)
-        finally:
-            player.stage.repeating -= 1
-        return _unknown_turns(player, sample, values[1:], player.length(values[1]))
+        samples = [player.item_of(value) for value in values[1:]]
+        made = _unknown_turns(player, None, values[1:], player.length(values[1]))
+        made.later = once_asked(player, values[0], Given(samples, {}), call, scope)
+        return made
     rows = zip(*(one for one in every if one is not None), strict=False)
     return Generated((player.apply(values[0], Given(list(row), {}), call, scope) for row in rows), watched=True)
 
@@ -310,6 +310,8 @@ def _filter(player: Calls, values: list[Any], given: Given, call: ir.Call, scope
     steps = player.steps_of(values[1]) if len(values) == 2 else None
     if steps is None:
         sample = player.item_of(values[1]) if len(values) == 2 else UNKNOWN
+        if holds_work(sample):
+            escape(sample)  # what decides may wait
         count = derived("filter", values)
         supposed = player.stage.left_over(count, player.length(values[1])) if len(values) == 2 else UNKNOWN
         return Generated(None, sample, count=count if supposed is UNKNOWN else supposed)
@@ -349,10 +351,12 @@ def _next(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: 
     if isinstance(value, Generated):
         if (value.run is None or value.partly or player.stage.repeating) and len(values) == 1:
             perhaps_ends(player.stage, value, call, scope)
+            for one in player.stage.advancing:
+                one.depends(value.count)
         if value.run is None and value.sample is not None:
             return fresh(value.sample)
         found, item = player.advance(value)
-        if not found and len(values) == 1 and handles(player.stage, ENDING):
+        if not found and len(values) == 1 and (player.stage.advancing or handles(player.stage, ENDING)):
             raise Left("raise")
         return item if found else values[1] if len(values) > 1 else UNKNOWN
     if isinstance(value, Thing):

@@ -25,6 +25,7 @@ from distlint.rehearsal.values import (
     Generated,
     Given,
     Items,
+    Later,
     Made,
     Table,
     Tensor,
@@ -119,7 +120,7 @@ class Iterating:
 
     def items_of(self, value: Any) -> list[Any] | None:
         """The items of something that is iterated over; ``None`` where they are not known."""
-        value = _listed(value)
+        value = _gone_through(value)
         if isinstance(value, Items):
             return list(value.items) if value.items is not None else None
         if type(value) is tuple:
@@ -181,7 +182,11 @@ class Iterating:
             found = self.call_function(FunctionValue(method, None, thing), Given([], {}), None, anywhere)
             if isinstance(found, Thing):
                 advance = modules.method(found.cls, "__next__")
-                return None if advance is None else Generated(self._advanced(found, advance), watched=True)
+                if advance is None:
+                    return None
+                made = Generated(None, watched=True)
+                made.run, made.partly = self._advanced(found, advance, made), False
+                return made
             return found
         if modules.method(thing.cls, "__getitem__") is None:
             return None
@@ -191,12 +196,13 @@ class Iterating:
             return Generated(rows, watched=True)
         return Generated(None, self.item_at(thing, derived("index", [size])))
 
-    def _advanced(self, thing: Thing, method: FunctionRef) -> Iterator[Any]:
+    def _advanced(self, thing: Thing, method: FunctionRef, made: Generated) -> Iterator[Any]:
         """What an object's ``__next__`` gives, until it raises an exception."""
         stage = self.stage
         for _ in range(MAX_FOLLOWED):
             outer, stage.trace = stage.trace, []
             nodes = stage.trace
+            stage.advancing.append(made)
             try:
                 item = self.call_function(
                     FunctionValue(method, None, thing), Given([], {}), None, self.module_scope(stage.entry)
@@ -207,8 +213,10 @@ class Iterating:
                 return
             finally:
                 stage.trace = outer
+                stage.advancing.pop()
             outer.extend(nodes)
             yield item
+        made.partly = True
 
     def item_at(self, thing: Thing, index: Any) -> Any:
         """``thing[index]`` of an object of the project."""
@@ -229,7 +237,7 @@ class Iterating:
 
     def item_of(self, value: Any) -> Any:
         """Some item of something whose items are not known."""
-        value = _listed(value)
+        value = _gone_through(value)
         found = self._any_item(value)
         return rows_followed.item_taken(self, value, found) if self.follows_rows else found
 
@@ -290,6 +298,11 @@ class Iterating:
                 return self.call_function(FunctionValue(method, None, value), Given([], {}), None, anywhere)
             return self.length(value.content) if value.content is not None else value.count
         return length_of(value) if isinstance(value, Opaque | MethodOf | Library) else UNKNOWN
+
+    def number_of(self, value: Any) -> Any:
+        """How many items are gone through, once they were asked for: an object may say another length of itself (``__len__``)."""
+        given = value.count if isinstance(value, Thing) and self._iterates(value) else UNKNOWN
+        return given if isinstance(given, int) and not isinstance(given, bool) else self.length(value)
 
     # Comprehensions ----------------------------------------------------------------------------------------------
 
@@ -528,3 +541,25 @@ def is_key(value: Any) -> bool:
 def _listed(value: Any) -> Any:
     """What has items or a length, of a list or dictionary that may be missing."""
     return value.value if isinstance(value, Perhaps) and isinstance(value.value, Items | Table) else value
+
+
+def _gone_through(value: Any) -> Any:
+    """Something that somebody asks for its items: what waited for that is done."""
+    value = _listed(value)
+    if isinstance(value, Items) and value.later is not None:
+        later, value.later = value.later, None
+        value.sample = later.action()
+    return value
+
+
+def once_asked(player: Any, function: Any, given: Given, call: ir.Call, scope: Scope) -> Later:
+    """A call that is made for each of several items, of which one stands for all, once somebody asks for what it gives."""
+
+    def action() -> Any:
+        player.stage.repeating += 1
+        try:
+            return player.apply(function, given, call, scope)
+        finally:
+            player.stage.repeating -= 1
+
+    return Later(action, [*given.values(), *given.rest])

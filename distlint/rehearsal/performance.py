@@ -13,7 +13,7 @@ from distlint.rehearsal.entities import FunctionValue, Work
 from distlint.rehearsal.files import met
 from distlint.rehearsal.libraries import Libraries
 from distlint.rehearsal.player import Player
-from distlint.rehearsal.stage import CONTINUED, Enough, Left, Shared, Stage
+from distlint.rehearsal.stage import CONTINUED, MAX_EXACT, Enough, Left, Shared, Stage
 from distlint.rehearsal.trace import End
 from distlint.rehearsal.twins import twins
 from distlint.rehearsal.values import Given
@@ -38,9 +38,6 @@ MAX_TOTAL = 900_000
 
 MAX_USUAL = 300_000
 """Steps for the programs of the project as they are started without options."""
-
-MAX_EXACT = 64
-"""Turns of a loop that are all followed where that costs little."""
 
 MAX_CHEAP = 4_000
 """Steps of a process of which not all turns of loops were followed, so that they may be."""
@@ -260,16 +257,28 @@ class Rehearsal:
         return self._exactly(found, job, visited, Shared(differing, wanted, others)) or found
 
     def _exactly(self, found: Performance, job: _Job, visited: set[FunctionRef], shared: Shared) -> Performance | None:
-        """The same turn by turn, where loops are short enough for that and a turn costs little; ``None`` where not."""
+        """The same turn by turn, where loops are short enough for that and a turn costs little; ``None`` where not.
+
+        So many turns are followed that lists which a program goes through in parts are told apart as well, if that does not cost too much.
+        """
         longest = max(stage.longest for stage in found.stages)
+        listed = max(stage.listed for stage in found.stages)
         costs = max(stage.steps for stage in found.stages)
-        if not found.complete or not 0 < longest <= MAX_EXACT or costs > MAX_CHEAP:
+        if not found.complete or costs > MAX_CHEAP or longest > MAX_EXACT:
             return None
-        made = self._all(job, visited, shared, turns=longest)
-        more = shared.found(len(found.stages)) - shared.differing
+        tried = [listed] if listed > longest else []
+        tried += [longest] if longest else []
+        made = (self._turn_by_turn(job, visited, shared, turns) for turns in tried)
+        return next((one for one in made if one is not None), None)
+
+    def _turn_by_turn(self, job: _Job, visited: set[FunctionRef], shared: Shared, turns: int) -> Performance | None:
+        """So many turns of each loop, one by one; ``None`` where that is too much."""
+        shared = Shared(shared.differing, shared.wanted, shared.twins)
+        made = self._all(job, visited, shared, turns=turns)
+        more = shared.found(len(made.stages) if made is not None else 0) - shared.differing
         if made is not None and made.complete and more:
             shared = Shared(shared.differing | more, shared.wanted, shared.twins)
-            made = self._all(job, visited, shared, turns=longest)
+            made = self._all(job, visited, shared, turns=turns)
         fits = made is not None and made.complete and all(len(one.events) <= MAX_EVENTS for one in made.stages)
         return made if fits else None
 

@@ -66,7 +66,10 @@ class Player(Ways):
         self.bind(statement.target, found, scope)
 
     def _on_Evaluate(self, statement: ir.Evaluate, scope: Scope) -> None:  # noqa: N802
-        self.value(statement.value, scope)
+        value = statement.value
+        if type(value) is ir.Comprehension and value.kind == "generator":
+            value = value.generators[0][1]  # nobody ever asks it for an item
+        self.value(value, scope)
 
     def _on_Assert(self, statement: ir.Assert, scope: Scope) -> str:  # noqa: N802
         holds = self.truth(self.value(statement.test, scope))

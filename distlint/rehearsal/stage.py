@@ -28,6 +28,9 @@ MAX_STEPS = 60_000
 LEFT_EACH = 19_200
 """Items for each process that a test is taken to leave, besides one: a number that the usual sizes of batches divide."""
 
+MAX_EXACT = 64
+"""Turns of a loop that are all followed where that costs little."""
+
 MAX_TURNS = 8
 
 MAX_CALLS = 16
@@ -338,6 +341,10 @@ class Stage(Certainty):
         """Turns of a loop that are followed one by one; of a longer one the first two."""
         self.longest = 0
         """Turns of the longest loop, of those with a known number of turns, in which processes meet and of which not all were followed."""
+        self.listed = 0
+        """Items of the longest list of those that a loop may go through in parts, of which not all were told apart."""
+        self.advancing: list[Any] = []
+        """The iterators of which the program's own ``__next__`` is asked for an item now."""
         self.tested: dict[int, Tested] = {}
         """Tests that differ between processes, by ``id``."""
         self.reasons: list[Any] = []
@@ -369,6 +376,11 @@ class Stage(Certainty):
     def looked_at(self, kind: str, span: Span, *, fits: bool) -> None:
         """Notes whether a place certainly has none of a kind of faults this time."""
         self.in_order[kind, span] = fits and self.in_order.get((kind, span)) is not False
+
+    def lists(self, length: Any) -> None:
+        """Notes that a list has too many items for these to be told apart, unless more turns of loops are followed."""
+        if isinstance(length, int) and length <= MAX_EXACT:
+            self.listed = max(self.listed, length)
 
     def step(self) -> None:
         """Counts one step. Raises ``Enough`` where there were too many."""

@@ -15,7 +15,8 @@ from distlint.rehearsal.containers import collection, namespace
 from distlint.rehearsal.copies import copied, record_helper
 from distlint.rehearsal.entities import Partial
 from distlint.rehearsal.failing import SHARE
-from distlint.rehearsal.iterating import MAX_FOLLOWED
+from distlint.rehearsal.getters import ASKING, Getter
+from distlint.rehearsal.iterating import MAX_FOLLOWED, once_asked
 from distlint.rehearsal.samples import seen_as_own
 from distlint.rehearsal.stage import Left, Scope
 from distlint.rehearsal.unknowns import UNKNOWN, InMemory, Opaque, Source, Words
@@ -163,24 +164,9 @@ def _operator(player: Calls, name: str, given: Given, call: ir.Call, scope: Scop
     values = given.positional
     if name in _OPERATORS and len(values) == 2:
         return player.operate(_OPERATORS[name], values[0], values[1], call.at, scope)
-    if name in ("itemgetter", "attrgetter") and len(values) == 1:
+    if name in ASKING and values:
         return Getter(f"operator.{name}()", call, given)
     return NotImplemented
-
-
-class Getter(Made):
-    """``operator.itemgetter`` and ``attrgetter``."""
-
-    __slots__ = ()
-
-    def called(self, player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
-        """The item or attribute of what it is given."""
-        key = self.arguments.positional[0] if self.arguments is not None else UNKNOWN
-        if not given.positional:
-            return UNKNOWN
-        if "item" in self.name:
-            return player.item(given.positional[0], key)
-        return player.attribute(given.positional[0], key, call, scope) if isinstance(key, str) else UNKNOWN
 
 
 def _random(draw: str, player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
@@ -217,6 +203,8 @@ def _itertools(player: Calls, name: str, given: Given, call: ir.Call, scope: Sco
     if name in ("chain", "islice", "takewhile", "dropwhile", "accumulate", "zip_longest", "product"):
         found = _of_others(player, name, values, given, call, scope)
         return _own_part(player, found, values[1:], call, scope) if name == "islice" else found
+    if name == "starmap" and len(values) == 2:
+        return _on_rows(player, values[0], values[1], call, scope)
     if name in ("combinations", "permutations", "pairwise", "batched") and values:
         items = player.items_of(values[0])
         numbers = all(isinstance(one, int) and 0 < one < 8 for one in values[1:])
@@ -259,6 +247,25 @@ def _of_others(player: Calls, name: str, values: list[Any], given: Given, call: 
             return Generated(itertools.islice(known[0], *bounds), watched=True)
         return Generated(None, player.item_of(values[0]), count=Opaque(None, source_of(bounds)))
     return Generated(None, UNKNOWN)
+
+
+def _on_rows(player: Calls, function: Any, rows: Any, call: ir.Call, scope: Scope) -> Any:
+    """``starmap``: nothing is called until somebody goes through it."""
+    steps = player.steps_of(rows)
+    if steps is not None:
+        every = ((player.items_of(row), row) for row in steps)
+        return Generated((player.apply(function, _arguments(*one), call, scope) for one in every), watched=True)
+    row = player.item_of(rows)
+    made = player.some(derived("starmap", [rows]), player.length(rows))
+    made.later = once_asked(player, function, _arguments(player.items_of(row), row), call, scope)
+    return made
+
+
+def _arguments(items: list[Any] | None, row: Any) -> Given:
+    """What a function is given that gets all items of a row."""
+    given = Given(items or [], {}, is_open=items is None)
+    given.rest = [row] if items is None else []
+    return given
 
 
 def _own_part(player: Calls, found: Any, bounds: list[Any], call: ir.Call, scope: Scope) -> Any:
@@ -350,6 +357,10 @@ class Stack(Made):
         if name == "close":
             self.left(player, span)
             return None
+        if name == "pop_all" and self.call is not None and self.arguments is not None:
+            other = Stack(self.call, self.arguments)
+            self.managers, other.managers = [], self.managers
+            return other
         return NotImplemented
 
     def left(self, player: Any, span: Any) -> None:

@@ -137,6 +137,7 @@ class Items:
         "distinct",
         "either",
         "items",
+        "later",
         "made_in",
         "most",
         "ordered",
@@ -166,6 +167,8 @@ class Items:
         """As that of ``Thing``."""
         self.either: tuple[Items, ...] = ()
         """The lists that it may be one of, and those that these may be: each once."""
+        self.later: Later | None = None
+        """What works out ``sample``, until somebody goes through it (``map``)."""
 
     def open(self, held: Any = None) -> None:
         """Forgets what is in it, except why that differs between processes; what is ``held`` will stand for all."""
@@ -228,6 +231,16 @@ class Items:
     def length(self) -> Any:
         """How many items it has."""
         return len(self.items) if self.items is not None else self.size
+
+
+class Later:
+    """What is worked out of some values only once somebody asks for it."""
+
+    __slots__ = ("action", "values")
+
+    def __init__(self, action: Callable[[], Any], values: Sequence[Any]) -> None:
+        self.action = action
+        self.values = values
 
 
 class Table:
@@ -488,12 +501,15 @@ def escape(value: Any, depth: int = 0) -> None:
     if depth > 4:
         return
     most = MAX_INNER if depth else MAX_ITEMS
+    if isinstance(value, MethodOf) and isinstance(value.receiver, Work):
+        value = value.receiver
     if isinstance(value, Work):
         value.begun.loose = True
     elif isinstance(value, Tensor):
         value.whole.placed, value.gradient = None, value.gradient or None
     elif isinstance(value, Items):
-        for item in value.items[:most] if value.items is not None else (value.sample,):
+        later = value.later.values if value.later is not None else ()
+        for item in value.items[:most] if value.items is not None else (value.sample, *later):
             escape(item, depth + 1)
     elif isinstance(value, tuple) and not hasattr(value, "_fields"):
         for item in value[:most]:
@@ -508,7 +524,9 @@ def escape(value: Any, depth: int = 0) -> None:
 
 
 def holds_work(value: Any) -> bool:
-    """Whether a value is an operation under way, or a row with one."""
+    """Whether a value is an operation under way, a method of one (``work.wait``), or a row with one."""
+    if isinstance(value, MethodOf):
+        return isinstance(value.receiver, Work)
     return isinstance(value, Work) or (type(value) is tuple and any(isinstance(one, Work) for one in value))
 
 

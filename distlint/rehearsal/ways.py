@@ -334,7 +334,7 @@ class Ways(Calls):
         most = max(self.stage.turns, iterable.turns if isinstance(iterable, Made) else 0)
         if items is not None and (len(items) <= most or (len(items) <= _MAX_WORKS and any(map(holds_work, items)))):
             return self._turns(statement, items, scope)
-        count = len(items) if items is not None else self.length(iterable)
+        count = len(items) if items is not None else self.number_of(iterable)
         count = iterable.count if isinstance(iterable, Ranged) else count
         turns = [self.item_of(iterable)] if items is None else items[:2]
         return self._some_turns(statement, turns, scope, count, iterable)

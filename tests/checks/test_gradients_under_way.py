@@ -146,3 +146,55 @@ def test_hooks_of_one_loop_are_the_same(hook: str, tmp_path: Path, monkeypatch: 
     parts = {"holder": holder, "put": put, "wait": wait, "model": WHOLE, "hook": hook}
     assert not read_early(tmp_path, monkeypatch, first="overlap.wait()", second=READERS["norm"], **parts)
     assert read_early(tmp_path, monkeypatch, first=READERS["norm"], second="overlap.wait()", **parts)
+
+
+REMOVING = """
+import contextlib
+from operator import methodcaller
+
+import torch
+import torch.distributed as dist
+import unseen
+from torch import nn
+
+
+def main():
+    dist.init_process_group("gloo")
+    torch.manual_seed(0)
+    model = {model}
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        works = []
+        handles = [
+            p.register_post_accumulate_grad_hook(lambda p, works=works: works.append(dist.all_reduce(p.grad, async_op=True)))
+            for p in model.parameters()
+        ]
+        optimizer.zero_grad()
+        model(torch.randn(1, 8, 16)).pow(2).mean().backward()
+        {remove}
+        for work in works:
+            work.wait()
+        optimizer.step()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize("model", [SMALL, DEEP, WHOLE])
+@pytest.mark.parametrize(
+    "remove",
+    [
+        "for one in handles:\n            one.remove()",
+        "list(map(methodcaller('remove'), handles))",
+        "with contextlib.ExitStack() as stack:\n            [stack.enter_context(one) for one in handles]",
+        "unseen.lose(handles)",
+        "if unseen.is_over():\n            [one.remove() for one in handles]",
+    ],
+)
+def test_hooks_are_taken_away(remove: str, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "train.py").write_text(REMOVING.format(remove=remove, model=model))
+    monkeypatch.chdir(tmp_path)
+    assert not [finding for finding in check()["findings"] if finding["code"] == "PT526"]

@@ -127,10 +127,12 @@ class Torch(Models):
             buffers.handed(player, value)
             saves.handed(value)
             scaling.handed(value)
+            hooks.handed(value)
 
     def missed(self, player: Any, callee: Any) -> None:
         """Something is called that nobody sees."""
         waits.missed(player, callee)
+        hooks.missed(player, callee)
 
     def changed(self, player: Any, tensor: Tensor, how: str, others: list[Any], span: Span | None = None) -> None:
         """A tensor was changed in place."""

@@ -210,6 +210,7 @@ class Loader(Made):
             player.items_of(self.sampler)  # what it does when it is asked for the rows of this pass
         length = self.length(player)
         if not isinstance(length, int) or length > player.stage.turns:
+            player.stage.lists(length)
             return None
         rows, batch = self.rows(player), self.batch
         told = isinstance(rows, int) and isinstance(batch, int) and self.drops is not True
