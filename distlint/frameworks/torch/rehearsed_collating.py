@@ -20,6 +20,10 @@ _MAX_DEPTH = 3
 def collated(player: Any, collate: Any, row: Any, size: Any, sign: Any, source: Source | None, call: ir.Call) -> Any:
     """What the program's own function makes of the rows of a batch, by a row that is like each of them."""
     stage = player.stage
+    if sign is None and source is not None:
+        sign = hash(
+            ("own", stage.rank, stage.steps)
+        )  # it is not known which rows these are, but each process has others
     listed = Items(None, size)
     listed.whole = Opaque(sign, source)
     listed.sample = _like(row, sign, source)
@@ -42,38 +46,45 @@ def _like(row: Any, sign: Any, source: Source | None, depth: int = 0, known: dic
     if depth > _MAX_DEPTH:
         return Opaque(inner, source)
     if type(row) is tuple:
-        return tuple(_like(one, (sign, place), source, depth + 1, of) for place, one in enumerate(row))
+        return tuple(_like(one, _inside(sign, place), source, depth + 1, of) for place, one in enumerate(row))
     if isinstance(row, Table):
-        parts = {key: _like(one, (sign, key), source, depth + 1, of) for key, one in row.items.items()}
+        parts = {key: _like(one, _inside(sign, key), source, depth + 1, of) for key, one in row.items.items()}
         found = Table(parts, is_open=row.open)
         if row.perhaps is not None:
-            found.perhaps = {key: _like(one, (sign, key), source, depth + 1, of) for key, one in row.perhaps.items()}
+            found.perhaps = {
+                key: _like(one, _inside(sign, key), source, depth + 1, of) for key, one in row.perhaps.items()
+            }
         return found
     if isinstance(row, Perhaps):
         missing = Opaque(None if inner is None else hash((inner, "missing")), source or row.missing.source)
         # where something else than what is the same for all rows decides whether it is there, each batch has other rows
         missing.chance = row.missing.chance or row.missing.sign is None or row.missing.source is not None
-        held = _like(row.value, (sign, "perhaps"), source, depth + 1, of)
+        held = _like(row.value, _inside(sign, "perhaps"), source, depth + 1, of)
         return (Absent if isinstance(row, Absent) else Perhaps)(held, inner, source, missing)
     if isinstance(row, Tensor):
         sizes = (
             None
             if row.shape is None
-            else tuple(_own(one, of, (inner, place), source) for place, one in enumerate(row.shape))
+            else tuple(_own(one, of, _inside(inner, place), source) for place, one in enumerate(row.shape))
         )
         return Tensor(sizes, row.dtype, row.at, inner, source or row.source)
     if isinstance(row, Items):
-        made = Items(None, _own(row.length(), of, (inner, "length"), source))
+        made = Items(None, _own(row.length(), of, _inside(inner, "length"), source))
         made.whole, made.sample = Opaque(inner, source), row.sample or (row.items[0] if row.items else None)
         return made
     return Opaque(inner, source) if not is_known(row) or isinstance(row, int | float | str) else row
+
+
+def _inside(sign: Any, place: Any) -> Any:
+    """What tells a part of something: nothing where nothing tells that."""
+    return None if sign is None else (sign, place)
 
 
 def _own(size: Any, known: dict[int, Any], sign: Any, source: Source | None) -> Any:
     if isinstance(size, int):
         return size
     if size is UNKNOWN or id(size) not in known:
-        known[id(size)] = same_bounds(RowSize(hash(sign), source), size)
+        known[id(size)] = same_bounds(RowSize(None if sign is None else hash(sign), source), size)
     return known[id(size)]
 
 
@@ -85,17 +96,19 @@ def _of_batch(value: Any, sign: Any, source: Source | None, depth: int = 0) -> A
         found.sign = inner
         return found
     if type(value) is tuple and depth < _MAX_DEPTH:
-        return tuple(_of_batch(one, (sign, place), source, depth + 1) for place, one in enumerate(value))
+        return tuple(_of_batch(one, _inside(sign, place), source, depth + 1) for place, one in enumerate(value))
     if isinstance(value, Table) and depth < _MAX_DEPTH:
-        value.items = {key: _of_batch(one, (sign, key), source, depth + 1) for key, one in value.items.items()}
+        value.items = {key: _of_batch(one, _inside(sign, key), source, depth + 1) for key, one in value.items.items()}
         if value.perhaps:
-            value.perhaps = {key: _of_batch(one, (sign, key), source, depth + 1) for key, one in value.perhaps.items()}
+            value.perhaps = {
+                key: _of_batch(one, _inside(sign, key), source, depth + 1) for key, one in value.perhaps.items()
+            }
         return value
     if isinstance(value, Perhaps) and isinstance(value.value, Tensor):
-        value.value = _of_batch(value.value, (sign, "perhaps"), source, depth + 1)
+        value.value = _of_batch(value.value, _inside(sign, "perhaps"), source, depth + 1)
         return value
     if isinstance(value, Items) and value.items is not None and depth < _MAX_DEPTH:
-        value.items = [_of_batch(one, (sign, place), source, depth + 1) for place, one in enumerate(value.items)]
+        value.items = [_of_batch(one, _inside(sign, place), source, depth + 1) for place, one in enumerate(value.items)]
         return value
     return Opaque(inner, source or source_of([value]))
 
