@@ -49,12 +49,18 @@ def foreign_local_rank(context: CheckContext) -> Iterator[Finding]:
             for wanted in ("local-rank", "rank")
         )
     )
-    if not any(project.mentions(name) for name in kinds.local):
+    asking = {file for file in project.python_files if any(name in project.text_of(file) for name in kinds.local)}
+    if not asking:
         return
     seen = set()
+    said: dict[frozenset[str], frozenset[str]] = {}
     for site, index in _indexes(context):
         files = family(project, site.file)
-        words = frozenset(word for file in files for word in _texts(project, file))
+        if asking.isdisjoint(files):
+            continue
+        if files not in said:
+            said[files] = frozenset(word for file in files for word in _texts(project, file))
+        words = said[files]
         if not words & kinds.local or _comes_otherwise(context, files, words, told | kinds.local):
             continue
         asked = asked_variables(project, index, site.file, site.site.function)
