@@ -11,6 +11,7 @@ from tests.fixture_cases import check
 HEAD = """
 import argparse
 import os
+import random
 import torch
 import torch.distributed as dist
 from accelerate import Accelerator
@@ -57,8 +58,13 @@ def share(make):
     box = [None]
     dist.broadcast_object_list(box, src=0)
     return {got}
-for _ in range(share(lambda: 3)):
+run = share(lambda: {{"name": os.urandom(4).hex(), "steps": random.choice([3, 20, 30])}})
+for _ in range(run["steps"]):
     dist.all_reduce(stats)
+    if rank == 0:
+        dist.reduce(stats, dst=0)
+    else:
+        dist.reduce(stats, dst=0)
 """
 ROUNDS = """
 rows = torch.ones(20 + 13 * rank, 4)

@@ -24,7 +24,7 @@ from distlint.rehearsal.notes import GRADIENTS_BY_HAND, WEIGHTS_BY_HAND
 from distlint.rehearsal.paths import path_of
 from distlint.rehearsal.stage import LENT, Event, Fault
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Perhaps, Sent, Source
-from distlint.rehearsal.values import Given, Items, Made, Tensor, escape, signature
+from distlint.rehearsal.values import Given, Items, Made, Table, Tensor, escape, signature
 
 PREFIXES = ("torch.distributed.distributed_c10d.", "torch.distributed.", "deepspeed.comm.")
 
@@ -410,7 +410,7 @@ def _fill_objects(player: Any, event: Event, key: Any, own: Source | None) -> No
             shared = player.stage.shared
             if event.values["src"] == player.stage.rank:
                 paths = [path_of(player.stage, item) for item in items.items]
-                sent = [_known_to_all(item, sign) for sign, item in zip(signs, items.items, strict=True)]
+                sent = [_known_to_all(player, item, sign) for sign, item in zip(signs, items.items, strict=True)]
                 for path, sign in zip(paths, sent, strict=True):
                     told(player.stage, path, sign)
                 for place, sign in zip(signs, sent, strict=True):
@@ -421,12 +421,22 @@ def _fill_objects(player: Any, event: Event, key: Any, own: Source | None) -> No
         items.items = [Opaque(sign, own) for sign in signs]
 
 
-def _known_to_all(item: Any, sign: Hashable) -> Hashable:
+def _known_to_all(player: Any, item: Any, sign: Hashable) -> Hashable:
     """What tells an object that its process sends to all others: each holder of it has the same one from now on."""
-    if isinstance(item, Opaque) and item is not UNKNOWN and (item.sign is None or item.source is not None):
+    if isinstance(item, Table) and not item.open and any(_is_own(one) for one in item.items.values()):
+        for key, one in item.items.items():
+            if _is_own(one):
+                # the others take it out of what they get
+                one.sign, one.source = signature(player.item(Opaque(sign), key)), None
+        return sign
+    if _is_own(item):
         item.sign, item.source = sign, None
     own = signature(item)
     return own if own is not None else sign
+
+
+def _is_own(item: Any) -> bool:
+    return isinstance(item, Opaque) and item is not UNKNOWN and (item.sign is None or item.source is not None)
 
 
 def batch(player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
