@@ -8,6 +8,7 @@ launcher sets: ``rank``, ``world`` and ``local``), ``words`` (how its launches a
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from distlint.checks.asked_variables import Asked, asked_variables
@@ -53,14 +54,17 @@ def foreign_local_rank(context: CheckContext) -> Iterator[Finding]:
     if not asking:
         return
     seen = set()
-    said: dict[frozenset[str], frozenset[str]] = {}
+    said: dict[str, AbstractSet[str]] = {}
+    wanted = {*told, *kinds.local, *kinds.rank, *context.parameters["hiding"], *_options(context)}
     for site, index in _indexes(context):
         files = family(project, site.file)
         if asking.isdisjoint(files):
             continue
-        if files not in said:
-            said[files] = frozenset(word for file in files for word in _texts(project, file))
-        words = said[files]
+        for file in files - said.keys():
+            text = project.text_of(file)
+            named = {word for word in wanted if word in text}
+            said[file] = named.intersection(_texts(project, file)) if named else frozenset()
+        words = frozenset[str]().union(*(said[file] for file in files))
         if not words & kinds.local or _comes_otherwise(context, files, words, told | kinds.local):
             continue
         asked = asked_variables(project, index, site.file, site.site.function)
@@ -120,14 +124,19 @@ def _comes_otherwise(context: CheckContext, files: frozenset[str], words: frozen
     """Whether the program asks for the local rank in another way, is told it, starts its processes, or hides devices from them."""
     project: Project = context.project
     local = context.parameters["told"]["local"]
-    option = local.lower()
-    if {local, f"--{option}", f"--{option}".replace("_", "-"), *context.parameters["hiding"]} & words:
+    if {local, *_options(context), *context.parameters["hiding"]} & words:
         return True
     if mentioned_beside(project, context.parameters["hiding"]):
         return True
     if any(name in project.module(file).calls for file in files for name in PER_PROCESS):
         return True
     return any(store.file in files for store in environment_stores(project, names))
+
+
+def _options(context: CheckContext) -> tuple[str, str]:
+    """The options by which a launcher may tell the local rank."""
+    option = f"--{context.parameters['told']['local'].lower()}"
+    return option, option.replace("_", "-")
 
 
 def _texts(project: Project, file: str) -> Iterator[str]:
