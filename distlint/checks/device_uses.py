@@ -27,6 +27,7 @@ from distlint.model.finding import Finding, Related
 _MOVING = ("to", "cuda")
 """Names of calls that put something on a device."""
 _NAMED = re.compile(r"[\"']cuda\b")
+"""A text that names a device."""
 
 
 @check("device-uses")

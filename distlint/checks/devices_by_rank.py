@@ -96,7 +96,7 @@ def _written_indexes(context: CheckContext, joined: frozenset[str]) -> Iterator[
 
 def _devices_given(context: CheckContext, name: str, call: ir.Call, file: str) -> list[ir.Expr]:
     """What a call is given as a device."""
-    given = call.args[:2] if name == "device" else call.args[:1] if name in ("cuda", "to", "set_device") else ()
+    given = call.args[:1] if name in ("cuda", "to", "device", "set_device") else ()
     named = [word.value for word in call.keywords if word.name == "device"]
     if named and name not in ("cuda", "to"):
         makers = tuple(context.parameters["makers"])

@@ -14,7 +14,6 @@ from typing import NamedTuple
 from distlint.checks.asked_variables import Asked, asked_variables
 from distlint.checks.devices_by_rank import index_in_text, on_device
 from distlint.checks.environment_stores import environment_stores
-from distlint.checks.execution import body_of
 from distlint.checks.programs import family
 from distlint.checks.rank_names import PER_PROCESS
 from distlint.checks.registry import CheckContext, check
@@ -22,7 +21,7 @@ from distlint.link.arguments import find_argument
 from distlint.link.followed import followed
 from distlint.link.mentions import mentioned_beside
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import expressions_below
+from distlint.link.walking import bodies_of, expressions_below
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related, Severity
 from distlint.model.launch import Launch
@@ -141,12 +140,8 @@ def _options(context: CheckContext) -> tuple[str, str]:
 
 def _texts(project: Project, file: str) -> Iterator[str]:
     """The texts that stand in a file."""
-    for function in range(-1, len(project.module(file).functions)):
-        for part in expressions_below(body_of(project, file, function)):
-            if type(part) is ir.Constant and isinstance(part.value, str):
-                yield part.value
-    for one in project.module(file).classes:
-        for part in expressions_below(one.body):
+    for _, body in bodies_of(project.module(file)):
+        for part in expressions_below(body):
             if type(part) is ir.Constant and isinstance(part.value, str):
                 yield part.value
 

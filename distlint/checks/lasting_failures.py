@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from distlint.checks.preparing import last_name
 from distlint.checks.rank_paths import ANYTHING, catches
 from distlint.checks.spread_names import called_name, forward, mentions
 from distlint.link.modules import ClassRef, FunctionRef
@@ -260,7 +261,7 @@ class _Body:
         target = self._project.modules.resolve(made, self._ref.file)
         if isinstance(target, ClassRef):
             return names_of(self._project, target)
-        return (_last(made),)
+        return (last_name(made),)
 
 
 def names_of(project: Project, owner: ClassRef) -> Names:
@@ -268,7 +269,7 @@ def names_of(project: Project, owner: ClassRef) -> Names:
     found = []
     for one in project.modules.ancestry(owner):
         definition = project.class_(one)
-        found += [definition.name, *(_last(base) for base in definition.bases)]
+        found += [definition.name, *(last_name(base) for base in definition.bases)]
     return tuple(dict.fromkeys(filter(None, found)))
 
 
@@ -282,7 +283,3 @@ def _held(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
         for target in one.targets
         if type(target) is ir.Name
     )
-
-
-def _last(expr: ir.Expr) -> str:
-    return expr.id if type(expr) is ir.Name else expr.name if type(expr) is ir.Attribute else ""

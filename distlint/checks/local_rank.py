@@ -13,7 +13,7 @@ from distlint.checks.registry import CheckContext, check
 from distlint.link.arguments import find_argument
 from distlint.link.options import parsers_of
 from distlint.link.project import Project
-from distlint.link.walking import below, expressions_below
+from distlint.link.walking import below, bodies_of, expressions_below
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.launch import Launch
@@ -77,8 +77,7 @@ def mentions(project: Project, closure: frozenset[str], names: frozenset[str]) -
         module = facts.module if facts is not None else None
         if module is None:
             continue
-        bodies = [module.body, *(one.body for one in module.functions), *(one.body for one in module.classes)]
-        if any(_says(part, names) for body in bodies for part in expressions_below(body)):
+        if any(_says(part, names) for _, body in bodies_of(module) for part in expressions_below(body)):
             return True
     return False
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from distlint.checks.registry import CheckContext, check
-from distlint.link.library_uses import bodies
 from distlint.link.project import CallSite
-from distlint.link.walking import below, calls_in, expressions_of, statements
+from distlint.link.walking import below, bodies_of, calls_in, expressions_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding
 
@@ -22,7 +21,7 @@ def object_not_kept(context: CheckContext) -> Iterator[Finding]:
     places = {(found.file, found.site.call.at): found for found in project.calls_to(set(context.parameters["callee"]))}
     for file in sorted({file for file, _ in places}):
         module = project.module(file)
-        for function, body in bodies(module):
+        for function, body in bodies_of(module):
             for statement in statements(body):
                 value = statement.value if isinstance(statement, ir.Evaluate | ir.Assign) else None
                 found = places.get((file, value.at)) if value is not None else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from distlint.checks.spread_names import called_name
 from distlint.link.abstract import Frame, Instance, options_of
 from distlint.link.calls import frame_of_call, returns_of
 from distlint.link.flow import Env
@@ -119,7 +120,7 @@ def _parts(expr: ir.Expr) -> tuple[ir.Expr, ...] | None:
         return _parts_of_comprehension(expr)
     if type(expr) is not ir.Call:
         return None
-    name = expr.func.name if type(expr.func) is ir.Attribute else expr.func.id if type(expr.func) is ir.Name else ""
+    name = called_name(expr)
     if type(expr.func) is ir.Attribute:
         return tuple(expr.args) if name in _FILLING else None
     if name == "dict" and not expr.args:
@@ -149,11 +150,7 @@ def _is_of_others(part: ir.Expr) -> bool:
     """Whether something makes tensors of its own for each parameter (``[p.clone() for p in model.parameters()]``)."""
     if type(part) is not ir.Comprehension:
         return False
-    return any(
-        type(one) is ir.Call
-        and (one.func.name if type(one.func) is ir.Attribute else getattr(one.func, "id", "")) in _NEW
-        for one in below(part.element)
-    )
+    return any(type(one) is ir.Call and called_name(one) in _NEW for one in below(part.element))
 
 
 def _is_empty(expr: ir.Expr) -> bool:
@@ -164,7 +161,7 @@ def _is_empty(expr: ir.Expr) -> bool:
         parts = _parts(expr)
         return _all_empty(parts or expr.values)
     if type(expr) is ir.Call and not expr.keywords:
-        name = expr.func.name if type(expr.func) is ir.Attribute else getattr(expr.func, "id", "")
+        name = called_name(expr)
         # made to hold lists, or nothing
         return (name in ("list", "dict", "OrderedDict", "set") and not expr.args) or name == "defaultdict"
     return False

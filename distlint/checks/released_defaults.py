@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from distlint.link.library_scopes import bodies_of
-from distlint.link.walking import statements
+from distlint.link.walking import bodies_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Operation, Related, Severity
 from distlint.model.record import dataclass

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from distlint.checks.registry import CheckContext, check
-from distlint.link.library_uses import bodies
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import statements
+from distlint.link.walking import bodies_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding
 
@@ -22,7 +21,7 @@ def unpacked_results(context: CheckContext) -> Iterator[Finding]:
     project: Project = context.project
     calls = {(found.file, found.site.call.at): found for found in project.calls_to(set(context.parameters["callee"]))}
     for file in sorted({file for file, _ in calls}):
-        for _, body in bodies(project.module(file)):
+        for _, body in bodies_of(project.module(file)):
             for statement in statements(body):
                 if type(statement) is ir.Assign and statement.value is not None:
                     found = calls.get((file, statement.value.at))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.link.modules import ClassRef, FunctionRef
-from distlint.link.walking import below, expressions_of, statements
+from distlint.link.walking import below, bodies_of, expressions_of, statements
 from distlint.model import python as ir
 
 if TYPE_CHECKING:
@@ -54,7 +54,6 @@ class _Walk:
         """Which calls among the arguments of others are those of a library, by file and place."""
 
     def file(self, file: str) -> None:
-        from distlint.link.library_scopes import bodies_of
 
         module = self.project.module(file)
         imports = module.imports

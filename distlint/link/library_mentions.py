@@ -11,10 +11,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.link.library_objects import Derived, LibraryObjects
-from distlint.link.library_scopes import LibraryScopes, Meaning, bodies_of, imported_module
+from distlint.link.library_scopes import LibraryScopes, Meaning, imported_module
 from distlint.link.mention_index import MentionIndex
 from distlint.link.modules import ClassRef
-from distlint.link.walking import below, children, expressions_of, statements
+from distlint.link.walking import below, bodies_of, children, expressions_of, statements
 from distlint.model import python as ir
 from distlint.model.span import Span
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from distlint.link.walking import statements
+from distlint.link.walking import bodies_of, statements
 from distlint.model import python as ir
 
 if TYPE_CHECKING:
@@ -46,7 +46,6 @@ class ReplacedNames:
         return frozenset(".".join(name.split(".")[-2:]) for name in self._names if name.count("."))
 
     def _of_file(self, file: str) -> Iterator[str]:
-        from distlint.link.library_scopes import bodies_of
 
         module = self.project.module(file)
         for function, body in bodies_of(module):

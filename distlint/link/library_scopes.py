@@ -7,7 +7,6 @@ conditional import apart, because each of them holds for other releases of the l
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -265,15 +264,6 @@ def imported_module(project: Project, call: ir.Call, file: str) -> str:
     if last != "import_module" or type(text) is not str or not all(part.isidentifier() for part in text.split(".")):
         return ""
     return text if project.modules.dotted(func, file) in _DYNAMIC else ""
-
-
-def bodies_of(module: ir.Module) -> Iterator[tuple[int, tuple[ir.Stmt, ...]]]:
-    """The bodies of a file with the function that they belong to: the module's, the functions', the classes'."""
-    yield -1, module.body
-    for index, function in enumerate(module.functions):
-        yield index, function.body
-    for owner in module.classes:
-        yield owner.parent, owner.body
 
 
 def _collect(body: tuple[ir.Stmt, ...], module: ir.Module, scope: Scope, *, walrus: bool) -> None:

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from distlint.link.library_scopes import LibraryScopes, Meaning, bodies_of
+from distlint.link.library_scopes import LibraryScopes, Meaning
 from distlint.link.version_paths import Condition, Test, Unless, conditions_to
-from distlint.link.walking import statements
+from distlint.link.walking import bodies_of, statements
 from distlint.model import python as ir
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.link.modules import MAX_HOPS, ClassRef, FunctionRef, ModuleFile
-from distlint.link.walking import children, expressions_of, statements
+from distlint.link.walking import bodies_of, children, expressions_of, statements
 from distlint.model import python as ir
 from distlint.model.span import Span
 
@@ -121,7 +121,7 @@ def _imports_of(project: Project, file: str, module: ir.Module, names: Collectio
 def _expressions_naming(
     project: Project, file: str, module: ir.Module, names: Collection[str], lasts: set[str]
 ) -> Iterator[Use]:
-    for function, body in bodies(module):
+    for function, body in bodies_of(module):
         for statement in statements(body):
             stack = list(expressions_of(statement))
             while stack:
@@ -141,15 +141,6 @@ def _mentions(expr: ir.Attribute, lasts: set[str]) -> bool:
             return True
         part = part.base
     return False
-
-
-def bodies(module: ir.Module) -> Iterator[tuple[int, tuple[ir.Stmt, ...]]]:
-    """The bodies of a file with the function that they belong to: the module's, the functions', the classes'."""
-    yield -1, module.body
-    for index, function in enumerate(module.functions):
-        yield index, function.body
-    for owner in module.classes:
-        yield owner.parent, owner.body
 
 
 def function_around(module: ir.Module, at: ir.Position) -> int:

@@ -6,10 +6,10 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from distlint.link.library_uses import bodies, function_around
+from distlint.link.library_uses import function_around
 from distlint.link.modules import FunctionRef
 from distlint.link.version_paths import Condition, conditions_between
-from distlint.link.walking import children, expressions_of, statements
+from distlint.link.walking import bodies_of, children, expressions_of, statements
 from distlint.model import python as ir
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Reachers:
         """The names that a file reads, with their places."""
         if file not in self._mentions:
             found: dict[str, list[tuple[ir.Position, int]]] = {}
-            for function, body in bodies(self._project.module(file)):
+            for function, body in bodies_of(self._project.module(file)):
                 for statement in statements(body):
                     stack = list(expressions_of(statement))
                     while stack:

@@ -82,6 +82,15 @@ def blocks_of(statement: ir.Stmt) -> tuple[tuple[ir.Stmt, ...], ...]:
     return () if parts is None else parts(statement)
 
 
+def bodies_of(module: ir.Module) -> Iterator[tuple[int, tuple[ir.Stmt, ...]]]:
+    """The bodies of a file with the function that they belong to: the module's, the functions', the classes'."""
+    yield -1, module.body
+    for index, function in enumerate(module.functions):
+        yield index, function.body
+    for owner in module.classes:
+        yield owner.parent, owner.body
+
+
 def statements(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Stmt]:
     """All statements of a body in the order of the text, however deep."""
     stack: list[ir.Stmt] = list(body[::-1])

@@ -27,6 +27,7 @@ from distlint.rehearsal.failing import (
 from distlint.rehearsal.figures import whole
 from distlint.rehearsal.files import written
 from distlint.rehearsal.iterating import distinct, fresh, is_key, once_asked
+from distlint.rehearsal.iterators import Generated
 from distlint.rehearsal.kinds import has_attribute, is_instance, type_of
 from distlint.rehearsal.options import all_options, is_parsed
 from distlint.rehearsal.paths import of_function, opened
@@ -38,7 +39,6 @@ from distlint.rehearsal.tables import table_of
 from distlint.rehearsal.unknowns import UNKNOWN, Number, Opaque, Perhaps, Ranged, Source
 from distlint.rehearsal.values import (
     MAX_ITEMS,
-    Generated,
     Given,
     Items,
     Made,

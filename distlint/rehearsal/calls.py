@@ -33,6 +33,7 @@ from distlint.rehearsal.failing import (
 )
 from distlint.rehearsal.file_names import FileNames, is_asking, is_waiting
 from distlint.rehearsal.files import asked, waited, written
+from distlint.rehearsal.iterators import Generated
 from distlint.rehearsal.merging import merged
 from distlint.rehearsal.moving import HOLDING, MOVING, read_by
 from distlint.rehearsal.options import by_default, declared, set_defaults
@@ -45,7 +46,6 @@ from distlint.rehearsal.trace import Frame
 from distlint.rehearsal.unknowns import UNKNOWN, Named, OneOf, Opaque, Perhaps, Source, Words
 from distlint.rehearsal.values import (
     MAX_ITEMS,
-    Generated,
     Given,
     Items,
     Made,

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from distlint.link.walking import below, expressions_below, statements
+from distlint.link.walking import bound_names, expressions_below, statements
 from distlint.model import python as ir
+from distlint.rehearsal.iterators import Generated
 from distlint.rehearsal.stage import Scope
-from distlint.rehearsal.values import Generated, Items, derived
+from distlint.rehearsal.values import Items, derived
 
 _TAKING = frozenset({"pop", "popleft"})
 _PUTTING = frozenset({"append", "appendleft", "extend", "insert"})
@@ -64,7 +65,7 @@ def _used_up(player: Any, loop: ir.While, taken: ir.Expr, scope: Scope) -> Any:
     if type(taken) is ir.Wrapped and taken.kind == ":=":
         asked = taken.value
     elif type(taken) is ir.Name:
-        stores = [one for one in loop.body if type(one) is ir.Assign and _binds(one, taken.id)]
+        stores = [one for one in loop.body if type(one) is ir.Assign and _changes(one, taken.id)]
         asked = stores[0].value if len(stores) == 1 else None
     if type(asked) is not ir.Call or type(asked.func) is not ir.Name or asked.func.id != "next" or len(asked.args) != 2:
         return None
@@ -90,15 +91,10 @@ def _step(loop: ir.While, name: str) -> int | None:
 
 
 def _changes(statement: ir.Stmt, name: str) -> bool:
-    if type(statement) is ir.AugAssign:
-        return type(statement.target) is ir.Name and statement.target.id == name
-    if type(statement) is ir.For:
-        return any(type(one) is ir.Name and one.id == name for one in below(statement.target))
-    return type(statement) is ir.Assign and _binds(statement, name)
-
-
-def _binds(statement: ir.Assign, name: str) -> bool:
-    return any(type(one) is ir.Name and one.id == name for target in statement.targets for one in below(target))
+    targets = statement.targets if type(statement) is ir.Assign else ()
+    if type(statement) is ir.AugAssign or type(statement) is ir.For:
+        targets = (statement.target,)
+    return any(name in bound_names(target) for target in targets)
 
 
 def _is_kept(loop: ir.While, bound: ir.Expr) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from distlint.link.modules import ClassRef, FunctionRef, GlobalRef
 from distlint.model import python as ir
+from distlint.rehearsal.defaults import defaults_of
 from distlint.rehearsal.entities import ClassValue, FunctionValue, LambdaOf, Library, MethodOf, Partial, Special
 from distlint.rehearsal.generators import Generators
 from distlint.rehearsal.iterating import is_key
@@ -53,7 +54,7 @@ class Definitions(Generators):
             self._define_class(module.classes[statement.index], ClassRef(scope.file, statement.index), scope)
             return
         function = module.functions[statement.index]
-        defaults = self.defaults_of(function.parameters, scope) if scope.function >= 0 else None
+        defaults = defaults_of(self, function.parameters, scope) if scope.function >= 0 else None
         value: Any = FunctionValue(FunctionRef(scope.file, statement.index), scope, None, defaults)
         for decorator in reversed(function.decorators):
             if type(decorator) is ir.Attribute and decorator.name in ("setter", "getter", "deleter"):

@@ -9,6 +9,7 @@ from distlint.model.span import Span
 if TYPE_CHECKING:
     from distlint.link.modules import ClassRef, FunctionRef
     from distlint.model import python as ir
+    from distlint.rehearsal.defaults import Defaults
     from distlint.rehearsal.values import Given, Tensor
 
 
@@ -42,15 +43,6 @@ class Special(NamedTuple):
 
 OF_FUNCTIONS = "attributes of functions"
 """In ``Stage.kept`` what a program stores in its functions (``function.name = value``), by function."""
-
-
-class Defaults:
-    """What the defaults of a function's parameters were where it was defined, by name."""
-
-    __slots__ = ("values",)
-
-    def __init__(self, values: dict[str, Any]) -> None:
-        self.values = values
 
 
 class FunctionValue(NamedTuple):

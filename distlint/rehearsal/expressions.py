@@ -13,9 +13,9 @@ from distlint.rehearsal.absent import UNSET, used, without_value
 from distlint.rehearsal.bounds import asks_all, narrowed, of_part, widened
 from distlint.rehearsal.chosen_items import one_of_few, one_of_tensors
 from distlint.rehearsal.containers import bounds_of, cut
+from distlint.rehearsal.defaults import defaults_of
 from distlint.rehearsal.entities import (
     ClassValue,
-    Defaults,
     FunctionValue,
     LambdaOf,
     Library,
@@ -81,15 +81,6 @@ class Expressions(Objects):
         if type(found) is Items and found.distinct:
             holds_texts(self.stage.project, found, expr, scope)
         return found
-
-    def defaults_of(self, parameters: Iterable[ir.Parameter], scope: Scope) -> Defaults | None:
-        """What the defaults of a function are that is defined now; ``None`` where they are the same for every one."""
-        told = {
-            each.name: each.default
-            for each in parameters
-            if each.default is not None and type(each.default) is not ir.Constant
-        }
-        return Defaults({name: self.value(default, scope) for name, default in told.items()}) if told else None
 
     def text_of(self, thing: Thing, default: Any) -> Any:
         """What an object is as a text."""
@@ -200,7 +191,7 @@ class Expressions(Objects):
         return value if expr.kind in (":=", "await") else UNKNOWN
 
     def _of_Lambda(self, expr: ir.Lambda, scope: Scope) -> Any:  # noqa: N802
-        return LambdaOf(expr, scope, self.defaults_of(expr.parameters, scope))
+        return LambdaOf(expr, scope, defaults_of(self, expr.parameters, scope))
 
     def _of_Starred(self, expr: ir.Starred, scope: Scope) -> Any:  # noqa: N802
         return self.value(expr.value, scope)

@@ -13,9 +13,10 @@ from distlint.model import python as ir
 from distlint.rehearsal.bounds import same_bounds
 from distlint.rehearsal.even_files import writes_evenly
 from distlint.rehearsal.files import asked
+from distlint.rehearsal.iterators import Generated
 from distlint.rehearsal.trace import Branch, End
 from distlint.rehearsal.unknowns import InMemory, Opaque, Source
-from distlint.rehearsal.values import Generated, Made, Tensor, combined, source_of
+from distlint.rehearsal.values import Made, Tensor, combined, source_of
 
 if TYPE_CHECKING:
     from distlint.rehearsal.stage import Scope, Stage

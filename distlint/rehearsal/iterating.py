@@ -14,6 +14,7 @@ from distlint.rehearsal.bounds import is_of_members, narrowed
 from distlint.rehearsal.dealt_turns import take_own
 from distlint.rehearsal.entities import ClassValue, FunctionValue, Library, MethodOf
 from distlint.rehearsal.failing import length_of
+from distlint.rehearsal.iterators import Generated, Later
 from distlint.rehearsal.merging import some_of
 from distlint.rehearsal.samples import order_of
 from distlint.rehearsal.some_keys import mapped
@@ -22,10 +23,8 @@ from distlint.rehearsal.sums import Sum, dealt_out
 from distlint.rehearsal.unknowns import UNKNOWN, Named, Number, Opaque, Perhaps, Ranged, Source, Words
 from distlint.rehearsal.values import (
     MAX_ITEMS,
-    Generated,
     Given,
     Items,
-    Later,
     Made,
     Table,
     Tensor,

@@ -8,6 +8,7 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.calls import Calls
 from distlint.rehearsal.iterating import is_key
+from distlint.rehearsal.iterators import Generated
 from distlint.rehearsal.merging import alike, merged
 from distlint.rehearsal.names import families_differ, not_found
 from distlint.rehearsal.samples import tensor_in
@@ -16,7 +17,6 @@ from distlint.rehearsal.stage import Scope
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Perhaps
 from distlint.rehearsal.values import (
     MAX_ITEMS,
-    Generated,
     Given,
     Items,
     Table,

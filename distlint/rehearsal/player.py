@@ -8,15 +8,15 @@ from distlint.model import python as ir
 from distlint.rehearsal import rows_called, rows_followed
 from distlint.rehearsal.entities import ModuleValue
 from distlint.rehearsal.iterating import is_key
+from distlint.rehearsal.loops import Loops
 from distlint.rehearsal.merging import merged
 from distlint.rehearsal.some_keys import put_perhaps
 from distlint.rehearsal.stage import Scope
 from distlint.rehearsal.unknowns import UNKNOWN, Perhaps, Source
 from distlint.rehearsal.values import OWN_PLACE, Items, Made, Table, Tensor, Thing, escape
-from distlint.rehearsal.ways import Ways
 
 
-class Player(Ways):
+class Player(Loops):
     """Executes bodies. A body ends with ``""`` (went on), ``return``, ``break``, ``continue`` or ``raise``."""
 
     def play(self, body: tuple[ir.Stmt, ...], scope: Scope) -> str:

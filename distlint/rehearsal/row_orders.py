@@ -11,8 +11,9 @@ from collections.abc import Hashable, Iterable
 from typing import Any, NamedTuple
 
 from distlint.model.span import Span
+from distlint.rehearsal.iterators import Generated
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Perhaps
-from distlint.rehearsal.values import Generated, Items, Made, Table, Tensor
+from distlint.rehearsal.values import Items, Made, Table, Tensor
 
 OWN = "own"
 """Rows of the shares of some ranks, each by itself: ``ranks`` has one."""

@@ -8,6 +8,7 @@ from typing import Any
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import Library, MethodOf
+from distlint.rehearsal.iterators import Generated
 from distlint.rehearsal.row_orders import (
     IN_TURN,
     JOINED,
@@ -24,7 +25,7 @@ from distlint.rehearsal.row_orders import (
 )
 from distlint.rehearsal.rows_followed import first_rows, fresh, is_spread, mark_of, of_data, paired, place_of
 from distlint.rehearsal.unknowns import Opaque, Ranged
-from distlint.rehearsal.values import Generated, Given, Items, Made, Table
+from distlint.rehearsal.values import Given, Items, Made, Table
 
 _KEEPING = frozenset({"list", "tuple", "iter"})
 _EACH = frozenset({"float", "int", "str", "round", "abs", "bool", "repr"})

@@ -8,6 +8,7 @@ from typing import Any
 
 from distlint.model.span import Span
 from distlint.rehearsal.entities import MethodOf
+from distlint.rehearsal.iterators import Generated
 from distlint.rehearsal.merging import alike
 from distlint.rehearsal.row_orders import (
     MISPAIRED,
@@ -24,7 +25,7 @@ from distlint.rehearsal.row_orders import (
     together,
 )
 from distlint.rehearsal.unknowns import UNKNOWN, Number, Opaque
-from distlint.rehearsal.values import Generated, Items, Made, Table, Tensor, Thing, signature
+from distlint.rehearsal.values import Items, Made, Table, Tensor, Thing, signature
 
 _ELEMENTWISE = frozenset({"+", "-", "*", "/", "//", "%", "**", "==", "!=", "<", "<=", ">", ">=", "&", "|", "^"})
 

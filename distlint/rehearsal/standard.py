@@ -17,19 +17,11 @@ from distlint.rehearsal.entities import Partial
 from distlint.rehearsal.failing import SHARE
 from distlint.rehearsal.getters import ASKING, Getter
 from distlint.rehearsal.iterating import MAX_FOLLOWED, once_asked
+from distlint.rehearsal.iterators import Generated
 from distlint.rehearsal.samples import seen_as_own
 from distlint.rehearsal.stage import Left, Scope
 from distlint.rehearsal.unknowns import UNKNOWN, InMemory, Opaque, Source, Words
-from distlint.rehearsal.values import (
-    MAX_ITEMS,
-    Generated,
-    Given,
-    Items,
-    Made,
-    derived,
-    is_known,
-    source_of,
-)
+from distlint.rehearsal.values import MAX_ITEMS, Given, Items, Made, derived, is_known, source_of
 
 if TYPE_CHECKING:
     from distlint.rehearsal.calls import Calls

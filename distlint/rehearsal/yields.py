@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 from distlint.link.walking import statements
 from distlint.model import python as ir
 from distlint.rehearsal.failing import EVEN_FILE, OWN_FILES
+from distlint.rehearsal.iterators import Generated
 from distlint.rehearsal.stage import Stage
 from distlint.rehearsal.sums import Sum
 from distlint.rehearsal.unknowns import Opaque, Source
-from distlint.rehearsal.values import Generated, combined, source_of
+from distlint.rehearsal.values import combined, source_of
 
 _Yields = Callable[[ir.Stmt], bool]
 

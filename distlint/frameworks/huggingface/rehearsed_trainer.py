@@ -34,8 +34,9 @@ _MAKER = "model_init"
 class Trainer(Made):
     """A trainer of the library.
 
-    Sources: transformers 5.23, ``trainer.py``: ``save_model`` and ``save_metrics`` write where ``args.should_save`` holds, that is on the
-    main process, and nothing is read on the others.
+    Sources: transformers 5.23, ``trainer.py``: ``save_model`` writes where ``args.should_save`` holds, on the main process (all that
+    hold a sharded model write their parts, into a folder that they make); ``trainer_pt_utils.py``: ``save_metrics`` and ``save_state`` do
+    nothing on other processes than the first.
     """
 
     __slots__ = ()

@@ -32,7 +32,7 @@ def stepped(player: Any, optimizer: Any, call: ir.Call, scope: Any) -> None:
         return
     if kept.get(WRAPPERS) or kept.get(GRADIENTS_BY_HAND) or beside.may_be_wrapped(player):
         return
-    if beside.others_met(stage, since) or not any(True for _ in beside.modules_held(player, optimizer)):
+    if beside.others_met(stage, since) or next(beside.modules_held(player, optimizer), None) is None:
         return
     event = Event("step", call, scope.file, scope.function, {})
     event.chain = stage.chain

@@ -21,9 +21,8 @@ def collated(player: Any, collate: Any, row: Any, size: Any, sign: Any, source: 
     """What the program's own function makes of the rows of a batch, by a row that is like each of them."""
     stage = player.stage
     if sign is None and source is not None:
-        sign = hash(
-            ("own", stage.rank, stage.steps)
-        )  # it is not known which rows these are, but each process has others
+        # it is not known which rows these are, but each process has others
+        sign = hash(("own", stage.rank, stage.steps))
     listed = Items(None, size)
     listed.whole = Opaque(sign, source)
     listed.sample = _like(row, sign, source)

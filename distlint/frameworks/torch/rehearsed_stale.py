@@ -13,9 +13,9 @@ from distlint.frameworks.torch.rehearsed_beside import modules_of
 from distlint.frameworks.torch.rehearsed_modules import with_parts
 from distlint.frameworks.torch.rehearsed_weights import Weight
 from distlint.model import python as ir
+from distlint.rehearsal.iterators import Generated
 from distlint.rehearsal.notes import SHARDED_BEHIND
 from distlint.rehearsal.stage import Event, Fault
-from distlint.rehearsal.values import Generated
 
 _MADE = "optimizers, and the calls that lead to where they are made"
 _STALE = "optimizers whose parameters were sharded since they were made"
