@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ from distlint.model import python as ir
 from distlint.model.facts import ReadError
 from distlint.model.span import LineIndex, Span, whole_line
 from distlint.read.patterns import as_tests, is_plain
+from distlint.read.spread_options import write_out
 
 MAX_DEPTH = 120
 """Expressions and statements nested deeper are replaced by an unknown constant; keeps recursion bounded."""
@@ -26,7 +28,37 @@ def read_python(text: str, file: str) -> tuple[ir.Module | None, tuple[ReadError
         return None, (ReadError(_syntax_error_span(error, file), f"invalid Python: {error.msg}"),)
     except (ValueError, RecursionError, MemoryError) as error:
         return None, (ReadError(whole_line(file), f"Python's parser gives up: {error or type(error).__name__}"),)
+    if _SPREADS.search(text):
+        write_out(tree)
     return _Lowering(text).module(tree), ()
+
+
+def _attribute_asked(node: ast.Call) -> str:
+    """The name that ``getattr(base, "name")`` asks for; ``""`` where it is worked out, or something else is given in its absence."""
+    if len(node.args) != 2 or node.keywords or isinstance(node.args[0], ast.Starred):
+        return ""
+    name = node.args[1].value if isinstance(node.args[1], ast.Constant) else ""
+    return name if isinstance(name, str) and name.isidentifier() else ""
+
+
+def _is_partial(node: ast.expr) -> bool:
+    if isinstance(node, ast.Attribute):
+        return node.attr == "partial" and isinstance(node.value, ast.Name) and node.value.id == "functools"
+    return isinstance(node, ast.Name) and node.id == "partial"
+
+
+def _called_at_once(outer: ast.Call, inner: ast.Call) -> ast.Call:
+    """``partial(f, a, key=b)(c)`` as ``f(a, c, key=b)``, as functools documents it; as it is where ``f`` is not given by itself."""
+    if not inner.args or isinstance(inner.args[0], ast.Starred):
+        return outer
+    later = {keyword.arg for keyword in outer.keywords}
+    first = [keyword for keyword in inner.keywords if keyword.arg not in later or keyword.arg is None]
+    made = ast.Call(inner.args[0], [*inner.args[1:], *outer.args], [*first, *outer.keywords])
+    return ast.copy_location(made, outer)
+
+
+_SPREADS = re.compile(r"[(,]\s*\*\*\s*[A-Za-z_{]")
+"""Where a call may spread a dictionary: the trees of other files need not be walked."""
 
 
 def _syntax_error_span(error: SyntaxError, file: str) -> Span:
@@ -137,6 +169,12 @@ class _Lowering:
         return ir.Attribute(self.expr(node.value), node.attr, self.at(node))
 
     def call(self, node: ast.Call) -> ir.Expr:
+        kind = type(node.func)
+        if kind is ast.Name and node.func.id == "getattr" and (name := _attribute_asked(node)):  # type: ignore[attr-defined]
+            self._attributes.add(name)
+            return ir.Attribute(self.expr(node.args[0]), name, self.at(node))
+        if kind is ast.Call and _is_partial(node.func.func):  # type: ignore[attr-defined]
+            node = _called_at_once(node, node.func)  # type: ignore[arg-type]
         func = self.expr(node.func)
         call = ir.Call(
             func,
