@@ -13,7 +13,7 @@ from distlint.link.arguments import find_argument
 from distlint.link.modules import FunctionRef
 from distlint.link.project import CallSite, Project
 from distlint.link.starters import started_call
-from distlint.link.walking import statements
+from distlint.link.walking import below, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.span import Span
@@ -59,21 +59,32 @@ def _is_by_index(project: Project, found: CallSite, target: FunctionRef) -> bool
     """Whether a call joins with the index that the started function is given as its rank, in it or a function below."""
     rank, _ = find_argument(found.site.call, "rank", 4)
     size, _ = find_argument(found.site.call, "world_size", 3)
-    place = FunctionRef(found.file, found.site.function)
+    place, call = FunctionRef(found.file, found.site.function), found.site.call
     for _ in range(3):
         if type(rank) is not ir.Name or size is None or place.index < 0:
             return False
         function = project.module(place.file).functions[place.index]
         names = [parameter.name for parameter in function.parameters]
-        if rank.id not in names or _is_set(function.body, rank.id):
+        if rank.id not in names or _is_set(function.body, rank.id) or _is_for_some(function.body, rank.id, call):
             return False
         if place == target:
             return names.index(rank.id) == 0
         callers = project.callers(place)
         if len(callers) != 1 or callers[0].shift:
             return False
-        rank, _ = find_argument(callers[0].site.call, rank.id, names.index(rank.id))
+        call = callers[0].site.call
+        rank, _ = find_argument(call, rank.id, names.index(rank.id))
         place = FunctionRef(callers[0].file, callers[0].site.function)
+    return False
+
+
+def _is_for_some(body: tuple[ir.Stmt, ...], name: str, call: ir.Call) -> bool:
+    """Whether a branch on the index leads to a call, or an early way out in front of it: some of the processes join then."""
+    for statement in statements(body):
+        if isinstance(statement, ir.If | ir.While) and any(type(one) is ir.Name and one.id == name for one in below(statement.test)):
+            leaves = any(isinstance(one, ir.Return | ir.Jump) for one in statements(statement.body))
+            if ir.encloses(statement.at, call.at) or (leaves and statement.at < call.at):
+                return True
     return False
 
 
