@@ -138,10 +138,16 @@ def derivation(
     return work.run()
 
 
-def derivation_without_rank(project: Project, made: Instance) -> Derivation | None:
-    """What an object is made from, all that its class does included; ``None`` where that may have to do with the rank."""
+def derivation_without_rank(project: Project, made: Instance, apart: Collection[str] = ()) -> Derivation | None:
+    """What an object is made from, all that its class does included; ``None`` where that may have to do with the rank.
+
+    ``apart`` are functions whose results differ from rank to rank though their names do not say so.
+    """
     found = derivation(project, made.call, made.frame.file, made.frame.function)
-    return found if found.whole and not found.mentions_rank() else None
+    if not found.whole or found.mentions_rank():
+        return None
+    calls = ((part.expr.func, part.file) for part in found.parts if apart and type(part.expr) is ir.Call)
+    return None if any(project.modules.dotted(func, file) in apart for func, file in calls) else found
 
 
 def derivation_of_body(project: Project, ref: FunctionRef, of: ClassRef | None = None) -> Derivation:

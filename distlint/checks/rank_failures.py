@@ -11,6 +11,7 @@ from distlint.checks.lasting_failures import CONVERTING, READING, lasting_failur
 from distlint.checks.rank_paths import ANYTHING, catches
 from distlint.checks.rank_shapes import Shape, is_handled
 from distlint.checks.rank_tests import Decision, Failing
+from distlint.checks.ranks import SECOND
 from distlint.link.walking import statements
 from distlint.model import python as ir
 
@@ -43,10 +44,15 @@ def failing_calls(project: Project, shape: Shape, file: str, function: int) -> I
             return
         for given in (*call.args, *(keyword.value for keyword in call.keywords)):
             found = view.of(given, file, function)
-            if found.state == DIFFERS:
+            if found.state == DIFFERS and not _is_a_number(view, call, given, file, function):
                 why = "it reads or converts what each rank has of its own"
                 yield Failing(call.at, Decision((None,) * 5, True, why, found.places), raised)
                 break
+
+
+def _is_a_number(view: DivergenceView, call: ir.Call, given: ir.Expr, file: str, function: int) -> bool:
+    """Whether what is converted is a number already: nothing can be wrong with it."""
+    return _last(call.func) in CONVERTING and isinstance(view.view(SECOND).ask(given, file, function), int | float)
 
 
 def _is_operation(shape: Shape, index: int) -> bool:

@@ -227,7 +227,10 @@ def reached(
     if function < 0 or depth >= MAX_DEPTH:
         return
     returned = any(
-        type(one) is ir.Return and one.value is not None and mentions(one.value, own) for one in statements(body)
+        type(one) is ir.Return
+        and one.value is not None
+        and (mentions(one.value, own) or any(ir.encloses(one.value.at, call.at) for call in around))
+        for one in statements(body)
     )
     definition = project.function(FunctionRef(file, function))
     given = [i for i, one in enumerate(definition.parameters) if one.name in names]

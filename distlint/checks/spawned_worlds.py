@@ -81,7 +81,9 @@ def _is_by_index(project: Project, found: CallSite, target: FunctionRef) -> bool
 def _is_for_some(body: tuple[ir.Stmt, ...], name: str, call: ir.Call) -> bool:
     """Whether a branch on the index leads to a call, or an early way out in front of it: some of the processes join then."""
     for statement in statements(body):
-        if isinstance(statement, ir.If | ir.While) and any(type(one) is ir.Name and one.id == name for one in below(statement.test)):
+        if isinstance(statement, ir.If | ir.While) and any(
+            type(one) is ir.Name and one.id == name for one in below(statement.test)
+        ):
             leaves = any(isinstance(one, ir.Return | ir.Jump) for one in statements(statement.body))
             if ir.encloses(statement.at, call.at) or (leaves and statement.at < call.at):
                 return True

@@ -319,7 +319,7 @@ def _is_plain(context: CheckContext, value: object) -> bool:
         apart = context.parameters["samplers"]
         if not bases or any(not one.startswith(context.parameters["plain-samplers"]) or one in apart for one in bases):
             return False
-        made = derivation_without_rank(context.project, value)
+        made = derivation_without_rank(context.project, value, apart)
         # whoever draws at random without a common seed draws something else on each rank
         return made is not None and (not made.is_random() or _is_seeded_alike(context, value.frame.file))
     if not isinstance(value.callee, External):

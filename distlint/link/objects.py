@@ -202,7 +202,8 @@ def _of_instance(evaluator: Evaluator, instance: Instance, name: str, span: Span
     elif isinstance(instance.callee, External) and instance.callee.name in _NAMESPACES and not instance.part:
         found = _of_namespace(evaluator, instance, name, span)
         if found is not None:
-            return found
+            stored = _set_outside(evaluator, instance, None, name, span)
+            return found if stored is None else several([found, stored], span)
     elif isinstance(instance.callee, External) and not instance.part:
         found = _of_record(evaluator, instance, instance.callee.name, name)
         if found is not None:
@@ -344,27 +345,41 @@ def _set_in_methods(
     return evaluator.guarded(key, lambda: _after_methods(evaluator, instance, owner, name, methods, key, span))
 
 
-def _set_outside(evaluator: Evaluator, instance: Instance, owner: ClassRef, name: str, span: Span) -> Abstract | None:
-    """What other code stores into the attribute of objects of the class; ``None`` if nobody is seen to."""
+def _set_outside(
+    evaluator: Evaluator, instance: Instance, owner: ClassRef | None, name: str, span: Span
+) -> Abstract | None:
+    """What other code stores into the attribute of objects of the class, or of this object of no class of the project.
+
+    ``None`` if nobody is seen to.
+    """
     stores = evaluator.project.outside_stores(name)
     if not stores or len(stores) > MAX_STORES * 2:
         return None
-    key = ("outside", owner, name)
-    found = evaluator.guarded(key, lambda: _from_outside(evaluator, owner, stores, span))
+    key = ("outside", owner, name) if owner is not None else ("outside", *instance.identity, name)
+    found = evaluator.guarded(key, lambda: _from_outside(evaluator, instance, owner, stores, span))
     return None if found is NOTHING else found
 
 
 def _from_outside(
-    evaluator: Evaluator, owner: ClassRef, stores: tuple[tuple[str, OutsideStore], ...], span: Span
+    evaluator: Evaluator,
+    instance: Instance,
+    owner: ClassRef | None,
+    stores: tuple[tuple[str, OutsideStore], ...],
+    span: Span,
 ) -> Abstract:
     results: list[Abstract] = []
-    ancestry = evaluator.modules.ancestry(owner)
+    ancestry = evaluator.modules.ancestry(owner) if owner is not None else ()
     for file, store in stores:
         frame = evaluator.frame(file, store.function)
         state = evaluator.state(frame, store.at)
         for option in options_of(evaluator.evaluate(store.base, frame, state)):
-            if isinstance(option, Instance) and option.part in ((), ("self",)) and option.callee in ancestry:
-                value = None if store.value is None else evaluator.evaluate(store.value, frame, state)
+            if not isinstance(option, Instance) or option.part not in ((), ("self",)):
+                continue
+            if option.callee in ancestry if owner is not None else option.identity == instance.identity:
+                given = store.value if store.value is not None else store.whole
+                value = None if given is None else evaluator.evaluate(given, frame, state)
+                if value is not None and store.value is None:
+                    value = evaluator.take(value, store.place, span)
                 results.append(value if value is not None else Leaf(unknown("not followed", span), span))
     return several(results, span) if results else NOTHING
 

@@ -71,13 +71,18 @@ def changed_names(body: tuple[ir.Stmt, ...]) -> set[str]:
 
 
 class OutsideStore(NamedTuple):
-    """``object.name = value`` in a function (-1: the module's own body), where the object is not the method's own."""
+    """``object.name = value`` in a function (-1: the module's own body), where the object is not the method's own.
+
+    ``value`` is ``None`` where it is taken apart or worked out; ``whole`` is then what it is one of several parts of, and ``place`` which.
+    """
 
     function: int
     base: ir.Expr
     name: str
     value: ir.Expr | None
     at: ir.Position
+    whole: ir.Expr | None = None
+    place: int = 0
 
 
 def outside_stores(module: ir.Module) -> tuple[OutsideStore, ...]:
@@ -92,9 +97,21 @@ def outside_stores(module: ir.Module) -> tuple[OutsideStore, ...]:
             value = statement.value if isinstance(statement, ir.Assign) and len(statement.targets) == 1 else None
             for target in stored_into(statement):
                 if type(target) is ir.Attribute and not (type(target.base) is ir.Name and target.base.id == own):
-                    plain = isinstance(statement, ir.Assign) and type(statement.targets[0]) is not ir.ListDisplay
-                    found.append(OutsideStore(index, target.base, target.name, value if plain else None, statement.at))
+                    items = _items_of_target(statement)
+                    counted = () if any(type(item) is ir.Starred for item in items) else items
+                    place = next((number for number, item in enumerate(counted) if item is target), None)
+                    found.append(
+                        OutsideStore(index, target.base, target.name, None, statement.at, value, place)
+                        if place is not None
+                        else OutsideStore(index, target.base, target.name, None if items else value, statement.at)
+                    )
     return tuple(found)
+
+
+def _items_of_target(statement: ir.Stmt) -> tuple[ir.Expr, ...]:
+    """The targets that an assignment takes its value apart for; nothing for a plain one."""
+    target = statement.targets[0] if isinstance(statement, ir.Assign) else None
+    return target.items if type(target) is ir.ListDisplay else ()
 
 
 def stored_attributes(module: ir.Module) -> frozenset[str]:

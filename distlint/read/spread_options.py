@@ -43,7 +43,7 @@ def entries_of(node: ast.expr) -> list[tuple[str, ast.expr, ast.AST]] | None:
         for key, value in zip(node.keys, node.values, strict=True):
             if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
                 return None
-            found.append((key.value, value, value))
+            found.append((key.value, value, _from_to(key, value)))
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict" and not node.args:
         if any(keyword.arg is None for keyword in node.keywords):
             return None
@@ -237,6 +237,13 @@ def _hoisted(
         statement.value or statement,
     )
     return given
+
+
+def _from_to(first: ast.expr, last: ast.expr) -> ast.AST:
+    """A place from the start of one expression to the end of another."""
+    whole = ast.copy_location(ast.Constant(None), first)
+    whole.end_lineno, whole.end_col_offset = last.end_lineno, last.end_col_offset
+    return whole
 
 
 def _at(made: _Node, place: ast.AST) -> _Node:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from distlint.link.project import Project
 
 MAX_CALLERS = 8
-_OF_RANK = re.compile(r"rank|shard|process|world|worker|node", re.IGNORECASE)
-"""Names of what may be another one for each file."""
+_OF_RANK = re.compile(r"(?<!per_)(?:rank|shard|process|world|worker|node)", re.IGNORECASE)
+"""Names of what may be another one for each file; not how much there is for each of them."""
 _SAVING = ("save", "savez", "dump")
 """What saves a whole file at once."""
 _MAKING = frozenset(
@@ -176,8 +176,11 @@ def _given_alike(project: Project, ref: FunctionRef, places: list[int]) -> bool:
                 return False
             parts = list(below(expr)) if expr is not None else []
             named = {part.id for part in parts if type(part) is ir.Name}
+            # an object that holds settings is made by a call, and holds the same ever after
+            holding = {part.base.id for part in parts if type(part) is ir.Attribute and type(part.base) is ir.Name}
+            changing = varying | (_worked_out(body) - holding)
             named |= {part.name for part in parts if type(part) is ir.Attribute}
-            if named & (varying | _worked_out(body)) or any(_OF_RANK.search(name) for name in named):
+            if named & changing or any(_OF_RANK.search(name) for name in named):
                 return False
             if any(type(part) not in (ir.Constant, ir.Name, ir.Attribute, ir.Operation) for part in parts):
                 return False
@@ -190,6 +193,12 @@ def _text(expr: ir.Expr | None) -> str:
     if expr is None:
         return ""
     return " ".join(
-        str(part.value) if type(part) is ir.Constant else part.id if type(part) is ir.Name else type(part).__name__
+        str(part.value)
+        if type(part) is ir.Constant
+        else part.id
+        if type(part) is ir.Name
+        else part.name
+        if type(part) is ir.Attribute
+        else type(part).__name__
         for part in below(expr)
     )

@@ -75,7 +75,7 @@ def merged(one: Any, other: Any, tests: Sequence[Any] = (), deciding: Sequence[A
                 joined.ragged = _size(one.ragged, other.ragged, tests)
             # whichever it is came out of what both came out of
             joined.through = tuple(mark for mark in one.through if any(mark is same for same in other.through))
-            if tests:
+            if tests and not _is_brought_together(one, other, tests):
                 joined.sign, joined.source = combined("perhaps", every), source_of(every)
             if one.dtype and other.dtype and one.dtype != other.dtype and tests:
                 joined.typed = Opaque(combined("perhaps", tests), source_of(tests))
@@ -98,7 +98,7 @@ def merged(one: Any, other: Any, tests: Sequence[Any] = (), deciding: Sequence[A
         return Perhaps(value, combined("perhaps", every), source_of(every), _missing(one, other, tests))
     if not tests:
         return _of_doubtful(one, other)
-    if _is_voted(one, other, tests) or _is_voted(other, one, tests):
+    if _is_voted(one, other, tests) or _is_voted(other, one, tests) or _is_brought_together(one, other, tests):
         return Opaque()
     found = _told("perhaps", every)
     if deciding is None:
@@ -128,8 +128,23 @@ def _is_voted(one: Any, other: Any, tests: Sequence[Any]) -> bool:
     """
     if not is_known(one) or is_known(other) or not isinstance(other, Opaque) or other.source is None:
         return False
-    agreed = all(isinstance(test, Opaque) and test.source is None and isinstance(test.sign, Sent) for test in tests)
-    return agreed and len(_possible(other)) > 1 and any(alike(one, each) for each in _possible(other))
+    return _are_agreed(tests) and len(_possible(other)) > 1 and any(alike(one, each) for each in _possible(other))
+
+
+def _are_agreed(tests: Sequence[Any]) -> bool:
+    """Whether all tests ask for what the processes have exchanged, so that they choose together and know what they choose."""
+    return all(isinstance(test, Opaque) and test.source is None and isinstance(test.sign, Sent) for test in tests)
+
+
+def _is_brought_together(one: Any, other: Any, tests: Sequence[Any]) -> bool:
+    """Whether all processes have chosen together between what each of them has and what they made of what all of them have.
+
+    ``return rows if longest == 0 else gathered(rows)``, where the lengths were exchanged: what is each one's own may be alike there.
+    """
+    if not tests or not _are_agreed(tests):
+        return False
+    own, common = (one, other) if source_of([one]) is not None else (other, one)
+    return source_of([own]) is not None and source_of([common]) is None and isinstance(combined("", [common]), Sent)
 
 
 def joined(going: list[dict[str, Any]], test: Any) -> dict[str, Any]:

@@ -16,6 +16,9 @@ _NUMBERS = {
     **dict.fromkeys(("random", "uniform", "gauss", "normalvariate", "expovariate", "betavariate", "triangular"), float),
 }
 """What kind of number the functions of Python's own module give."""
+_ASKING = frozenset({"get_state", "getstate", "initial_seed"})
+_SETTING = frozenset({"set_state", "setstate"})
+"""Methods that tell the state of a generator, and that set it: nothing is drawn."""
 OWN_SEED = "each rank's own seed"
 
 
@@ -33,7 +36,10 @@ class Generator(Made):
         if name in ("manual_seed", "seed") and (given.positional or given.keywords):
             self.state = [seeded(player, next(iter(given.values())), call, scope), 0]
             return self
-        if name in ("get_state", "initial_seed", "set_state"):
+        if name in _SETTING:
+            self.state = [UNKNOWN, 0]
+            return UNKNOWN
+        if name in _ASKING:
             return UNKNOWN
         span = ir.unpack(call.at, scope.file)
         sign, source = drawn(player, self.state, span)
@@ -74,6 +80,8 @@ class Randomness:
         generator = self._of(name)
         if not generator:
             return NotImplemented
+        if name.rpartition(".")[2] in _ASKING:
+            return UNKNOWN
         span = ir.unpack(call.at, scope.file)
         if generator == self._main:
             sign, source = player.stage.drawn(span)
