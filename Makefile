@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test check format docs bench strain oracle prove clean
+.PHONY: help demo test check format docs bench strain respell oracle prove clean
 
 help:
 	@echo "make demo               look at distlint at work on fixtures/showcase"
@@ -14,6 +14,7 @@ help:
 	@echo "make docs               write the generated pages anew"
 	@echo "make bench CORPUS=dir   measure CPU time and memory beside ruff"
 	@echo "make strain             measure CPU time on programs that strain the analyses; CORPUS=dir for what these add there"
+	@echo "make respell            look for findings that come and go when fixtures are spelled otherwise; RULES=PT5,HF2 for some, EVERY=10 for each tenth"
 	@echo "make oracle             compare verdicts with those of real DeepSpeed and Megatron-LM releases"
 	@echo "make prove              run the cases of rules for real; RULES=PT501,PT7 for some, CHANGED=1 for what is not in the record"
 	@echo "make clean              remove what the other targets made"
@@ -53,6 +54,11 @@ bench: $(READY)
 
 strain: $(READY)
 	$(BIN)/python tools/strain.py $(if $(CORPUS),--share "$(CORPUS)")
+
+EVERY ?= 1
+
+respell: $(READY)
+	$(BIN)/python tools/respell/respell.py --rules "$(or $(RULES),PT,HF2,DS2)" --every $(EVERY)
 
 # The real DeepSpeed on CPU: its kernels are compiled at first use, the ranks are torch's fake process group.
 ORACLE := .oracle
