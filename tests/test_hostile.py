@@ -117,6 +117,9 @@ ODD: dict[str, dict[str, str | bytes]] = {
         + "deepspeed.initialize(config=p.parse_args().a7)\n",
         "run.sh": "torchrun a.py " + " ".join(f"--a{number} {number}" for number in range(2000)) + "\n",
     },
+    "deep options that a call spreads": {
+        "a.py": f"{USE}o = dict(x=a{'.b' * 2500}, y={'-' * 900}a)\ndeepspeed.initialize(**o)\n",
+    },
     "options in endless loops": {
         "a.py": f"{USE}p = argparse.ArgumentParser()\nfor i in range(10**9):\n    p.add_argument(f'--a{{i}}')\n"
         "deepspeed.initialize(config=p.parse_args().a7)\n"

@@ -20,7 +20,7 @@ from distlint.checks.registry import CheckContext, check
 from distlint.link.arguments import find_argument
 from distlint.link.modules import FunctionRef
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import access_path, below, statements
+from distlint.link.walking import access_path, below, names_below, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 
@@ -237,7 +237,7 @@ def _is_kept(context: CheckContext, loop: ir.For, element: ir.Expr) -> bool:
         if calls & set(context.parameters["reducing"]):
             return False
         name = access_path(list(_peeled(made))[-1])[0]
-        if "loss" in "".join(_words(made)).lower():
+        if "loss" in "".join(names_below(made)).lower():
             return False
         targets = {part.id for part in below(loop.target) if type(part) is ir.Name}
         called = next((part for part in _peeled(made) if type(part) is ir.Call and _is_fed(part, targets)), None)
@@ -252,14 +252,6 @@ def _is_kept(context: CheckContext, loop: ir.For, element: ir.Expr) -> bool:
             return False
         made = stores[0]
     return False
-
-
-def _words(expr: ir.Expr) -> Iterator[str]:
-    for part in below(expr):
-        if type(part) is ir.Name:
-            yield part.id
-        elif type(part) is ir.Attribute:
-            yield part.name
 
 
 def _peeled(expr: ir.Expr) -> Iterator[ir.Expr]:

@@ -11,9 +11,11 @@ from distlint.model import python as ir
 
 
 def is_named(project: Project, decorator: ir.Expr, ref: FunctionRef, names: Collection[str]) -> bool:
-    """Whether a decorator of a function is a library's of one of the names (``pkg.function`` or ``pkg.Class().method``)."""
+    """Whether a decorator of a function is a library's of one of the names (``pkg.function``, ``pkg.Class().method``), called or not."""
     if not names:
         return False
+    if type(decorator) is ir.Call:
+        decorator = decorator.func
     dotted = project.modules.dotted(decorator, ref.file)
     if dotted or type(decorator) is not ir.Attribute:
         return dotted in names

@@ -483,8 +483,7 @@ class Walker:
     def _is_main_only(self, decorator: ir.Expr, ref: FunctionRef) -> bool:
         from distlint.checks.rank_decorators import is_named
 
-        named = decorator.func if type(decorator) is ir.Call else decorator
-        return is_named(self._project, named, ref, self._main_only)
+        return is_named(self._project, decorator, ref, self._main_only)
 
     def _handler(self, shape: Shape, point: Point) -> int:
         """The handler that takes the exception that is under way."""

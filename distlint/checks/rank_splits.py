@@ -18,7 +18,7 @@ from distlint.checks.divergence import DivergenceView
 from distlint.checks.execution import body_of
 from distlint.checks.programs import family
 from distlint.checks.rank_values import UNKNOWN
-from distlint.checks.rank_ways import all_ranks_go, only_rank_0_goes, ways_to
+from distlint.checks.rank_ways import all_ranks_go, may_be_for_rank_0, ways_to
 from distlint.checks.ranks import FIRST, SECOND, Process
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.seeds import seeds_before
@@ -57,7 +57,7 @@ def _fixed(context: CheckContext, starts: list[CallSite]) -> Iterator[Finding]:
     for site in project.calls_to(set(context.parameters["samplers"])):
         call, file, function = site.site.call, site.file, site.site.function
         start = next((one for one in starts if one.file in family(project, file)), None)
-        if start is None or any(only_rank_0_goes(project, way) for way in ways_to(project, file, function, call.at)):
+        if start is None or may_be_for_rank_0(project, file, function, call.at):
             continue
         replicas, _ = find_argument(call, "num_replicas", 1)
         rank, _ = find_argument(call, "rank", 2)

@@ -162,6 +162,11 @@ def only_rank_0_goes(project: Project, way: Way) -> Test | None:
     return None
 
 
+def may_be_for_rank_0(project: Project, file: str, function: int, at: ir.Position) -> bool:
+    """Whether a test on some way to a place lets rank 0 alone pass."""
+    return any(only_rank_0_goes(project, way) is not None for way in ways_to(project, file, function, at))
+
+
 def in_many_processes(project: Project, way: Way, starts: Collection[CallSite]) -> CallSite | None:
     """The call that makes the processes on a way a job; ``None`` where there may be one process only."""
     files = project.closure(way.top)

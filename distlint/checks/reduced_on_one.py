@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from distlint.checks.gradient_models import models_of
 from distlint.checks.programs import family
-from distlint.checks.rank_ways import only_rank_0_goes, ways_to
+from distlint.checks.rank_ways import may_be_for_rank_0
 from distlint.checks.reduced_figures import reached, root_of
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.spread_names import called_name, calls_of, mentions
@@ -66,13 +66,8 @@ def _steps(context: CheckContext, site: CallSite) -> Iterator[CallSite]:
             options = options_of(evaluator.ask(func.base, found.file, found.site.function))
             names = [evaluator.instance_name(one) for one in options if isinstance(one, Instance)]
             if names and all(name.startswith(context.parameters["stepping"]) for name in names):
-                if not _on_rank_0(project, found):
+                if not may_be_for_rank_0(project, found.file, found.site.function, found.site.call.at):
                     yield found
-
-
-def _on_rank_0(project: Project, site: CallSite) -> bool:
-    ways = ways_to(project, site.file, site.site.function, site.site.call.at)
-    return any(only_rank_0_goes(project, way) is not None for way in ways)
 
 
 def _followed(context: CheckContext, site: CallSite, sending: re.Pattern[str]) -> Iterator[Finding]:
@@ -96,7 +91,7 @@ def _followed(context: CheckContext, site: CallSite, sending: re.Pattern[str]) -
                 continue
             options = options_of(evaluator.ask(func.base, region.file, region.function))
             made = [one for one in options if isinstance(one, Instance) and evaluator.instance_name(one) in wanted]
-            if made and not _on_rank_0(project, CallSite(region.file, ir.Site(call, region.function))):
+            if made and not may_be_for_rank_0(project, region.file, region.function, call.at):
                 yield context.finding(
                     "the figure is brought together on one rank only, and every rank's learning rate follows what it holds",
                     ir.unpack(call.at, region.file),

@@ -1,20 +1,23 @@
 """What a function gives that a decorator lets one rank run alone, used by all of them: the others get ``None``.
 
-Parameters: ``sending`` (names of calls that give the others what one rank has).
+Parameters: ``sending`` (names of calls that give the others what one rank has), ``computing`` (how the names of library functions begin
+that make something else of ``None`` than of a value).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.checks.execution import body_of
 from distlint.checks.rank_decorators import is_named
-from distlint.checks.rank_ways import only_rank_0_goes, ways_to
+from distlint.checks.rank_ways import may_be_for_rank_0
 from distlint.checks.registry import CheckContext, check
-from distlint.checks.spread_names import called_name, calls_of, mentions
+from distlint.checks.spread_names import called_name, calls_of
+from distlint.link.callers import Caller
 from distlint.link.modules import FunctionRef
+from distlint.link.stores import stored_into
 from distlint.link.walking import below, expressions_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
@@ -23,6 +26,26 @@ if TYPE_CHECKING:
     from distlint.link.project import Project
 
 MAX_CALLERS = 8
+"""Callers of one function that are looked at."""
+
+_ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "@", "<", ">", "<=", ">="})
+"""Operators that ``None`` has not."""
+
+
+class _Result(NamedTuple):
+    """What the result goes by: the call itself, or the variable (``name``) or attribute (``owner.name``) that it is kept in."""
+
+    call: ir.Call
+    name: str = ""
+    owner: str = ""
+
+    def is_read(self, expr: ir.Expr) -> bool:
+        """Whether an expression is the result, and nothing around it."""
+        if not self.name:
+            return expr.at == self.call.at
+        if type(expr) is ir.Attribute:
+            return bool(self.owner) and expr.name == self.name and _is_name(expr.base, self.owner)
+        return not self.owner and _is_name(expr, self.name)
 
 
 @check("result-of-one")
@@ -30,15 +53,14 @@ def result_of_one(context: CheckContext) -> Iterator[Finding]:
     """A finding for each function of that kind whose result all ranks go on with."""
     project: Project = context.project
     names = frozenset(name for one in project.specs for name in one.main_only)
-    sending = re.compile(context.parameters["sending"])
     for file in project.python_files:
         for index, function in enumerate(project.module(file).functions):
             ref = FunctionRef(file, index)
-            alone = next((one for one in function.decorators if is_named(project, _bare(one), ref, names)), None)
+            alone = next((one for one in function.decorators if is_named(project, one, ref, names)), None)
             if alone is None or not _gives_something(function.body):
                 continue
             for caller in project.callers(ref)[:MAX_CALLERS]:
-                used = _use(project, caller.file, caller.site.function, caller.site.call, sending)
+                used = _use(context, caller)
                 if used is not None:
                     yield context.finding(
                         f"`{function.name}` runs on the first rank only, and all ranks go on with what it gives: the others have `None`",
@@ -51,101 +73,105 @@ def result_of_one(context: CheckContext) -> Iterator[Finding]:
                     break
 
 
-def _bare(decorator: ir.Expr) -> ir.Expr:
-    return decorator.func if type(decorator) is ir.Call else decorator
-
-
 def _gives_something(body: tuple[ir.Stmt, ...]) -> bool:
-    """Whether a function certainly gives something else than ``None``."""
+    """Whether each ``return`` of a function gives something else than a plain ``None``."""
     given = [one.value for one in statements(body) if type(one) is ir.Return]
     return bool(given) and all(
         value is not None and not (type(value) is ir.Constant and value.value is None) for value in given
     )
 
 
-def _use(project: Project, file: str, function: int, call: ir.Call, sending: re.Pattern[str]) -> ir.Expr | None:
-    """Where a caller goes on with the result on all ranks; ``None`` where it does not, or may know what the others get."""
+def _use(context: CheckContext, caller: Caller) -> ir.Expr | None:
+    """Where all ranks work with the result of a call; ``None`` where they do not, or may know what the others get."""
+    project: Project = context.project
+    file, function, call = caller.file, caller.site.function, caller.site.call
     body = body_of(project, file, function)
-    if _on_rank_0(project, file, function, call.at) or any(sending.search(called_name(one)) for one in calls_of(body)):
+    sending = re.compile(context.parameters["sending"])
+    if may_be_for_rank_0(project, file, function, call.at):
         return None
-    names: set[str] = set()
+    if any(sending.search(called_name(one)) for one in calls_of(body)):
+        return None
     for statement in statements(body):
-        for expr in expressions_of(statement):
-            if expr.at != call.at and ir.encloses(expr.at, call.at):
-                return _taking(expr, call)
         if type(statement) is ir.Assign and statement.value is not None and statement.value.at == call.at:
-            if len(statement.targets) != 1:
-                return None
-            names = _named(statement.targets[0])
-    if not names:
-        return None
-    asked = {one.at for one in statements(body) if type(one) in (ir.If, ir.While) and mentions(one.test, names)}  # type: ignore[union-attr]
-    if asked:
-        return None
-    owned = any("." in name for name in names)
-    return _read_by_all(project, file, -1 if owned else function, names, call, owned=owned)
+            kept = _kept(call, statement)
+            return None if kept is None else _worked_with(context, file, _readers(project, file, function, kept), kept)
+    return _worked_with(context, file, [function], _Result(call))
 
 
-def _taking(expr: ir.Expr, call: ir.Call) -> ir.Expr | None:
-    """The operation or attribute that can't go on with ``None``, around a call."""
-    for part in below(expr):
-        if type(part) is ir.Attribute and part.base.at == call.at:
-            return part
-        if type(part) is ir.Operation and set(part.operators) <= {"+", "-", "*", "/"}:
-            if any(operand.at == call.at for operand in part.operands):
-                return part
+def _kept(call: ir.Call, statement: ir.Assign) -> _Result | None:
+    """What the result of a call is kept in; ``None`` for what is not followed."""
+    target = statement.targets[0]
+    if len(statement.targets) != 1:
+        return None
+    if type(target) is ir.Name:
+        return _Result(call, target.id)
+    if type(target) is ir.Attribute and type(target.base) is ir.Name:
+        return _Result(call, target.name, target.base.id)
     return None
 
 
-def _named(target: ir.Expr) -> set[str]:
-    if type(target) is ir.Name:
-        return {target.id}
-    if type(target) is ir.Attribute and type(target.base) is ir.Name:
-        return {f"{target.base.id}.{target.name}"}
-    return set()
+def _readers(project: Project, file: str, function: int, kept: _Result) -> list[int]:
+    """The functions in which the result goes by the same name: the methods of the class where it is an attribute of the object."""
+    functions = project.module(file).functions
+    if function < 0 or not kept.owner or not _is_own(functions[function], kept.owner):
+        return [function]
+    owner = functions[function].owner
+    return [index for index, one in enumerate(functions) if one.owner == owner and _is_own(one, kept.owner)]
 
 
-def _read_by_all(
-    project: Project, file: str, function: int, names: set[str], call: ir.Call, *, owned: bool
-) -> ir.Expr | None:
-    """The first place that hands the result on or works with it, where all ranks come; ``None`` where something asks what it is."""
-    module = project.module(file)
-    functions = range(len(module.functions)) if owned else (function,)
+def _is_own(function: ir.Function, name: str) -> bool:
+    """Whether a name is that of the object which a method is called for."""
+    return function.owner >= 0 and bool(function.parameters) and function.parameters[0].name == name
+
+
+def _worked_with(context: CheckContext, file: str, functions: list[int], result: _Result) -> ir.Expr | None:
+    """The first place that works with the result where all ranks come; ``None`` where something asks for it, or may put another there."""
+    project: Project = context.project
     found: ir.Expr | None = None
+    stores = 0
     for index in functions:
         for statement in statements(body_of(project, file, index)):
+            if result.name and any(result.is_read(target) for target in stored_into(statement)):
+                stores += not _is_nothing(statement)
             for expr in expressions_of(statement):
-                if not mentions(expr, names):
+                read = [one for one in below(expr) if result.is_read(one)]
+                if not read:
                     continue
-                if type(statement) in (ir.If, ir.While) or any(_is_asking(one, names) for one in below(expr)):
+                if type(statement) in (ir.If, ir.While, ir.Match) or any(_is_asking(one, read) for one in below(expr)):
                     return None
-                if found is None and (owned or expr.at > call.at) and type(expr) not in (ir.Name, ir.Attribute):
-                    taken = next((one for one in below(expr) if _takes(one, names)), None)
-                    if taken is not None and not _on_rank_0(project, file, index, expr.at):
-                        found = taken
-    return found
+                taken = next((one for one in below(expr) if _works(context, file, one, result)), None)
+                if found is None and taken is not None and not may_be_for_rank_0(project, file, index, taken.at):
+                    found = taken
+    return found if stores <= 1 else None
 
 
-def _is_asking(expr: ir.Expr, names: set[str]) -> bool:
-    """Whether something chooses by the result, or tells it from ``None``."""
+def _is_nothing(statement: ir.Stmt) -> bool:
+    """Whether a statement stores ``None``, as one does where an attribute is declared."""
+    value = statement.value if type(statement) is ir.Assign else None
+    return type(value) is ir.Constant and value.value is None
+
+
+def _is_asking(expr: ir.Expr, read: list[ir.Expr]) -> bool:
+    """Whether an expression chooses by something that is read in it, or tells it from ``None``."""
     if type(expr) is ir.Conditional:
-        return mentions(expr.test, names)
-    return (
-        type(expr) is ir.Operation
-        and bool({"or", "and", "is", "is not", "not", "==", "!="} & set(expr.operators))
-        and any(mentions(one, names) for one in expr.operands)
-    )
+        asked: tuple[ir.Expr, ...] = (expr.test,)
+    elif type(expr) is ir.Operation and {"or", "and", "is", "is not", "not", "==", "!=", "in"} & set(expr.operators):
+        asked = expr.operands
+    else:
+        return False
+    return any(ir.encloses(part.at, one.at) for part in asked for one in read)
 
 
-def _takes(expr: ir.Expr, names: set[str]) -> bool:
-    """Whether an expression hands the result to a call, or works with it."""
+def _works(context: CheckContext, file: str, expr: ir.Expr, result: _Result) -> bool:
+    """Whether an expression takes something from the result, counts with it, or hands it to a function that makes something of it."""
     if type(expr) is ir.Call:
+        name = context.project.modules.dotted(expr.func, file)
         given = (*expr.args, *(one.value for one in expr.keywords))
-        return called_name(expr) != "print" and any(mentions(one, names) for one in given)
+        return name.startswith(tuple(context.parameters["computing"])) and any(map(result.is_read, given))
     if type(expr) is ir.Operation:
-        return any(mentions(one, names) for one in expr.operands)
-    return type(expr) in (ir.Attribute, ir.Subscript) and mentions(expr.base, names)  # type: ignore[union-attr]
+        return bool(_ARITHMETIC & set(expr.operators)) and any(map(result.is_read, expr.operands))
+    return type(expr) in (ir.Attribute, ir.Subscript) and result.is_read(expr.base)  # type: ignore[union-attr]
 
 
-def _on_rank_0(project: Project, file: str, function: int, at: ir.Position) -> bool:
-    return any(only_rank_0_goes(project, way) is not None for way in ways_to(project, file, function, at))
+def _is_name(expr: ir.Expr, name: str) -> bool:
+    return type(expr) is ir.Name and expr.id == name

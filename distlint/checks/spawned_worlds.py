@@ -84,10 +84,16 @@ def _is_for_some(body: tuple[ir.Stmt, ...], name: str, call: ir.Call) -> bool:
         if isinstance(statement, ir.If | ir.While) and any(
             type(one) is ir.Name and one.id == name for one in below(statement.test)
         ):
-            leaves = any(isinstance(one, ir.Return | ir.Jump) for one in statements(statement.body))
+            leaves = any(map(_is_way_out, statements(statement.body)))
             if ir.encloses(statement.at, call.at) or (leaves and statement.at < call.at):
                 return True
     return False
+
+
+def _is_way_out(statement: ir.Stmt) -> bool:
+    return type(statement) is ir.Return or (
+        type(statement) is ir.Jump and statement.kind in ("raise", "break", "continue")
+    )
 
 
 def _is_set(body: tuple[ir.Stmt, ...], name: str) -> bool:

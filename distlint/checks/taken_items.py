@@ -21,7 +21,7 @@ from distlint.link.abstract import Instance
 from distlint.link.arguments import find_argument
 from distlint.link.modules import ClassRef, FunctionRef, GlobalRef
 from distlint.link.project import Project
-from distlint.link.walking import below, blocks_of, calls_in, expressions_of, guards_of, statements
+from distlint.link.walking import below, blocks_of, calls_in, expressions_of, guards_of, names_below, statements
 from distlint.model import python as ir
 
 _PASSING = HANDING_ON | {"chain", "from_iterable", "repeat", "reversed"}
@@ -58,19 +58,11 @@ def takers(project: Project, files: Collection[str]) -> Iterator[Taken]:
                     continue
                 given = call.args[0]
                 # `next(iter(loader))` is the first batch, to look at; what is named for an evaluation is no training
-                if type(given) is ir.Call or any(_EVALUATING.search(word) for word in _words(given)):
+                if type(given) is ir.Call or any(_EVALUATING.search(word) for word in names_below(given)):
                     continue
                 place, calls = _loop_of(project, call, file, function)
                 if place is not None and not _is_moved_on(project, given, file, function):
                     yield Taken(place._replace(iterable=given), given, file, function, frozenset(calls))
-
-
-def _words(expr: ir.Expr) -> Iterator[str]:
-    for part in below(expr):
-        if type(part) is ir.Name:
-            yield part.id
-        elif type(part) is ir.Attribute:
-            yield part.name
 
 
 def _is_moved_on(project: Project, iterator: ir.Expr, file: str, function: int) -> bool:
@@ -277,13 +269,13 @@ class _Search:
         return self._function(method, _Where(method.file, method.index, entered), depth)
 
     def _comprehension(self, expr: ir.Comprehension, where: _Where, depth: int) -> bool:
-        bound = {word for target, _, _ in expr.generators for word in _words(target)}
+        bound = {word for target, _, _ in expr.generators for word in names_below(target)}
         for _, _, tests in expr.generators:
             for test in tests:
                 self._look(test, where)
         sources = [iterable for _, iterable, _ in expr.generators]
         root = expr.element
-        if not bound & set(_words(root)):
+        if not bound & set(names_below(root)):
             sources.append(root)
         elif type(root) is not ir.Name:
             self._look(root, where)
@@ -365,15 +357,15 @@ def _values(body: tuple[ir.Stmt, ...], name: str) -> Iterator[ir.Expr | None]:
             for target in statement.targets:
                 if type(target) is ir.Name and target.id == name:
                     yield statement.value
-                elif type(target) is ir.ListDisplay and name in _words(target):
+                elif type(target) is ir.ListDisplay and name in names_below(target):
                     yield _item_for(target, statement.value, name)
         elif type(statement) is ir.For and type(statement.target) is not ir.Attribute:
-            if name in _words(statement.target):
+            if name in names_below(statement.target):
                 yield statement.iterable if type(statement.target) is ir.Name else None
-        elif type(statement) is ir.AugAssign and name in _words(statement.target):
+        elif type(statement) is ir.AugAssign and name in names_below(statement.target):
             yield None
         elif type(statement) is ir.With:
-            yield from (None for _, bound in statement.items if bound is not None and name in _words(bound))
+            yield from (None for _, bound in statement.items if bound is not None and name in names_below(bound))
 
 
 def _item_for(target: ir.ListDisplay, value: ir.Expr | None, name: str) -> ir.Expr | None:

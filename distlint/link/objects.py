@@ -375,7 +375,7 @@ def _from_outside(
         for option in options_of(evaluator.evaluate(store.base, frame, state)):
             if not isinstance(option, Instance) or option.part not in ((), ("self",)):
                 continue
-            if option.callee in ancestry if owner is not None else option.identity == instance.identity:
+            if option.callee in ancestry or (owner is None and option.identity == instance.identity):
                 given = store.value if store.value is not None else store.whole
                 value = None if given is None else evaluator.evaluate(given, frame, state)
                 if value is not None and store.value is None:

@@ -70,6 +70,15 @@ def below(expr: ir.Expr) -> Iterator[ir.Expr]:
             stack.extend(parts(current)[::-1])
 
 
+def names_below(expr: ir.Expr) -> Iterator[str]:
+    """The names and the attributes in an expression, as ``below`` comes to them."""
+    for part in below(expr):
+        if type(part) is ir.Name:
+            yield part.id
+        elif type(part) is ir.Attribute:
+            yield part.name
+
+
 def expressions_of(statement: ir.Stmt) -> tuple[ir.Expr, ...]:
     """The expressions that a statement itself evaluates, not those of the statements inside it."""
     parts = _EXPRESSIONS.get(type(statement))

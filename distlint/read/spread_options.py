@@ -10,16 +10,18 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 MAX_KEYS = 64
 """A dictionary with more keys than this is no set of options that somebody wrote for one call."""
+
+MAX_DEPTH = 20
+"""An expression nested deeper is taken to mean something else the second time; keeps recursion bounded."""
 
 _READING = frozenset({"copy", "get", "items", "keys", "values"})
 _SHOWING = frozenset({"len", "print", "repr", "sorted", "str"})
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
-_Node = TypeVar("_Node", bound=ast.AST)
 
 
 def write_out(tree: ast.Module) -> None:
@@ -64,19 +66,19 @@ class _Binding(NamedTuple):
 class _Scope(NamedTuple):
     """What a function or module binds, and how it uses these names.
 
-    ``bound`` counts the statements that bind a name; ``plain`` and ``spread`` the uses that can't change a dictionary, and those among
-    them that spread it; ``read`` all uses.
+    ``bound`` counts the statements that bind a name, ``read`` its uses, ``plain`` those of them that can't change a dictionary;
+    ``stored`` are the attributes that are stored into.
     """
 
     bound: Counter[str]
     read: Counter[str]
     plain: Counter[str]
-    spread: Counter[str]
+    stored: set[str]
     options: dict[str, _Binding]
 
     @staticmethod
     def of(node: ast.AST) -> _Scope:
-        scope = _Scope(Counter(), Counter(), Counter(), Counter(), {})
+        scope = _Scope(Counter(), Counter(), Counter(), set(), {})
         if isinstance(node, _Function):
             arguments = node.args
             named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
@@ -111,6 +113,8 @@ def _use(node: ast.AST, scope: ast.AST, found: _Scope) -> None:
             _count_plain(one, found)
         elif isinstance(one, ast.Subscript | ast.FormattedValue) and isinstance(one.value, ast.Name):
             found.plain[one.value.id] += isinstance(one, ast.FormattedValue) or isinstance(one.ctx, ast.Load)
+        elif isinstance(one, ast.Attribute) and not isinstance(one.ctx, ast.Load):
+            found.stored.add(one.attr)
         elif isinstance(one, ast.ExceptHandler) and one.name and is_own:
             found.bound[one.name] += 1
         if isinstance(one, _SCOPES) and one is not scope:
@@ -139,7 +143,6 @@ def _count_plain(call: ast.Call, found: _Scope) -> None:
     for keyword in call.keywords:
         if keyword.arg is None and isinstance(keyword.value, ast.Name):
             found.plain[keyword.value.id] += 1
-            found.spread[keyword.value.id] += 1
     func = call.func
     if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.attr in _READING:
         found.plain[func.value.id] += 1
@@ -172,7 +175,7 @@ def _give(call: ast.Call, seen: list[_Scope]) -> None:
         if entries is None:
             keywords.append(keyword)
         else:
-            keywords += [_at(ast.keyword(name, value), place) for name, value, place in entries]
+            keywords += [ast.copy_location(ast.keyword(name, value), place) for name, value, place in entries]
     given = [keyword.arg for keyword in keywords if keyword.arg is not None]
     if len(set(given)) == len(given):
         call.keywords = keywords
@@ -199,21 +202,26 @@ def _entries_of_name(name: str, call: ast.Call, seen: list[_Scope]) -> list[tupl
     return _hoisted(name, binding, entries, lasting) if place == 0 else None
 
 
-def _lasts(node: ast.expr, scope: _Scope, between: list[_Scope]) -> bool:
-    """Whether an expression may be read a second time where the dictionary is spread: constants, and names that are bound once.
+def _lasts(node: ast.expr, scope: _Scope, between: list[_Scope], depth: int = 0) -> bool:
+    """Whether an expression may be read a second time where the dictionary is spread.
+
+    Constants may, names that are bound once, and attributes that nothing here stores into.
 
     ``between`` are the scopes between that of the dictionary and the call, in which its names may mean something else.
     """
+    if depth > MAX_DEPTH:
+        return False
     if isinstance(node, ast.Constant):
         return True
     if isinstance(node, ast.Name):
         return scope.bound[node.id] <= 1 and not any(node.id in inner.bound for inner in between)
     if isinstance(node, ast.Attribute):
-        return _lasts(node.value, scope, between)
+        stored = any(node.attr in one.stored for one in (scope, *between))
+        return not stored and _lasts(node.value, scope, between, depth + 1)
     if isinstance(node, ast.UnaryOp):
-        return _lasts(node.operand, scope, between)
+        return _lasts(node.operand, scope, between, depth + 1)
     if isinstance(node, ast.Tuple):
-        return all(_lasts(item, scope, between) for item in node.elts)
+        return all(_lasts(item, scope, between, depth + 1) for item in node.elts)
     return False
 
 
@@ -229,11 +237,15 @@ def _hoisted(
             given.append((key, value, place))
             continue
         hidden = f"{name}.{key}"
-        binding.body.insert(at, _at(ast.Assign([_at(ast.Name(hidden, ast.Store()), value)], value), value))
+        binding.body.insert(
+            at, ast.copy_location(ast.Assign([ast.copy_location(ast.Name(hidden, ast.Store()), value)], value), value)
+        )
         at += 1
-        given.append((key, _at(ast.Name(hidden, ast.Load()), value), place))
-    statement.value = _at(
-        ast.Dict([_at(ast.Constant(key), place) for key, _, place in given], [value for _, value, _ in given]),
+        given.append((key, ast.copy_location(ast.Name(hidden, ast.Load()), value), place))
+    statement.value = ast.copy_location(
+        ast.Dict(
+            [ast.copy_location(ast.Constant(key), place) for key, _, place in given], [value for _, value, _ in given]
+        ),
         statement.value or statement,
     )
     return given
@@ -244,7 +256,3 @@ def _from_to(first: ast.expr, last: ast.expr) -> ast.AST:
     whole = ast.copy_location(ast.Constant(None), first)
     whole.end_lineno, whole.end_col_offset = last.end_lineno, last.end_col_offset
     return whole
-
-
-def _at(made: _Node, place: ast.AST) -> _Node:
-    return ast.copy_location(made, place)

@@ -188,17 +188,16 @@ def _given_alike(project: Project, ref: FunctionRef, places: list[int]) -> bool:
     return len(given) == len(places)
 
 
+def _word(part: ir.Expr) -> str:
+    if type(part) is ir.Constant:
+        return str(part.value)
+    if type(part) is ir.Name:
+        return part.id
+    return part.name if type(part) is ir.Attribute else type(part).__name__
+
+
 def _text(expr: ir.Expr | None) -> str:
     """What tells plain expressions apart."""
     if expr is None:
         return ""
-    return " ".join(
-        str(part.value)
-        if type(part) is ir.Constant
-        else part.id
-        if type(part) is ir.Name
-        else part.name
-        if type(part) is ir.Attribute
-        else type(part).__name__
-        for part in below(expr)
-    )
+    return " ".join(map(_word, below(expr)))

@@ -24,6 +24,8 @@ def write(path, count):
         "for part in range(8):\n    write(f'{part}.jsonl', 40)",
         "write(f'{os.environ[\"RANK\"]}.jsonl', 40)",
         "COUNT = 30\nfor part in range(8):\n    write(f'{part}.jsonl', COUNT)",
+        "args = parse()\nfor part in range(args.files):\n    write(f'{part}.jsonl', args.rows)",
+        "args = parse()\nfor part in range(8):\n    write(f'{part}.jsonl', args.rows_per_shard)",
     ],
 )
 def test_as_many_rows_for_each_file_are_even(make_project: MakeProject, program: str) -> None:
@@ -37,6 +39,9 @@ def test_as_many_rows_for_each_file_are_even(make_project: MakeProject, program:
         "rank = int(os.environ['RANK'])\nwrite(f'{rank}.jsonl', 40 + rank)",
         "import random\nfor part in range(8):\n    write(f'{part}.jsonl', random.randint(1, 9))",
         "write('first.jsonl', 40)\nwrite('second.jsonl', 50)",
+        "args = parse()\nwrite('first.jsonl', args.rows)\nwrite('second.jsonl', args.others)",
+        "args = parse()\nfor part in range(8):\n    write(f'{part}.jsonl', args.shard_rows)",
+        "for args in parse():\n    write(args.name, args.rows)",
         "for part, count in enumerate([3, 4]):\n    write(f'{part}.jsonl', count)",
         "with open('own.txt', 'w') as file:\n    file.write('all at once')",
     ],

@@ -17,11 +17,9 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-import distlint
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from spellings import SPELLINGS, respelled
+
+import distlint
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 
