@@ -12,25 +12,28 @@ that counts passes),
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from typing import NamedTuple
 
+from distlint.checks.call_levels import MAX_MEANT, Levels, Way
+from distlint.checks.divided_losses import Division, divisions
 from distlint.checks.execution import body_of
 from distlint.checks.past_prepared import is_library_object
 from distlint.checks.preparing import (
     Accumulation,
     Preparations,
     accumulation_of,
-    function_body,
     is_thrown_away,
     last_name,
     texts_of,
 )
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
-from distlint.link.abstract import Instance
+from distlint.link.abstract import Frame, Instance
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import Guard, below, calls_in, guards_of, statements
+from distlint.link.walking import Guard, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
+from distlint.model.span import Span
 from distlint.model.value import Confidence
 
 
@@ -42,63 +45,111 @@ def accumulation(context: CheckContext) -> Iterator[Finding]:
     if not found.sites:
         return
     judge = _FAULTS[context.parameters["fault"]]
+    levels = Levels(project)
     reported = set()
     for site in project.calls_to(set(context.parameters["backward"])):
-        count = _count(context, found, site)
-        if count is not None:
-            for finding in judge(context, found, site, count):
+        for way in levels.ways(site):
+            count = _count(context, found, site, way[0].frame)
+            for finding in judge(context, found, levels, _Pass(site, way), count) if count is not None else ():
                 if finding.span not in reported:
                     reported.add(finding.span)
                     yield finding
 
 
-def _count(context: CheckContext, found: Preparations, site: CallSite) -> Accumulation | None:
+class _Pass(NamedTuple):
+    """A backward pass on one way that leads to it."""
+
+    site: CallSite
+    way: Way
+
+    @property
+    def loss(self) -> ir.Expr | None:
+        """What goes backward."""
+        return self.site.site.call.args[0] if self.site.site.call.args else None
+
+    @property
+    def frame(self) -> Frame:
+        """The execution of the function that it stands in."""
+        return self.way[0].frame
+
+
+def _count(context: CheckContext, found: Preparations, site: CallSite, frame: Frame) -> Accumulation | None:
     """What the object whose ``backward`` is called says about accumulation; nothing where it may be several objects."""
     func = site.site.call.func
     if type(func) is not ir.Attribute:
         return None
-    objects = found.objects(func.base, site.file, site.site.function)
+    objects = found.objects_in(func.base, frame)
     if len({one.identity for one in objects}) != 1:
         return None
     return accumulation_of(context.project, objects[0], context.parameters["words"])
 
 
-def _missing(context: CheckContext, found: Preparations, site: CallSite, count: Accumulation) -> Iterator[Finding]:
+def _missing(
+    context: CheckContext, found: Preparations, levels: Levels, one: _Pass, count: Accumulation
+) -> Iterator[Finding]:
     project: Project = context.project
     if count.number is None or count.number < 2:
         return
     counting = set(context.parameters["counting"])
+    site = one.site
     files = family(project, site.file)
     if any(counting & project.module(file).attributes for file in files if file in project.python_files):
         return
-    loss = site.site.call.args[0] if site.site.call.args else None
-    if _is_set(context, found, site, files) or (loss is not None and _is_multiplied(project, site, loss, count)):
+    multiplied = one.loss is not None and _is_multiplied(levels, one.loss, one.frame, count)
+    if multiplied or _is_set(context, found, one, files):
         return
-    body = function_body(project, site)
     constant = context.parameters["constant"]
-    around = _ways(guards_of(body, site.site.call.at), constant)
-    for call in calls_in(body):
-        if last_name(call.func) != "step" or call.at < site.site.call.at or type(call.func) is not ir.Attribute:
-            continue
-        if _ways(guards_of(body, call.at), constant) != around:
-            continue
-        if not _is_optimizer(context, found, call.func.base, site):
+    for step in _followed_by(levels, one, {"step"}):
+        around = _tests(levels, one.way[: step.own + 1], constant)
+        if _tests(levels, step.way[: step.level + 1], constant) != around or not _is_optimizer(context, found, step):
             continue
         yield context.finding(
             f"the loss is scaled down as one of {count.number} passes, but the optimizer steps in each of them",
             site.span,
             related=[
                 Related(count.span, f"gradients of {count.number} passes are to be added up"),
-                Related(ir.unpack(call.at, site.file), "the step is made in each pass"),
+                Related(step.site.span, "the step is made in each pass"),
             ],
         )
         return
 
 
-def _is_optimizer(context: CheckContext, found: Preparations, expr: ir.Expr, site: CallSite) -> bool:
-    """Whether an expression is an optimizer, prepared or not."""
+class _Beside(NamedTuple):
+    """A method call on a way through a function that a backward pass is made through as well.
+
+    ``level`` is its level in that function, ``own`` that of the pass.
+    """
+
+    site: CallSite
+    of: ir.Expr
+    way: Way
+    level: int
+    own: int
+
+    @property
+    def at(self) -> ir.Position:
+        """Where it is made in that function."""
+        return self.way[self.level].at
+
+
+def _beside(levels: Levels, one: _Pass, names: Collection[str]) -> Iterator[_Beside]:
+    """The calls by one of some last names beside a backward pass."""
+    for name in sorted(names):
+        for other in levels.project.sites(name):
+            func = other.site.call.func
+            for own, way, level in levels.beside(one.way, other):
+                yield _Beside(other, func.base if type(func) is ir.Attribute else func, way, level, own)
+
+
+def _followed_by(levels: Levels, one: _Pass, names: Collection[str]) -> Iterator[_Beside]:
+    """Those of them that stand behind the backward pass."""
+    return (other for other in _beside(levels, one, names) if other.at > one.way[other.own].at)
+
+
+def _is_optimizer(context: CheckContext, found: Preparations, step: _Beside) -> bool:
+    """Whether what makes a step is an optimizer, prepared or not."""
     prefix = context.parameters["optimizers"]
-    objects = found.objects(expr, site.file, site.site.function)
+    objects = found.objects_in(step.of, step.way[0].frame)
     for one in objects:
         given = found.given_for(one) if found.is_prepared(one) else None
         made = given.instance if given is not None else one
@@ -111,20 +162,22 @@ def _name(instance: Instance) -> str:
     return getattr(instance.callee, "name", "")
 
 
-def _ways(guards: list[Guard] | None, constant: str) -> set[tuple[int, bool]]:
-    """The tests on the way to a place, but for those that always hold while nothing counts the passes."""
-    return {
-        (guard.at, guard.holds)
-        for guard in guards or ()
-        if not (guard.holds and type(guard.test) is ir.Attribute and guard.test.name == constant)
-    }
+def _tests(levels: Levels, way: Way, constant: str) -> set[tuple[ir.Position, bool]]:
+    """The tests on a way, but for those that always hold while nothing counts the passes."""
+    tests = set()
+    for guard, frame in levels.guards(way):
+        asked = levels.asked(guard, frame)
+        always = all(one.holds and type(one.expr) is ir.Attribute and one.expr.name == constant for one in asked)
+        if not asked or not always:
+            tests.add((guard.at, guard.holds))
+    return tests
 
 
-def _is_set(context: CheckContext, found: Preparations, site: CallSite, files: Collection[str]) -> bool:
+def _is_set(context: CheckContext, found: Preparations, one: _Pass, files: Collection[str]) -> bool:
     """Whether a program sets itself how many passes are added up, or in which of them the gradients are complete."""
     project: Project = context.project
     names = set(context.parameters["set"])
-    own = {one.identity for one in _receivers(found, site)}
+    own = {made.identity for made in _receivers(found, one)}
     for file in files:
         if file not in project.python_files or not names & project.module(file).attributes:
             continue
@@ -139,42 +192,47 @@ def _is_set(context: CheckContext, found: Preparations, site: CallSite, files: C
     return False
 
 
-def _receivers(found: Preparations, site: CallSite) -> tuple[Instance, ...]:
-    func = site.site.call.func
-    return found.objects(func.base, site.file, site.site.function) if type(func) is ir.Attribute else ()
+def _receivers(found: Preparations, one: _Pass) -> tuple[Instance, ...]:
+    func = one.site.site.call.func
+    return found.objects_in(func.base, one.frame) if type(func) is ir.Attribute else ()
 
 
-def _is_multiplied(project: Project, site: CallSite, loss: ir.Expr, count: Accumulation) -> bool:
+def _is_multiplied(levels: Levels, loss: ir.Expr, frame: Frame, count: Accumulation, depth: int = 0) -> bool:
     """Whether a loss is made as many times larger as ``backward`` makes it smaller."""
     made = [loss]
-    for statement in statements(function_body(project, site)):
+    for statement in statements(body_of(levels.project, frame.file, frame.function)):
         if type(statement) is ir.Assign and statement.value is not None:
             if any(texts_of(one) == texts_of(loss) != "" for one in statement.targets):
                 made.append(statement.value)
         elif type(statement) is ir.AugAssign and statement.operator == "*":
-            if texts_of(statement.target) == texts_of(loss) != "" and _is_number(project, statement.value, site, count):
+            if texts_of(statement.target) == texts_of(loss) != "" and _is_number(levels, statement.value, frame, count):
                 return True
-    return any(
-        type(one) is ir.Operation
-        and "*" in one.operators
-        and any(_is_number(project, part, site, count) for part in one.operands)
-        for one in made
-    )
+    for one in made:
+        if type(one) is ir.Operation and "*" in one.operators:
+            if any(_is_number(levels, part, frame, count) for part in one.operands):
+                return True
+        elif type(one) is not ir.Name or one is loss:
+            meant = levels.meant(one, frame) if depth < MAX_MEANT else None
+            if meant is not None and _is_multiplied(levels, *meant, count, depth + 1):
+                return True
+    return False
 
 
-def _divided(context: CheckContext, found: Preparations, site: CallSite, count: Accumulation) -> Iterator[Finding]:
+def _divided(
+    context: CheckContext, found: Preparations, levels: Levels, one: _Pass, count: Accumulation
+) -> Iterator[Finding]:
     del found
-    loss = site.site.call.args[0] if site.site.call.args else None
-    if loss is None or count.number == 1:
+    if one.loss is None or count.number == 1:
         return
-    for division in divisions(context.project, site, loss):
-        if _is_count(context.project, division, site, count):
+    project: Project = context.project
+    for division in divisions(levels, one.loss, one.frame, lambda expr, frame: _last(project, expr, frame)):
+        if _is_count(levels, division, count):
             times = f"by {count.number} " if count.number is not None else ""
             yield context.finding(
                 f"the loss is divided {times}for accumulation, and `backward` divides it once more",
-                ir.unpack(division.at, site.file),
+                division.span,
                 related=[
-                    Related(site.span, "this divides the loss by the number of passes itself"),
+                    Related(one.site.span, "this divides the loss by the number of passes itself"),
                     Related(count.span, "the number is given here"),
                 ],
                 confidence=Confidence.CERTAIN if count.number is not None else Confidence.LIKELY,
@@ -182,38 +240,28 @@ def _divided(context: CheckContext, found: Preparations, site: CallSite, count: 
             return
 
 
-def divisions(project: Project, site: CallSite, loss: ir.Expr) -> Iterator[ir.Operation | ir.AugAssign]:
-    """The divisions that make the loss of a backward call: in its argument, or in what was last put into the variable."""
-    if type(loss) is ir.Operation and loss.operators == ("/",):
-        yield loss
-        return
-    name = texts_of(loss)
-    if not name:
-        return
+def _last(project: Project, expr: ir.Expr, frame: Frame) -> ir.Expr | ir.AugAssign | None:
+    """What is last put into a variable or an attribute before it is used, in the order of the text."""
+    name = texts_of(expr)
     last: ir.Assign | ir.AugAssign | None = None
-    for statement in statements(function_body(project, site)):
-        if statement.at > site.site.call.at:
-            continue
+    for statement in statements(body_of(project, frame.file, frame.function)) if name else ():
         if type(statement) is ir.AugAssign or type(statement) is ir.Assign:
             targets = (statement.target,) if isinstance(statement, ir.AugAssign) else statement.targets
-            if any(texts_of(one) == name for one in targets):
-                last = statement
-    if type(last) is ir.AugAssign and last.operator == "/":
-        yield last
-    elif type(last) is ir.Assign and type(last.value) is ir.Operation and last.value.operators == ("/",):
-        yield last.value
+            if statement.at < expr.at and not ir.encloses(statement.at, expr.at):
+                if any(texts_of(one) == name for one in targets):
+                    last = statement
+    return last.value if isinstance(last, ir.Assign) else last
 
 
-def _is_count(project: Project, division: ir.Operation | ir.AugAssign, site: CallSite, count: Accumulation) -> bool:
+def _is_count(levels: Levels, division: Division, count: Accumulation) -> bool:
     """Whether the divisor is the number of passes."""
-    divisor = division.value if isinstance(division, ir.AugAssign) else division.operands[1]
-    if type(divisor) is ir.Constant and isinstance(division, ir.Operation):
-        if type(division.operands[0]) is ir.Operation:
+    if type(division.divisor) is ir.Constant and isinstance(division.made, ir.Operation):
+        if type(division.made.operands[0]) is ir.Operation:
             return False
-    return _is_number(project, divisor, site, count)
+    return _is_number(levels, division.divisor, division.frame, count)
 
 
-def _is_number(project: Project, expr: ir.Expr, site: CallSite, count: Accumulation) -> bool:
+def _is_number(levels: Levels, expr: ir.Expr, frame: Frame, count: Accumulation) -> bool:
     """Whether an expression is the number of passes."""
     if last_name(expr) == "gradient_accumulation_steps":
         return True
@@ -222,49 +270,51 @@ def _is_number(project: Project, expr: ir.Expr, site: CallSite, count: Accumulat
     text = texts_of(expr)
     if text and text == texts_of(count.expr):
         return True
-    value = project.evaluator(None).value(expr, site.file, site.site.function)
+    meant = levels.meant(expr, frame) if type(expr) is ir.Name else None
+    if meant is not None and last_name(meant[0]) == "gradient_accumulation_steps":
+        return True
+    value = levels.value(expr, frame)
     return bool(text) and value.is_known and count.number is not None and value.only == count.number
 
 
-def _clip(context: CheckContext, found: Preparations, site: CallSite, count: Accumulation) -> Iterator[Finding]:
+def _clip(
+    context: CheckContext, found: Preparations, levels: Levels, one: _Pass, count: Accumulation
+) -> Iterator[Finding]:
     del found
-    project: Project = context.project
     if count.number is None or count.number < 2:
         return
-    body = function_body(project, site)
-    block = _counting_block(context, body, site.site.call.at)
-    if block is None:
-        return
-    for call in calls_in(block.body):
-        if last_name(call.func) not in context.parameters["clips"] or call.at < site.site.call.at:
-            continue
-        if any(_minds_count(guard) for guard in guards_of(body, call.at) or ()):
+    for clip in _followed_by(levels, one, context.parameters["clips"]):
+        block = _counting_block(context, one, clip)
+        if block is None or any(_minds_count(levels, *test) for test in levels.guards(clip.way)):
             continue
         yield context.finding(
             "gradients are clipped in every pass, before those of all passes and processes are added up",
-            ir.unpack(call.at, site.file),
+            clip.site.span,
             related=[
                 Related(count.span, f"gradients of {count.number} passes are added up"),
-                Related(ir.unpack(block.items[0][0].at, site.file), "only the last pass of each round is complete"),
+                Related(block, "only the last pass of each round is complete"),
             ],
         )
 
 
-def _counting_block(context: CheckContext, body: tuple[ir.Stmt, ...], at: ir.Position) -> ir.With | None:
-    """The ``with`` around a place that counts the passes."""
-    for statement in statements(body):
-        if type(statement) is ir.With and ir.encloses(statement.at, at):
+def _counting_block(context: CheckContext, one: _Pass, other: _Beside) -> Span | None:
+    """The block around a backward pass and a call beside it that counts the passes, in their function or around a call of that."""
+    for number, level in enumerate(one.way[other.own :]):
+        for statement in statements(level.body(context.project)):
+            if type(statement) is not ir.With or not ir.encloses(statement.at, level.at):
+                continue
             for item, _ in statement.items:
-                if type(item) is ir.Call and last_name(item.func) == context.parameters["context"]:
-                    return statement
+                counts = type(item) is ir.Call and last_name(item.func) == context.parameters["context"]
+                if counts and (number or ir.encloses(statement.at, other.at)):
+                    return ir.unpack(item.at, level.frame.file)
     return None
 
 
-def _minds_count(guard: Guard) -> bool:
+def _minds_count(levels: Levels, guard: Guard, frame: Frame) -> bool:
     """Whether a test may ask which pass of a round this is."""
     if guard.test is None or guard.kind == "for":
         return guard.test is None
-    for part in below(guard.test):
+    for part, _ in levels.mentioned(guard.test, frame):
         if type(part) is ir.Operation and "%" in part.operators:
             return True
         if "sync" in last_name(part) or "accum" in last_name(part) or "step" in last_name(part):
@@ -272,20 +322,18 @@ def _minds_count(guard: Guard) -> bool:
     return False
 
 
-def _step(context: CheckContext, found: Preparations, site: CallSite, count: Accumulation) -> Iterator[Finding]:
+def _step(
+    context: CheckContext, found: Preparations, levels: Levels, one: _Pass, count: Accumulation
+) -> Iterator[Finding]:
     project: Project = context.project
     if count.number is None or count.number < 2:
         return
-    body = function_body(project, site)
-    block = _counting_block(context, body, site.site.call.at)
-    if block is None:
-        return
-    for call in calls_in(block.body):
-        if last_name(call.func) != "step" or type(call.func) is not ir.Attribute:
+    for step in _beside(levels, one, {"step"}):
+        if _counting_block(context, one, step) is None or step.of is step.site.site.call.func:
             continue
-        if any(_minds_count(guard) for guard in guards_of(body, call.at) or ()):
+        if any(_minds_count(levels, *test) for test in levels.guards(step.way)):
             continue
-        objects = found.objects(call.func.base, site.file, site.site.function)
+        objects = found.objects_in(step.of, step.way[0].frame)
         if not objects or not all(is_library_object(one, context.parameters["optimizers"]) for one in objects):
             continue
         if any("lr_scheduler" in _name(one) for one in objects):
@@ -297,9 +345,10 @@ def _step(context: CheckContext, found: Preparations, site: CallSite, count: Acc
             "what this gives back for it has to be used" if handed is not None else "the optimizer is not prepared here"
         )
         where = handed.found if handed is not None else found.sites[0]
+        name = texts_of(step.site.site.call.func)
         yield context.finding(
-            f"`{texts_of(call.func)}` steps in each of the {count.number} passes: it is no prepared optimizer, which waits for the last",
-            ir.unpack(call.at, site.file),
+            f"`{name}` steps in each of the {count.number} passes: it is no prepared optimizer, which waits for the last",
+            step.site.span,
             related=[
                 Related(objects[0].span(), "the optimizer is made here"),
                 Related(where.span, says),
@@ -308,7 +357,7 @@ def _step(context: CheckContext, found: Preparations, site: CallSite, count: Acc
         )
 
 
-_FAULTS: dict[str, Callable[[CheckContext, Preparations, CallSite, Accumulation], Iterator[Finding]]] = {
+_FAULTS: dict[str, Callable[[CheckContext, Preparations, Levels, _Pass, Accumulation], Iterator[Finding]]] = {
     "missing": _missing,
     "divided": _divided,
     "clip": _clip,

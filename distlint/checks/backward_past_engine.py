@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from distlint.checks.call_levels import handed_by
 from distlint.checks.engines import unseen
 from distlint.checks.execution import body_of
 from distlint.checks.registry import CheckContext, check
 from distlint.judge.conditions import Verdict, compile_condition
 from distlint.link.abstract import Instance, options_of
-from distlint.link.arguments import find_argument
-from distlint.link.modules import FunctionRef
 from distlint.link.origins import origins_of
 from distlint.link.project import CallSite, Project
 from distlint.link.walking import below, calls_in, guards_of, statements
@@ -24,6 +23,9 @@ from distlint.model.span import Span
 from distlint.model.subject import Subject
 
 GRADIENTS_OFF = ("no_grad", "inference_mode")
+
+MAX_CALLERS = 5
+"""Functions that a loss is followed up through."""
 
 
 @check("backward-past-engine")
@@ -45,7 +47,7 @@ def backward_past_engine(context: CheckContext) -> Iterator[Finding]:
             continue
         if not all(_is_only(project, engine, span) for span in forwards):
             continue
-        if _is_given_other(project, found, called):
+        if _is_given_other(project, func.base, found.file, found.site.function, called):
             continue
         reason = _reason(context, project, found)
         if reason is not None:
@@ -57,21 +59,14 @@ def _are_together(project: Project, file: str, others: set[str]) -> bool:
     return file in others or any(file in project.closure(one) or one in project.closure(file) for one in others)
 
 
-def _is_given_other(project: Project, found: CallSite, called: str) -> bool:
-    """Whether the loss is a parameter to which some caller may hand a loss that no engine made."""
-    loss = found.site.call.func
-    if found.site.function < 0 or not isinstance(loss, ir.Attribute) or not isinstance(loss.base, ir.Name):
-        return False
-    ref = FunctionRef(found.file, found.site.function)
-    definition = project.function(ref)
-    position = next((i for i, one in enumerate(definition.parameters) if one.name == loss.base.id), None)
-    if position is None:
-        return False
-    for caller in project.callers(ref):
-        place = position - (definition.owner >= 0) + caller.shift
-        given, _ = find_argument(caller.site.call, loss.base.id, place)
-        origins = origins_of(project, given, caller.file, caller.site.function) if given is not None else ()
-        if called not in {origin.name for origin in origins}:
+def _is_given_other(project: Project, expr: ir.Expr, file: str, function: int, called: str, depth: int = 0) -> bool:
+    """Whether a loss is a parameter to which some caller, near or far, may hand a loss that no engine made."""
+    for caller, given in handed_by(project, expr, file, function):
+        place = (caller.file, caller.site.function)
+        origins = origins_of(project, given, *place) if given is not None else ()
+        if given is None or called not in {origin.name for origin in origins}:
+            return True
+        if depth < MAX_CALLERS and _is_given_other(project, given, *place, called, depth + 1):
             return True
     return False
 

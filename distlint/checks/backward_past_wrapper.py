@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from distlint.checks.preparing import function_body, texts_of
+from distlint.checks.call_levels import handed_by
+from distlint.checks.execution import body_of
+from distlint.checks.preparing import texts_of
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 _SCALING = ("/", "*")
 _SCALING_METHODS = ("div", "div_", "divide", "true_divide", "mul", "mul_", "multiply")
 _LOSS = "Loss().__call__"
+
+MAX_FUNCTIONS = 5
+"""Functions that a loss is followed through."""
 
 
 @check("backward-past-wrapper")
@@ -106,27 +111,34 @@ def _finding(context: CheckContext, found: CallSite, call: CallSite, reason: Rel
 
 def _is_scaled(project: Project, found: CallSite) -> bool:
     """Whether the program itself divides the loss, as the wrapper would do for several passes."""
-    loss = _loss_of(found)
-    name = texts_of(loss)
-    body = function_body(project, found)
-    given = [loss, *(value for target, value in _assigned(body) if name and target == name)]
+    return _holds_scaled(project, _loss_of(found), found.file, found.site.function, 0)
+
+
+def _holds_scaled(project: Project, expr: ir.Expr, file: str, function: int, depth: int) -> bool:
+    """Whether a value may be a quotient or a product: as it is written, in what a variable gets, or what a caller hands over."""
+    name = texts_of(expr)
+    body = body_of(project, file, function)
+    given = [expr, *(value for target, value in _assigned(body) if name and target == name and value is not None)]
     if any(
         type(one) is ir.AugAssign and texts_of(one.target) == name and one.operator in _SCALING
         for one in statements(body)
     ):
         return True
-    return any(_is_scaling(one) or _gives_scaled(project, one, found.file) for one in given)
+    if any(_is_scaling(one) or _gives_scaled(project, one, file, depth) for one in given):
+        return True
+    return depth < MAX_FUNCTIONS and any(
+        handed is not None and _holds_scaled(project, handed, caller.file, caller.site.function, depth + 1)
+        for caller, handed in handed_by(project, expr, file, function)
+    )
 
 
-def _gives_scaled(project: Project, expr: ir.Expr | None, file: str) -> bool:
+def _gives_scaled(project: Project, expr: ir.Expr, file: str, depth: int) -> bool:
     """Whether a value comes from a function of the project that gives a quotient or a product."""
     target = project.modules.resolve(expr.func, file) if type(expr) is ir.Call else None
-    if not isinstance(target, FunctionRef):
+    if not isinstance(target, FunctionRef) or depth >= MAX_FUNCTIONS:
         return False
-    body = project.function(target).body
-    scaled = {name for name, value in _assigned(body) if name and _is_scaling(value)}
-    returns = [one.value for one in statements(body) if type(one) is ir.Return and one.value is not None]
-    return any(_is_scaling(one) or texts_of(one) in scaled for one in returns)
+    returns = [one.value for one in statements(project.function(target).body) if type(one) is ir.Return]
+    return any(one is not None and _holds_scaled(project, one, target.file, target.index, depth + 1) for one in returns)
 
 
 def _assigned(body: tuple[ir.Stmt, ...]) -> Iterator[tuple[str, ir.Expr | None]]:

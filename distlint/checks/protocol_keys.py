@@ -26,10 +26,14 @@ class UnlikeError(Exception):
 
 
 class Keys:
-    """Names for tests; ``limits`` is what is known of the variables of loops."""
+    """Names for tests; ``limits`` is what is known of the variables of loops.
 
-    def __init__(self, project: Project) -> None:
+    ``tests_only`` says that what stands behind a parameter or a call is asked for only where that is a comparison.
+    """
+
+    def __init__(self, project: Project, *, tests_only: bool = True) -> None:
         self._project = project
+        self._tests_only = tests_only
         self._keys: dict[tuple[int, int], tuple[Key, bool] | None] = {}
         self._meanings: dict[tuple[int, int], tuple[ir.Expr, Frame] | None] = {}
         self._alive: list[object] = []
@@ -86,7 +90,7 @@ class Keys:
 
     def _given(self, expr: ir.Name, frame: Frame) -> tuple[ir.Expr, Frame] | None:
         given = frame.bindings.get(expr.id) if frame.function >= 0 else None
-        if given is None or given.frame is None or given.expr is None or not is_test(given.expr):
+        if given is None or given.frame is None or given.expr is None or not self._counts(given.expr):
             return None
         bound = self._project.flow(frame.file, frame.function).bound
         return None if expr.id in bound else (given.expr, given.frame)
@@ -117,7 +121,10 @@ class Keys:
         evaluator = self._project.evaluator(None)
         returns = returns_of(evaluator, inner)
         value = returns[0][0] if len(returns) == 1 else None
-        return (value, inner) if value is not None and is_test(value) else None
+        return (value, inner) if value is not None and self._counts(value) else None
+
+    def _counts(self, expr: ir.Expr) -> bool:
+        return not self._tests_only or is_test(expr)
 
     def _term(self, expr: ir.Expr, frame: Frame, left: list[int]) -> Key:
         left[0] -= 1
