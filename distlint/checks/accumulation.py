@@ -45,7 +45,7 @@ def accumulation(context: CheckContext) -> Iterator[Finding]:
     if not found.sites:
         return
     judge = _FAULTS[context.parameters["fault"]]
-    levels = Levels(project)
+    levels = Levels.of_project(project)
     reported = set()
     for site in project.calls_to(set(context.parameters["backward"])):
         for way in levels.ways(site):

@@ -71,12 +71,18 @@ Way = tuple[Level, ...]
 
 
 class Levels:
-    """The ways to calls, and what is asked on them; for one check."""
+    """The ways to calls, and what is asked on them."""
 
     def __init__(self, project: Project) -> None:
         self.project = project
         self._keys = Keys(project, tests_only=False)
         self._known: dict[tuple[str, int, ir.Position], tuple[Way, ...]] = {}
+
+    @classmethod
+    def of_project(cls, project: Project) -> Levels:
+        """Those that the checks of a project share."""
+        known: Levels = project.kept.setdefault(cls, cls(project))
+        return known
 
     def ways(self, found: CallSite) -> tuple[Way, ...]:
         """The ways to a call, at least one; each ends where nobody calls, or too many places do."""

@@ -13,17 +13,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from distlint.checks.call_levels import Asked, Levels, Way, bound_by
+from distlint.checks.divided_losses import Division, divisions
 from distlint.checks.engines import configurations, handed_over, receivers, tests_name
-from distlint.checks.execution import body_of
 from distlint.checks.registry import CheckContext, check
 from distlint.judge.conditions import compile_condition
 from distlint.judge.view import View
 from distlint.judge.wording import compile_template
-from distlint.link.abstract import Instance, options_of
+from distlint.link.abstract import Frame, Instance, options_of
 from distlint.link.arguments import find_argument
-from distlint.link.flow import Bind, Env, Join
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import Guard, below, guards_of
+from distlint.link.walking import below
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.span import Span
@@ -45,7 +45,7 @@ class _Place(NamedTuple):
     made: Instance
     at: Span
     why: Related
-    number: ir.Expr | None = None
+    number: tuple[ir.Expr, Frame] | None = None
 
 
 def _judged(context: CheckContext, place: _Place) -> Iterator[Finding]:
@@ -58,7 +58,7 @@ def _judged(context: CheckContext, place: _Place) -> Iterator[Finding]:
         return
     subject, verdict = verdicts[0]
     confidence = verdict.confidence
-    if number is not None and all(_is_same_option(context, found, number, one) for one in subjects):
+    if number is not None and all(_is_same_option(context, number, one) for one in subjects):
         # whatever number is given, the program and the engine go by it alike
         confidence = max(confidence, Confidence.LIKELY)
     places = [Related(used.key_span, f"`{used.path}` is set here") for used in verdict.used if used.key_span]
@@ -73,10 +73,10 @@ def _judged(context: CheckContext, place: _Place) -> Iterator[Finding]:
     )
 
 
-def _is_same_option(context: CheckContext, found: CallSite, number: ir.Expr, subject: Subject) -> bool:
+def _is_same_option(context: CheckContext, number: tuple[ir.Expr, Frame], subject: Subject) -> bool:
     """Whether a number and the setting with the number of batches are what one option of the command line gives."""
     setting = subject.settings.get(context.parameters["steps"]) if "steps" in context.parameters else None
-    value = context.project.evaluator(subject.run).value(number, found.file, found.site.function)
+    value = Levels.of_project(context.project).value(*number, subject.run)
     if setting is None or not value.is_known or setting.value.only != value.only:
         return False
     return bool(value.spans) and bool(setting.value.spans) and value.spans[-1] == setting.value.spans[-1]
@@ -102,50 +102,59 @@ def _of_engine(context: CheckContext, method: str) -> Iterator[tuple[CallSite, I
             yield found, made
 
 
-def _guards(project: Project, found: CallSite) -> list[Guard] | None:
-    return guards_of(body_of(project, found.file, found.site.function), found.site.call.at)
-
-
 # The engine is stepped at intervals ---------------------------------------------------------------------------------
 
 
 def _at_intervals(context: CheckContext) -> Iterator[_Place]:
     """Steps behind a test of a remainder, where the backward pass of the same engine is not behind it."""
-    project: Project = context.project
+    levels = Levels.of_project(context.project)
     passes = list(_of_engine(context, "backward"))
     for found, made in _of_engine(context, "step"):
-        guards = _guards(project, found) or []
         for other, other_made in passes:
-            together = (other.file, other.site.function) == (found.file, found.site.function)
-            if not together or other_made.identity != made.identity:
+            if other_made.identity != made.identity:
                 continue
-            around = {guard.at for guard in _guards(project, other) or ()}
-            own = [guard for guard in guards if guard.at not in around]
-            test = next((guard.test for guard in own if _asks_for_remainder(guard)), None)
-            if test is not None and len(own) == 1:
+            test = next(
+                (one for one in _only_tests(levels, found, other) if _is_remainder(one.expr, holds=one.holds)), None
+            )
+            if test is not None:
                 why = Related(other.span, "the backward pass is made every time")
                 yield _Place(found, made, found.span, why, _modulus(test))
                 break
 
 
-def _modulus(test: ir.Expr) -> ir.Expr | None:
+def _only_tests(levels: Levels, found: CallSite, other: CallSite) -> Iterator[Asked]:
+    """The one test on a way to a call that is not on the way to another one beside it, where it is only one."""
+    for way in levels.ways(other):
+        for own, one, level in levels.beside(way, found):
+            around = {(frame.file, guard.at) for guard, frame in levels.guards(way[: own + 1])}
+            tests = [
+                (guard, frame)
+                for guard, frame in levels.guards(one[: level + 1])
+                if (frame.file, guard.at) not in around
+            ]
+            asked = [part for guard, frame in tests for part in levels.asked(guard, frame)]
+            if len(asked) == 1 and all(guard.kind in ("if", "exit", "expression") for guard, _ in tests):
+                yield asked[0]
+
+
+def _modulus(test: Asked) -> tuple[ir.Expr, Frame] | None:
     """The number after which a remainder is nought again."""
-    parts = [one for one in below(test) if type(one) is ir.Operation and one.operators == ("%",)]
-    return parts[0].operands[1] if len(parts) == 1 else None
+    parts = [one for one in below(test.expr) if type(one) is ir.Operation and one.operators == ("%",)]
+    return (parts[0].operands[1], test.frame) if len(parts) == 1 else None
 
 
-def _asks_for_remainder(guard: Guard) -> bool:
-    """``i % n == 0`` and the like: true once in n times; also with ``or`` beside it, for the last time."""
-    return guard.holds and guard.kind == "if" and _is_remainder(guard.test)
-
-
-def _is_remainder(test: ir.Expr | None) -> bool:
-    if not isinstance(test, ir.Operation) or len(test.operands) < 2:
+def _is_remainder(test: ir.Expr, *, holds: bool) -> bool:
+    """``i % n == 0`` and the like, or the opposite that must not hold: so once in n times; also with ``or`` beside it, for the last."""
+    if not isinstance(test, ir.Operation):
         return False
-    if test.operators[0] == "or":
-        return any(_is_remainder(part) for part in test.operands)
+    if test.operators == ("not",):
+        return _is_remainder(test.operands[0], holds=not holds)
+    if test.operators[0] == ("or" if holds else "and"):
+        return any(_is_remainder(part, holds=holds) for part in test.operands)
+    if test.operators == ("%",):
+        return not holds
     sides = [part for part in test.operands if isinstance(part, ir.Operation) and part.operators[0] == "%"]
-    return test.operators[0] == "==" and bool(sides)
+    return test.operators[0] == ("==" if holds else "!=") and bool(sides)
 
 
 # The loss is divided ------------------------------------------------------------------------------------------------
@@ -156,51 +165,46 @@ def _divided(context: CheckContext) -> Iterator[_Place]:
     project: Project = context.project
     for found, made in _of_engine(context, "backward"):
         loss, _ = find_argument(found.site.call, "loss", 0)
-        division = _division(project, loss, found) if loss is not None else None
         scales, certain = find_argument(found.site.call, *context.parameters["scaling"])
         if not certain or (scales is not None and not (type(scales) is ir.Constant and scales.value is True)):
             continue
-        if division is None or tests_name(project, found, context.parameters.get("mode-words", ())):
+        if loss is None or tests_name(project, found, context.parameters.get("mode-words", ())):
             continue
-        by = division.operands[1] if isinstance(division, ir.Operation) else division.value
-        number = project.evaluator(None).value(by, found.file, found.site.function)
-        for subject in configurations(context, made):
-            setting = subject.settings.get(context.parameters["steps"])
-            steps = setting.value.only if setting is not None else None
-            if steps in (None, 1) or not (steps == number.only or _asks_engine(context, by, found)):
-                break
-        else:
-            place = ir.unpack(division.at, found.file)
-            yield _Place(found, made, place, Related(found.span, "the engine divides it again here"))
+        levels = Levels.of_project(project)
+        told = set()
+        for way in levels.ways(found):
+            for division in divisions(levels, loss, way[0].frame, lambda one, frame: _last(project, one, frame)):
+                if division.span not in told and _is_steps(context, levels, division, made):
+                    told.add(division.span)
+                    yield _Place(found, made, division.span, Related(found.span, "the engine divides it again here"))
 
 
-def _asks_engine(context: CheckContext, number: ir.Expr, found: CallSite) -> bool:
-    """Whether a number is what the engine itself gives as that of the batches (``accessors`` are the methods that do)."""
+def _is_steps(context: CheckContext, levels: Levels, division: Division, made: Instance) -> bool:
+    """Whether a divisor is the number of batches with each configuration of the engine."""
+    number = levels.value(division.divisor, division.frame)
+    for subject in configurations(context, made):
+        setting = subject.settings.get(context.parameters["steps"])
+        steps = setting.value.only if setting is not None else None
+        if steps in (None, 1) or not (steps == number.only or _asks_engine(context, division)):
+            return False
+    return True
+
+
+def _asks_engine(context: CheckContext, division: Division) -> bool:
+    """Whether a divisor is what the engine itself gives as the number of the batches (``accessors`` are the methods that do)."""
     evaluator = context.project.evaluator(None)
-    options = options_of(evaluator.ask(number, found.file, found.site.function))
+    options = options_of(evaluator.ask_in(division.divisor, division.frame))
     names = {evaluator.instance_name(one) if isinstance(one, Instance) else "" for one in options}
     engine = context.parameters["engine"]
     return bool(names) and names <= {f"{engine}.{one}" for one in context.parameters["accessors"]}
 
 
-def _division(project: Project, loss: ir.Expr, found: CallSite) -> ir.Operation | ir.AugAssign | None:
-    """The division that a loss comes from at once: ``a / b`` itself, or the last assignment to the name."""
-    state: Env | None = project.flow(found.file, found.site.function).before(found.site.call.at)
-    if isinstance(loss, ir.Name):
-        while state is not None and not (isinstance(state, Bind) and state.name == loss.id):
-            if isinstance(state, Join) and loss.id in state.touched:
-                return None
-            state = state.prev
-        if not isinstance(state, Bind):
-            return None
-        if isinstance(state.expr, ir.AugAssign):
-            return state.expr if state.expr.operator == "/" else None
-        if state.part:
-            return None
-        loss = state.expr  # type: ignore[assignment]
-    if isinstance(loss, ir.Operation) and loss.operators[0] == "/" and len(loss.operands) == 2:
-        return loss
-    return None
+def _last(project: Project, expr: ir.Expr, frame: Frame) -> ir.Expr | ir.AugAssign | None:
+    """What a variable was last given, where one assignment did."""
+    bound = bound_by(expr, project.flow(frame.file, frame.function).before(expr.at)) if type(expr) is ir.Name else None
+    if bound is None or (bound.part and not isinstance(bound.expr, ir.AugAssign)):
+        return None
+    return bound.expr if isinstance(bound.expr, ir.Expr | ir.AugAssign) else None
 
 
 # Gradients are cleared, or clipped ----------------------------------------------------------------------------------
@@ -212,25 +216,43 @@ def _cleared(context: CheckContext) -> Iterator[_Place]:
     clearers = {f"{context.parameters['engine']}.zero_grad", *context.parameters["clearers"]}
     steps = list(_of_engine(context, "step"))
     passes = list(_of_engine(context, "backward"))
+    levels = Levels.of_project(project)
     for found in project.calls_to(clearers):
         made = {option.identity[:2] for option in receivers(project, found)}
-        before = [one for one in passes if _in_step(project, one[0], found) and one[0].span < found.span]
-        behind = [one for one in steps if _in_step(project, one[0], found) and one[0].span > found.span]
-        if len(made) != 1 or not before or not behind:
-            continue
-        last, first = before[-1], behind[0]
-        between = [one for one in steps if last[0].span < one[0].span < found.span]
-        if {last[1].identity[:2], first[1].identity[:2]} == made and not between:
-            why = Related(last[0].span, "the gradients are computed here")
-            yield _Place(found, last[1], found.span, why)
+        for way in levels.ways(found) if len(made) == 1 else ():
+            done = _done_beside(levels, way, passes)
+            stepped = _done_beside(levels, way, steps)
+            last = next((one for one in done if not one.behind), None)
+            first = next((one for one in stepped if one.behind), None)
+            if last is None or first is None or {last.made.identity[:2], first.made.identity[:2]} != made:
+                continue
+            if not any(one.distance < last.distance for one in stepped if not one.behind):
+                yield _Place(found, last.made, found.span, Related(last.site.span, "the gradients are computed here"))
+                break
 
 
-def _in_step(project: Project, one: CallSite, other: CallSite) -> bool:
-    """Whether two calls are made under the same conditions."""
-    if (one.file, one.site.function) != (other.file, other.site.function):
-        return False
-    ways = [[(guard.at, guard.holds) for guard in _guards(project, call) or ()] for call in (one, other)]
-    return ways[0] == ways[1]
+class _Done(NamedTuple):
+    """A call of an engine under the same tests as another call, before that or behind it, and how far from it."""
+
+    distance: tuple[int, int]
+    behind: bool
+    site: CallSite
+    made: Instance
+
+
+def _done_beside(levels: Levels, way: Way, calls: list[tuple[CallSite, Instance]]) -> list[_Done]:
+    """Those of some calls that are made under the same tests as another call on a way, the nearest ones first."""
+    done = []
+    for site, made in calls:
+        for own, other, level in levels.beside(way, site):
+            tests = [
+                [(guard.at, guard.holds) for guard, _ in levels.guards(one)]
+                for one in (way[: own + 1], other[: level + 1])
+            ]
+            if tests[0] == tests[1]:
+                distance = other[level].at - way[own].at
+                done.append(_Done((own, abs(distance)), distance > 0, site, made))
+    return sorted(done, key=lambda one: one.distance)
 
 
 def _clipped(context: CheckContext) -> Iterator[_Place]:

@@ -24,7 +24,6 @@ from distlint.judge.view import View
 from distlint.judge.wording import compile_template
 from distlint.link.abstract import Instance
 from distlint.link.arguments import find_argument
-from distlint.link.modules import FunctionRef
 from distlint.link.project import CallSite, Project
 from distlint.model.finding import Finding, Operation, Related
 
@@ -89,17 +88,7 @@ def _matters(context: CheckContext, project: Project, found: CallSite) -> bool:
         return False
     if "only-inside" in parameters and not is_inside(project, found, frozenset(parameters["only-inside"])):
         return False
-    return not _may_ask(project, found, parameters.get("mode-words", ())) and _lacks(context, project, found)
-
-
-def _may_ask(project: Project, found: CallSite, words: Collection[str]) -> bool:
-    """Whether a test on the way, in the function or where that is called, may ask for just what matters."""
-    if not words:
-        return False
-    if tests_name(project, found, words):
-        return True
-    callers = project.callers(FunctionRef(found.file, found.site.function)) if found.site.function >= 0 else ()
-    return any(tests_name(project, CallSite(one.file, one.site), words) for one in callers)
+    return not tests_name(project, found, parameters.get("mode-words", ())) and _lacks(context, project, found)
 
 
 def _lacks(context: CheckContext, project: Project, found: CallSite) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from distlint.checks.call_levels import Levels
 from distlint.checks.execution import body_of
 from distlint.checks.registry import CheckContext
 from distlint.link.abstract import Instance, options_of
@@ -11,7 +12,7 @@ from distlint.link.arguments import find_argument
 from distlint.link.callers import Caller
 from distlint.link.modules import FunctionRef
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import below, blocks_of, guards_of
+from distlint.link.walking import below, blocks_of
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.model.subject import Subject
@@ -99,21 +100,35 @@ def is_inside(project: Project, found: CallSite, names: frozenset[str]) -> bool:
 
 def _names(expr: ir.Expr) -> Iterator[str]:
     for part in below(expr):
-        if type(part) is ir.Name:
-            yield part.id
-        elif type(part) is ir.Attribute:
-            yield part.name
-        elif type(part) is ir.Constant and isinstance(part.value, str):
-            yield part.value
+        yield from _name_of(part)
+
+
+def _name_of(part: ir.Expr) -> Iterator[str]:
+    """The name that an expression itself is, or its text."""
+    if type(part) is ir.Name:
+        yield part.id
+    elif type(part) is ir.Attribute:
+        yield part.name
+    elif type(part) is ir.Constant and isinstance(part.value, str):
+        yield part.value
 
 
 def tests_name(project: Project, found: CallSite, words: Collection[str]) -> bool:
-    """Whether a test on the way to a call names one of the words: it may ask for just what matters there."""
+    """Whether a test on the way to a call names one of the words: it may ask for just what matters there.
+
+    The test stands in the function of the call or where that is called; what its variables, parameters and functions stand for counts.
+    """
     if not words:
         return False
-    guards = guards_of(body_of(project, found.file, found.site.function), found.site.call.at) or ()
-    tests = [guard.test for guard in guards if guard.test is not None and guard.kind != "for"]
-    return any(word in name.lower() for test in tests for name in _names(test) for word in words)
+    levels = Levels.of_project(project)
+    return any(
+        any(word in name.lower() for word in words)
+        for way in levels.ways(found)
+        for guard, frame in levels.guards(way[:2])
+        if guard.test is not None and guard.kind != "for"
+        for part, _ in levels.mentioned(guard.test, frame)
+        for name in _name_of(part)
+    )
 
 
 def unseen(project: Project, kind: str, found: CallSite) -> Subject:
