@@ -12,6 +12,7 @@ from distlint.model import python as ir
 from distlint.model.facts import ReadError
 from distlint.model.span import LineIndex, Span, whole_line
 from distlint.read.patterns import as_tests, is_plain
+from distlint.read.pulled_items import write_loops
 from distlint.read.spread_options import write_out
 
 MAX_DEPTH = 120
@@ -30,6 +31,8 @@ def read_python(text: str, file: str) -> tuple[ir.Module | None, tuple[ReadError
         return None, (ReadError(whole_line(file), f"Python's parser gives up: {error or type(error).__name__}"),)
     if _SPREADS.search(text):
         write_out(tree)
+    if _PULLS.search(text):
+        write_loops(tree)
     return _Lowering(text).module(tree), ()
 
 
@@ -57,6 +60,7 @@ def _called_at_once(outer: ast.Call, inner: ast.Call) -> ast.Call:
     return ast.copy_location(made, outer)
 
 
+_PULLS = re.compile(r"\bnext\(")
 _SPREADS = re.compile(r"[(,]\s*\*\*\s*[A-Za-z_{]")
 """Where a call may spread a dictionary: the trees of other files need not be walked."""
 

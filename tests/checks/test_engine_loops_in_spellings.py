@@ -59,7 +59,11 @@ TURNS = [
     ("both every time", "backward(engine, loss)\nstep(engine)", ""),
     ("both behind the test", "if (index + 1) % PASSES == 0:\n    engine.backward(loss)\n    engine.step()", ""),
     ("a report behind the test", "backward(engine, loss)\nstep(engine)\nif is_last(index):\n    print(loss)", ""),
-    ("a step that asks the engine", "backward(engine, loss)\nif engine.is_gradient_accumulation_boundary():\n    print(index)\nstep(engine)", ""),
+    (
+        "a report that asks the engine",
+        "backward(engine, loss)\nif engine.is_gradient_accumulation_boundary():\n    print(index)\nstep(engine)",
+        "",
+    ),
     ("divided by a helper", "loss = mean_of(loss, PASSES)\nengine.backward(loss)\nengine.step()", "DS214"),
     ("divided before a helper", "backward(engine, loss / PASSES)\nstep(engine)", "DS214"),
     ("divided by the number of rows", "backward(engine, mean_of(loss, len(rows)))\nstep(engine)", ""),
