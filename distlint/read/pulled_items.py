@@ -249,9 +249,12 @@ def _take_in(scope: ast.AST, made: list[_Made]) -> None:
             while binding >= 0 and _is_apart(block[binding], name):
                 binding -= 1
             made_of = _made_of(block[binding], name) if binding >= 0 else None
-            if made_of is not None:
-                loop.iter = made_of
-                del block[binding]
+            if made_of is not None and binding == place - 1:
+                # a statement starts where its first part stands
+                first = block.pop(binding)
+                loop.iter, loop.lineno, loop.col_offset = made_of, first.lineno, first.col_offset
+            elif made_of is not None:
+                block[binding].value = made_of  # type: ignore[attr-defined]
 
 
 def _is_apart(statement: ast.stmt, name: str) -> bool:

@@ -22,8 +22,10 @@ LOOP = "for x in a:\n    f(x)"
             f"{LOOP}\nelse:\n    g()",
         ),
         (
-            "def h():\n    while True:\n        try:\n            x = next(a)\n        "
-            "except StopIteration:\n            return\n        yield x",
+            (
+                "def h():\n    while True:\n        try:\n            x = next(a)\n        "
+                "except StopIteration:\n            return\n        yield x"
+            ),
             "def h():\n    for x in a:\n        yield x\n    else:\n        return",
         ),
         ("try:\n    while True:\n        x = next(a)\n        f(x)\nexcept StopIteration:\n    pass", LOOP),
@@ -35,7 +37,8 @@ LOOP = "for x in a:\n    f(x)"
             "while True:\n    try:\n        i, x = next(s.a)\n    except StopIteration:\n        break\n    f(x)",
             "for (i, x) in s.a:\n    f(x)",
         ),
-        ("a = iter(b)\nn = 0\nwhile (x := next(a, None)) is not None:\n    f(x)", "n = 0\nfor x in b:\n    f(x)"),
+        ("a = iter(b)\nn = 0\nwhile (x := next(a, None)) is not None:\n    f(x)", f"a = b\nn = 0\n{LOOP}"),
+        ("a = iter(b)\nwhile (x := next(a, None)) is not None:\n    f(x)", "for x in b:\n    f(x)"),
         ("a = enumerate(b)\nwhile (x := next(a, None)) is not None:\n    f(x)", "for x in enumerate(b):\n    f(x)"),
         ("a = iter(b)\ng()\nwhile (x := next(a, None)) is not None:\n    f(x)", f"a = iter(b)\ng()\n{LOOP}"),
         ("a = iter(b)\nwhile (x := next(a, None)) is not None:\n    f(x)\ng(a)", f"a = iter(b)\n{LOOP}\ng(a)"),
