@@ -22,6 +22,7 @@ from distlint.link.project import CallSite, Project
 from distlint.link.walking import below
 from distlint.model import python as ir
 from distlint.model.finding import Finding, FixPlan, Operation
+from distlint.model.value import Confidence, Value
 
 WRITTEN_STEPS = 150
 """Steps for a question whether what ``.to(...)`` and its like are given is a rank: mostly it is a type or another tensor's device."""
@@ -139,7 +140,7 @@ def _tells_nodes_apart(context: CheckContext, file: str) -> bool:
     """Whether a launch of a file is seen to start processes on more than one node, or the program asks for what tells nodes apart."""
     project: Project = context.project
     nodes = [run.launch.nodes for run in project.runs_reaching(file) if run.launch is not None]
-    if any(isinstance(one.only, int) and one.only > 1 for one in nodes):
+    if any((isinstance(one.only, int) and one.only > 1) or _is_for_callers_to_say(one) for one in nodes):
         return True
     return not _asking(project, frozenset(context.parameters["within"])).isdisjoint(family(project, file))
 
@@ -187,7 +188,14 @@ def _on_one_node(project: Project, file: str) -> bool:
     if any(name in PER_PROCESS for name in project.module(file).calls):
         return True
     runs = project.runs_reaching(file)
-    return bool(runs) and all(run.launch is not None and run.launch.nodes.only == 1 for run in runs)
+    nodes = [run.launch.nodes if run.launch is not None else None for run in runs]
+    return bool(runs) and all(one is not None and one.only == 1 and not _is_for_callers_to_say(one) for one in nodes)
+
+
+def _is_for_callers_to_say(nodes: Value) -> bool:
+    """Whether a launch leaves the number of nodes to who calls it: ``--nnodes ${NNODES:-1}``."""
+    is_written = bool(nodes.spans) and not nodes.is_absent
+    return is_written and not (nodes.is_known and nodes.confidence is Confidence.CERTAIN)
 
 
 def indexes(context: CheckContext) -> Iterator[tuple[CallSite, ir.Expr]]:

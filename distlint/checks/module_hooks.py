@@ -24,6 +24,7 @@ from distlint.link.walking import below, calls_in, expressions_of, statements
 from distlint.model import python as ir
 from distlint.model.document import Leaf, Sequence
 from distlint.model.finding import Finding, Related
+from distlint.model.value import Confidence
 
 
 class Hooked(NamedTuple):
@@ -109,7 +110,9 @@ def _by_environment(project: Project, found: CallSite) -> bool:
 
 def _is_one(value: Abstract) -> bool:
     if isinstance(value, Leaf):
-        return value.value.is_known and value.value.only in (1, "1")
+        # an option's default is for who does not say how many
+        told = value.value.is_known and value.value.confidence is Confidence.CERTAIN
+        return told and value.value.only in (1, "1")
     return isinstance(value, Sequence) and not value.open and len(value.items) == 1
 
 

@@ -148,3 +148,20 @@ def test_who_joins_with_which_rank_decides(
     work: str, *, wrong: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert is_found(work, SPAWN, tmp_path, monkeypatch) == wrong
+
+
+@pytest.mark.parametrize(
+    ("nodes", "wrong"),
+    [("1", False), ("${NNODES:-1}", True), ("$NNODES", True), ("4", True), ('"${1:-1}"', True)],
+)
+def test_a_launch_that_may_have_several_nodes(
+    nodes: str, wrong: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launch = f"torchrun --nnodes {nodes} --node_rank ${{NODE_RANK:-0}} --nproc_per_node 4 --master_addr host train.py\n"
+    (tmp_path / "launch.sh").write_text(launch, encoding="utf-8")
+    work = (
+        "def work():\n    cuda = torch.cuda.is_available()\n"
+        '    device = torch.device("cuda", int(os.environ["RANK"])) if cuda else torch.device("cpu")\n'
+        '    dist.init_process_group("nccl" if cuda else "gloo")\n    print(nn.Linear(4, 1).to(device))'
+    )
+    assert is_found(work, "work()", tmp_path, monkeypatch) == wrong
