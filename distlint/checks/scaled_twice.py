@@ -190,23 +190,23 @@ def _batch(context: CheckContext) -> Iterator[Finding]:
                     related=[Related(span, "a division by the number of ranks") for span in degree.places],
                 )
             elif degree is not None and degree.power == -1:
-                divider = _divider(context, site)
-                if divider is None:
+                again = divider(context, site)
+                if again is None:
                     yield from counted_apart(context, site, given, degree)
                 else:
                     yield context.finding(
                         "the batch size is divided by the number of ranks, and `split_batches` divides each batch again",
                         ir.unpack(given.at, file),
-                        related=[Related(divider, "this makes the ranks share each batch of the loader")],
+                        related=[Related(again, "this makes the ranks share each batch of the loader")],
                     )
 
 
-def _divider(context: CheckContext, site: CallSite) -> Span | None:
+def divider(context: CheckContext, site: CallSite) -> Span | None:
     """What divides the batches of a loader between the processes: ``split_batches`` of what it is handed to."""
     project: Project = context.project
     evaluator = project.evaluator(None)
     for found in project.calls_to(set(context.parameters["prepare"])):
-        if type(found.site.call.func) is not ir.Attribute or not _is_given(project, found, site):
+        if type(found.site.call.func) is not ir.Attribute or not is_given(project, found, site):
             continue
         for one in options_of(evaluator.ask(found.site.call.func.base, found.file, found.site.function)):
             if isinstance(one, Instance):
@@ -218,7 +218,7 @@ def _divider(context: CheckContext, site: CallSite) -> Span | None:
     return None
 
 
-def _is_given(project: Project, found: CallSite, site: CallSite) -> bool:
+def is_given(project: Project, found: CallSite, site: CallSite) -> bool:
     """Whether a call is handed the loader that another one makes."""
     return any(
         isinstance(one, Instance) and (one.frame.file, one.call.at) == (site.file, site.site.call.at)

@@ -264,6 +264,8 @@ def is_whole(context: CheckContext, loader: Instance) -> bool:
         return False
     if not all(_is_dataset(context, one) for one in options) and not is_list(project, expr, loader.frame, loader.state):
         return False
+    if _is_parted_by_workers(project, loader):
+        return False
     made = derivation(project, expr, loader.frame.file, loader.frame.function, by_field=True)
     names = made.names() if not is_stream(context, options) else _names_of_stream(made, loader)
     if not made.whole or (
@@ -271,6 +273,21 @@ def is_whole(context: CheckContext, loader: Instance) -> bool:
     ):
         return False
     return not made.is_random(context.parameters.get("generators", ())) or _is_seeded_alike(context, loader.frame.file)
+
+
+def _is_parted_by_workers(project: Project, loader: Instance) -> bool:
+    """Whether what each worker of a loader starts with has to do with the rank: it may change the worker's copy of the dataset."""
+    start, _ = find_argument(loader.call, "worker_init_fn", None)
+    if start is None:
+        return False
+    made = derivation(project, start, loader.frame.file, loader.frame.function)
+    for target in (project.modules.resolve(one.expr, one.file) for one in made.parts if type(one.expr) is ir.Name):
+        if isinstance(target, FunctionRef):
+            body = derivation_of_body(project, target)
+            names = set(body.names())
+            if "dataset" in names and any(RANK_WORDS.search(WORKERS.sub("", name)) for name in names):
+                return True
+    return False
 
 
 def is_stream(context: CheckContext, options: tuple[Abstract, ...]) -> bool:
