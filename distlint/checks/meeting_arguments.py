@@ -63,7 +63,7 @@ def different_roots(performance: Performance) -> Iterator[Suspicion]:
 def _own_roots(met: tuple[Met, ...], roots: list[Any]) -> Iterator[Suspicion]:
     """Each process works out a root from what it alone has."""
     source = source_of(roots)
-    if source is None or not all(isinstance(root, Opaque) and root.source is not None for root in roots):
+    if source is None or not all(_is_told(root) for root in roots):
         return
     name, event = root_of(met[0].event)[0], met[0].event
     yield Suspicion(
@@ -72,6 +72,11 @@ def _own_roots(met: tuple[Met, ...], roots: list[Any]) -> Iterator[Suspicion]:
         (*_argument(event, name), *(() if source.span is None else (Related(source.span, "the ranks part here"),))),
         event.name,
     )
+
+
+def _is_told(root: Any) -> bool:
+    """Whether it is known what a root is, or what each process makes it of."""
+    return is_number(root) or (isinstance(root, Opaque) and (root.source is not None or root.sign is not None))
 
 
 def _chosen_roots(met: tuple[Met, ...], roots: list[tuple[int, Any]]) -> Iterator[Suspicion]:

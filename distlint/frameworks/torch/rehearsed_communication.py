@@ -123,6 +123,8 @@ _OWN = {
     "reduce_scatter_tensor": "`reduce_scatter_tensor` gives each rank its own part",
     "all_to_all_single": "`all_to_all_single` gives each rank its own part",
     "all_to_all": "`all_to_all` gives each rank its own part",
+    "gather": "`gather` gives the result to one rank only",
+    "gather_object": "`gather_object` gives the result to one rank only",
 }
 _SUMMING = ("all_reduce", "all_reduce_coalesced")
 _SAME_EVERYWHERE = (*_SUMMING, "broadcast", "all_gather", "all_gather_into_tensor")
