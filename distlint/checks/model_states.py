@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
+from distlint.checks.call_levels import handed_by
 from distlint.checks.preparing import last_name
 from distlint.checks.protocol_things import Things
 from distlint.link.abstract import Frame, Instance, Reference, options_of
@@ -119,6 +120,8 @@ class ModelStates:
                 return self._all(
                     [self._origins(value, inside, state, keys, depth + 1) for value, state, inside in found]
                 )
+            if self._is_handed_changed(expr, frame, keys):
+                return None
         return self._evaluated(expr, frame, at, keys, depth)
 
     def _put(self, name: str, key: str, frame: Frame) -> list[ir.Expr]:
@@ -254,6 +257,14 @@ class ModelStates:
             elif any(_is_name(one, name) or _is_item(one, name, keys) for one in call.args) and last not in _LOOKING:
                 if not self._is_seen(call, frame):
                     return True
+        return False
+
+    def _is_handed_changed(self, name: ir.Name, frame: Frame, keys: Keys) -> bool:
+        """Whether a caller hands a function, as its parameter, a state that it may have changed the names in."""
+        for caller, given in handed_by(self._things.project, name, frame.file, frame.function):
+            around = self._evaluator.frame(caller.file, caller.site.function)
+            if type(given) is ir.Name and self._is_changed(given.id, around, keys):
+                return True
         return False
 
     def _is_seen(self, call: ir.Call, frame: Frame) -> bool:

@@ -15,7 +15,7 @@ from distlint.checks.execution import body_of
 from distlint.checks.programs import family, left_out
 from distlint.checks.rank_ways import all_ranks_go, in_many_processes, ways_to
 from distlint.checks.registry import CheckContext, check
-from distlint.checks.spread_names import called_name, calls_of, mentions, regions
+from distlint.checks.spread_names import MAX_DEPTH, Region, called_name, calls_of, mentions, regions
 from distlint.link.project import CallSite
 from distlint.link.text_values import Texts, is_set_order
 from distlint.link.walking import below, bound_names, expressions_of, statements
@@ -259,9 +259,22 @@ def _joined(context: CheckContext, texts: Texts, statement: ir.Stmt, file: str, 
     for region in regions(texts.project, file, function, names):
         for call in calls_of(region.body(texts.project)):
             given = [*call.args, *(keyword.value for keyword in call.keywords)]
-            if called_name(call) in words and any(mentions(one, region.names) for one in given):
+            if any(mentions(one, region.names) for one in given) and _comes_to(texts.project, call, region, words):
                 return True
     return False
+
+
+def _comes_to(project: Project, call: ir.Call, region: Region, words: set[str], depth: int = 0) -> bool:
+    """Whether a call is one by one of some names, or comes to one in functions of the project."""
+    if called_name(call) in words:
+        return True
+    if depth > MAX_DEPTH or called_name(call) not in project.function_names:
+        return False
+    return any(
+        _comes_to(project, inner, Region(edge.target.file, edge.target.index, frozenset()), words, depth + 1)
+        for edge in project.call_graph.targets(region.file, region.function, call)
+        for inner in calls_of(body_of(project, edge.target.file, edge.target.index))
+    )
 
 
 def _names_rank(expr: ir.Expr) -> bool:
