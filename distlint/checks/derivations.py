@@ -298,6 +298,8 @@ class _Slice:
         for statement, values in bindings:
             if type(statement) is ir.Evaluate and (fixed or self._is_of_module(statement.value, name, file)):
                 continue
+            if type(statement) is ir.Evaluate and field and not self._project.outside_stores(field):
+                continue  # nobody who is handed the object puts anything into the field
             if field and _is_of_other(statement, field):
                 continue
             plain = fixed and type(statement) is ir.Assign and any(type(one) is ir.Name for one in statement.targets)
@@ -313,7 +315,7 @@ class _Slice:
             definition = self._project.module(file).functions[function]
             position = next((i for i, one in enumerate(definition.parameters) if one.name == name), None)
             if position is not None:
-                self._parameter(FunctionRef(file, function), definition, position, fixed=fixed)
+                self._parameter(FunctionRef(file, function), definition, position, fixed=fixed, field=field)
             elif not found and not self._is_inner_function(name, file, function):
                 self._name(name, file, definition.parent, fixed=fixed, field=field)
             return
@@ -338,7 +340,9 @@ class _Slice:
         root = self._project.modules.dotted(expr.func, file).partition(".")[0]
         return root in sys.stdlib_module_names and root != "random"
 
-    def _parameter(self, ref: FunctionRef, definition: ir.Function, position: int, *, fixed: bool) -> None:
+    def _parameter(
+        self, ref: FunctionRef, definition: ir.Function, position: int, *, fixed: bool, field: str = ""
+    ) -> None:
         from distlint.link.arguments import find_argument
 
         parameter = definition.parameters[position]
@@ -352,7 +356,10 @@ class _Slice:
             self._whole = False
         for caller in callers[:MAX_CALLERS]:
             given, certain = find_argument(caller.site.call, parameter.name, position - shift + caller.shift)
-            if given is not None:
+            if field and type(given) is ir.Name:
+                self._parts.append(Part(given, caller.file, caller.site.function, fixed))
+                self._name(given.id, caller.file, caller.site.function, fixed=fixed, field=field)
+            elif given is not None:
                 self.add(given, caller.file, caller.site.function, fixed=fixed)
             elif not certain:
                 self._whole = False

@@ -146,9 +146,13 @@ def all_ranks_go(project: Project, way: Way) -> bool:
         outcomes = view.outcomes(expr, test.file, test.function)
         if any(one is not None and one is not test.guard.holds for one in outcomes):
             return False
-        if None in outcomes and derivation(project, expr, test.file, test.function).mentions_rank():
+        if None in outcomes and _mentions_rank(project, expr, test):
             return False
     return True
+
+
+def _mentions_rank(project: Project, expr: ir.Expr, test: Test) -> bool:
+    return derivation(project, expr, test.file, test.function, by_field=True).mentions_rank()
 
 
 def only_rank_0_goes(project: Project, way: Way) -> Test | None:

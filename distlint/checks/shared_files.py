@@ -85,7 +85,7 @@ def _sites(project: Project, name: str, late: list[str]) -> Iterator[CallSite]:
 def is_own(project: Project, path: list[ir.Expr], found: CallSite) -> bool:
     """Whether a path may differ from rank to rank."""
     for expr in path:
-        made = derivation(project, expr, found.file, found.site.function, is_path=True)
+        made = derivation(project, expr, found.file, found.site.function, is_path=True, by_field=True)
         if not made.whole or made.mentions_rank() or any(name in _OWN_WORDS for name in made.names()):
             return True
     return False

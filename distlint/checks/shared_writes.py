@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from distlint.checks.common_ways import jobs_of, tests_of, ways_of_all
-from distlint.checks.derivations import derivation
+from distlint.checks.derivations import RANK_WORDS, Part
 from distlint.checks.execution import body_of
+from distlint.checks.made_of import made_of, name_of
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.shared_files import is_own
 from distlint.link.arguments import find_argument
@@ -90,8 +91,9 @@ def _has_own_rows(project: Project, site: CallSite) -> bool:
         if type(statement) is ir.With and ir.encloses(statement.at, site.site.call.at):
             for inner in statements(statement.body):
                 if type(inner) is ir.For:
-                    made = derivation(project, inner.iterable, site.file, site.site.function)
-                    if not made.whole or made.mentions_rank():
+                    rows = Part(inner.iterable, site.file, site.site.function)
+                    parts = made_of(project, rows, bodies=True)
+                    if any(one.fixed or RANK_WORDS.search(name_of(one.expr)) for one in parts):
                         return True
     return False
 

@@ -1,4 +1,4 @@
-"""Python files that name no library themselves, but import from a file of the project that does."""
+"""Python files that name no library themselves, but belong to a program that does: they import from it, or it from them."""
 
 from __future__ import annotations
 
@@ -12,26 +12,32 @@ MAX_CANDIDATES = 200
 
 MAX_CANDIDATE_BYTES = 65536
 _ROUNDS = 3
-_IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]([^\n#;]*)", re.MULTILINE)
+_IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]([^\n#;(]*(?:\([^)]*\))?)", re.MULTILINE)
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 
 
-def importing(candidates: Sequence[Source], read: Sequence[Source]) -> list[Source]:
-    """The candidates that import a module by the name of a Python file that is read, or of such a candidate.
+def connected(candidates: Sequence[Source], read: Sequence[Source]) -> list[Source]:
+    """The candidates that import a module by the name of a Python file that is read, or have a name that such a file imports.
 
-    What another file passes on (``from compat import lib``) is used in them under any name.
+    Candidates that are taken count as read. What another file passes on (``from compat import lib``) is used under any name, and what a
+    program writes, counts or configures may stand in a file of its own that needs no library.
     """
     if len(candidates) > MAX_CANDIDATES:
         return []
     found: list[Source] = []
-    names = {_module_name(source.path) for source in read if source.kind is SourceKind.PYTHON}
     words = {source.path: _imported(source.data) for source in candidates}
+    new = [source for source in read if source.kind is SourceKind.PYTHON] if candidates else []
     for _ in range(_ROUNDS):
-        new = [source for source in candidates if source not in found and not names.isdisjoint(words[source.path])]
+        names = {_module_name(source.path) for source in new}
+        asked = frozenset().union(*(words.get(source.path) or _imported(source.data) for source in new))
+        new = [
+            source
+            for source in candidates
+            if source not in found and (not names.isdisjoint(words[source.path]) or _module_name(source.path) in asked)
+        ]
         if not new:
             break
         found += new
-        names = {_module_name(source.path) for source in new}
     return found
 
 

@@ -10,7 +10,7 @@ from itertools import chain, islice
 
 from distlint.discover.classify import is_test_module, kind_by_content, kind_by_name
 from distlint.discover.ignores import MAX_PATTERNS, IgnoreChain, IgnoreList, ignore_list, read_ignore_file, why_ignored
-from distlint.discover.passed_on import MAX_CANDIDATE_BYTES, MAX_CANDIDATES, importing
+from distlint.discover.passed_on import MAX_CANDIDATE_BYTES, MAX_CANDIDATES, connected
 from distlint.discover.reading import HEAD_BYTES, TooLarge, read_regular
 from distlint.discover.triage import Triage
 from distlint.model.finding import Note, ProjectError
@@ -126,7 +126,7 @@ class _Walk:
                 self.folder(path)
             elif path in self._unmet:
                 self._file(path, os.path.islink(os.path.join(self._root, path)), ())
-        self._take_importing()
+        self._take_connected()
         found = self._found
         read = {source.path for source in found.sources}
         doubles = {path for path, target in self._links.items() if target in read and path not in self._named}
@@ -138,9 +138,9 @@ class _Walk:
         found.decisions.sort(key=lambda decision: decision[0])
         return found
 
-    def _take_importing(self) -> None:
-        """Keeps the files without a word of their own that import what is read."""
-        kept = {source.path for source in importing(self._idle, self._found.sources)}
+    def _take_connected(self) -> None:
+        """Keeps the files without a word of their own that import what is read, or are imported by it."""
+        kept = {source.path for source in connected(self._idle, self._found.sources)}
         for source in self._idle:
             if source.path in kept:
                 self._keep(source)
