@@ -281,6 +281,11 @@ class Libraries:
         for part in self._parts:
             part.handed(player, values)
 
+    def unfollowed(self, player: Any, items: Iterable[Any]) -> None:
+        """The turns of a loop that goes through these items are not followed."""
+        for part in self._parts:
+            part.unfollowed(player, items)
+
     def missed(self, player: Any, callee: Any) -> None:
         """Something is called that nobody sees."""
         for part in self._parts:

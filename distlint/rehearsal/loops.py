@@ -62,6 +62,7 @@ class Loops(Ways):
         count = len(items) if items is not None else self.number_of(iterable)
         count = iterable.count if isinstance(iterable, Ranged) else count
         turns = [self.item_of(iterable)] if items is None else items[:2]
+        self.models.unfollowed(self, items[2:] if items is not None else ())
         return self._some_turns(statement, turns, scope, count, iterable)
 
     def _turns(self, loop: ir.For, items: list[Any], scope: Scope) -> str:

@@ -73,6 +73,9 @@ class Models:
     def handed(self, player: Any, values: Iterable[Any]) -> None:
         """Values go where nobody sees what is done with them."""
 
+    def unfollowed(self, player: Any, items: Iterable[Any]) -> None:
+        """The turns of a loop that goes through these items are not followed: they do with them what the first ones do with theirs."""
+
     def missed(self, player: Any, callee: Any) -> None:
         """Something is called that nobody sees."""
 

@@ -129,6 +129,10 @@ class Torch(Models):
             scaling.handed(value)
             hooks.handed(value)
 
+    def unfollowed(self, player: Any, items: Iterable[Any]) -> None:
+        """The turns of a loop that goes through these items are not followed: modules among them may be called in these."""
+        waits.unfollowed(player, items)
+
     def missed(self, player: Any, callee: Any) -> None:
         """Something is called that nobody sees."""
         waits.missed(player, callee)

@@ -81,6 +81,16 @@ def handed(player: Any, values: Any, depth: int = 0) -> None:
             handed(player, rows.values() if isinstance(rows, dict) else rows or (), depth + 1)
 
 
+def unfollowed(player: Any, items: Any) -> None:
+    """A loop goes through more modules than are followed: the others are called, or not, as those are."""
+    for value in items:
+        if isinstance(value, Layer | Thing) or hasattr(value, "inner"):
+            passes.used(player, [value, *parts_of_model(value)])
+        elif isinstance(value, Items | tuple):
+            rows = value.items if isinstance(value, Items) else value
+            passes.used(player, [part for row in rows or () for part in (row, *parts_of_model(row))])
+
+
 def _has_weights(player: Any, value: Any) -> bool:
     if isinstance(value, Tensor):
         return isinstance(value.whole, Weight)
