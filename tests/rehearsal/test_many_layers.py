@@ -17,7 +17,7 @@ from torch.nn.parallel import DistributedDataParallel as DDP
 
 
 class Deep(nn.Module):
-    def __init__(self, dim=16, depth=12):
+    def __init__(self, dim=16, depth=10):
         super().__init__()
         self.depth = depth
         self.blocks = {made}
@@ -60,7 +60,7 @@ WAYS = {
     "reduce": (LIST, "x = reduce(lambda v, b: b(v), self.blocks, x)"),
     "halves": (
         LIST,
-        "for b in self.blocks[:6]:\n            x = b(x)\n        for b in self.blocks[6:]:\n            x = b(x)",
+        "for b in self.blocks[:5]:\n            x = b(x)\n        for b in self.blocks[5:]:\n            x = b(x)",
     ),
     "items": (TABLE, "for name, b in self.blocks.items():\n            x = b(x)"),
     "row": (ROW, "x = self.blocks(x)"),
