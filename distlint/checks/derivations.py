@@ -215,7 +215,7 @@ class _Slice:
         if type(part) is not ir.Attribute or type(part.base) is not ir.Name:
             return False
         if part.base.id not in ("self", "cls"):
-            return True
+            return not self._project.modules.dotted(part, file)
         owner = self._project.module(file).functions[function].owner if function >= 0 else -1
         return owner >= 0 and part.name in self._project.attribute_stores(ClassRef(file, owner))
 

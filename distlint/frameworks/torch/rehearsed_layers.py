@@ -119,9 +119,9 @@ def _is_plain(kind: str, given: Given) -> bool:
 
 def with_more(kind: str, given: Given | None, found: Tensor) -> Any:
     """All that a layer gives, with what goes on: the last states of a recurrent one, the weights of attention."""
-    if given is None or found.shape is None or (kind not in _GATES and kind != "MultiheadAttention"):
+    if given is None or (kind not in _GATES and kind != "MultiheadAttention"):
         return found
-    shape = _state(given, found.shape) if _is_plain(kind, given) else None
+    shape = _state(given, found.shape) if found.shape is not None and _is_plain(kind, given) else None
     more = [
         fresh(f"{kind} {part}", shape, found.dtype, [found], found.at) for part in range(2 if kind == "LSTM" else 1)
     ]
