@@ -50,6 +50,7 @@ from distlint.frameworks.torch import rehearsed_unfilled as unfilled
 from distlint.frameworks.torch import rehearsed_visible as visible
 from distlint.frameworks.torch import rehearsed_waits as waits
 from distlint.frameworks.torch import rehearsed_wrappers as wrappers
+from distlint.frameworks.torch import rehearsed_written as writing
 from distlint.frameworks.torch.rehearsed_computing import COUNTS, row_attribute
 from distlint.frameworks.torch.rehearsed_shapes import fresh
 from distlint.frameworks.torch.rehearsed_weights import Gradient, Weight
@@ -140,8 +141,10 @@ class Torch(Models):
         alone(tensor, others)
         recording.changed(tensor, others)
         if isinstance(tensor.whole, Gradient):
-            scaling.plain(player)
+            scaling.changed(player, how, others)
             shares.scaled(player, tensor, how, others)
+        if isinstance(tensor.whole, Weight):
+            writing.written(player.stage)
         if how in ("/", "div_", "mul_", "*", "//"):
             tensor.whole.summed = None
 
@@ -278,6 +281,8 @@ class Torch(Models):
             return collating.padded_rows(player, given, span)
         if name == "utils.parameters_to_vector":
             return fresh(name, None, "", list(given.values()), span)
+        if name == "utils.vector_to_parameters":
+            writing.written(player.stage)
         if name.startswith("init."):
             if name.rpartition(".")[2] in redrawn.DRAWING and given.get("generator", None, None) is None:
                 redrawn.filled(player, given.get("tensor", 0), span)

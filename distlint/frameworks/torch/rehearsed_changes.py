@@ -9,6 +9,7 @@ from typing import Any
 
 from distlint.frameworks.torch import rehearsed_recording as recording
 from distlint.frameworks.torch import rehearsed_scaling as scaling
+from distlint.frameworks.torch import rehearsed_written as writing
 from distlint.frameworks.torch.rehearsed_in_place import below
 from distlint.frameworks.torch.rehearsed_modules import Layer, frozen, parts_of_model, trained
 from distlint.frameworks.torch.rehearsed_needs import FROZEN
@@ -35,6 +36,8 @@ def stored(player: Any, base: Any, name: str, value: Any, span: Span) -> None:
         frozen(player, base)  # it may be left out of the training by another name
     if isinstance(base, Weight) and isinstance(value, Tensor):
         scaling.plain(player)  # its gradient, perhaps
+        if name == "data":
+            writing.written(player.stage)
     if isinstance(value, Weight) and value.owners:
         frozen(player, value)  # another layer has it as well: its gradient may come from there
     if (

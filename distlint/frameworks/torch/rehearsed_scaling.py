@@ -17,6 +17,8 @@ from distlint.rehearsal.unknowns import UNKNOWN
 from distlint.rehearsal.values import Given, Tensor
 
 _SCALED = "scaled gradients"
+_BY_NUMBERS = frozenset({"mul_", "div_", "*", "/"})
+"""Changes in place by which tensors that differ go on to differ."""
 _READY, _UNSCALED, _STEPPED = "ready", "unscaled", "stepped"
 
 
@@ -73,6 +75,14 @@ def plain(player: Any) -> None:
     """The gradients are cleared, or changed by the program itself."""
     player.stage.kept.pop(LEFT_ON_RANK, None)
     player.stage.kept[_SCALED] = None if player.stage.unsure else ()
+
+
+def changed(player: Any, how: str, others: list[Any]) -> None:
+    """Gradients are changed in place: each process still has its own where a number does that, but for one that is 0 perhaps."""
+    left = player.stage.kept.get(LEFT_ON_RANK)
+    plain(player)
+    if left and how in _BY_NUMBERS and all(type(one) in (int, float) and one != 0 for one in others):
+        player.stage.kept[LEFT_ON_RANK] = left
 
 
 def used(player: Any, name: str, parameters: Any, call: ir.Call, scope: Any) -> None:
