@@ -1,7 +1,7 @@
 """Weights that a program writes itself behind what the processes brought together, in the rehearsal of a program.
 
-Who averages weights now and then (local SGD) does so in many ways: parameter by parameter, in one vector, by a state or by copies. What they
-have in common is that weights are written once training is under way, and that more than a few figures were brought together before.
+Who averages weights now and then (local SGD) does so in many ways: parameter by parameter, in one vector, by a state or by copies. What
+they have in common is that weights are written once training is under way, and that more than a few figures were brought together before.
 
 Sources: torch 2.13, ``nn/utils/convert_parameters.py``; runs with gloo on two processes: the weights are the same after each such average.
 """
