@@ -144,6 +144,8 @@ def scaled_use(performance: Performance) -> Iterator[Suspicion]:
     """Gradients of a scaled loss are clipped, or an optimizer takes them as they are."""
     for fault in faults_of(performance, SCALED_USE):
         related = (Related(fault.words["first"], "the gradients are those of the scaled loss"), *way_to(fault))
+        if fault.words["left"] is not None:
+            related = (Related(fault.words["left"], "those of this optimizer are not unscaled before"), *related)
         step = fault.event.name == "step"
         message = "the optimizer steps past the scaler, with gradients that are still scaled"
         yield Suspicion(

@@ -31,6 +31,7 @@ from distlint.frameworks.torch import rehearsed_metrics as metrics
 from distlint.frameworks.torch import rehearsed_modules as modules
 from distlint.frameworks.torch import rehearsed_optimizers as optimizers
 from distlint.frameworks.torch import rehearsed_overflows as overflows
+from distlint.frameworks.torch import rehearsed_partly as partly
 from distlint.frameworks.torch import rehearsed_parts as parts
 from distlint.frameworks.torch import rehearsed_pieces as pieces
 from distlint.frameworks.torch import rehearsed_recording as recording
@@ -273,7 +274,9 @@ class Torch(Models):
         if name.startswith("functional."):
             return self._functional(player, name.rpartition(".")[2], given, span)
         if name.startswith("utils.") and "clip_grad_" in name:
-            scaling.used(player, name.rpartition(".")[2], given.get("parameters", 0), call, scope)
+            clipped = given.get("parameters", 0)
+            left = partly.left(player, clipped)
+            scaling.used(player, name.rpartition(".")[2], clipped, call, scope, left)
             under_way.read(player, given.get("parameters", 0, UNKNOWN), span)
         if name.startswith("utils.") and "clip_grad_norm" in name:
             return foreach.clipped(player, given, span)

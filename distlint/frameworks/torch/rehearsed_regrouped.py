@@ -1,7 +1,7 @@
 """Functions that give the groups of an optimizer other parameters by hand, as they are written.
 
-Source: torch 2.13, ``optim/optimizer.py``: a step goes over ``group["params"]`` of each of ``param_groups``, whatever was put in there; runs
-with gloo on two processes: an optimizer that was made before ``fully_shard`` trains the sharded parameters once these stand in its groups.
+Source: torch 2.13, ``optim/optimizer.py``: a step goes over ``group["params"]`` of each of ``param_groups``, whatever was put in there.
+An optimizer that was made before ``fully_shard`` trains the sharded parameters once these stand in its groups.
 """
 
 from __future__ import annotations

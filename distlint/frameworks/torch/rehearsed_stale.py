@@ -34,6 +34,11 @@ def made(player: Any, optimizer: Any) -> None:
         rows.append((optimizer, player.stage.chain))
 
 
+def all_made(stage: Any) -> list[Any]:
+    """The optimizers that were made so far."""
+    return [optimizer for optimizer, _ in stage.kept.get(_MADE, ())]
+
+
 def sharded(player: Any, wrapper: Any) -> None:
     """A module is sharded: the parameters that optimizers took before are no longer its own."""
     stage, span = player.stage, wrapper.span
