@@ -10,6 +10,7 @@ from distlint.checks.spread_names import called_name
 from distlint.link.walking import below, expressions_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Related
+from distlint.rehearsal.amounts import brings_much, is_small
 from distlint.rehearsal.names import MISNAMED, NOT_FOUND
 from distlint.rehearsal.notes import (
     AVERAGED_BEHIND,
@@ -46,8 +47,6 @@ from distlint.rehearsal.values import Items, Table, Tensor
 
 _START = "init_process_group"
 _OTHER_NAMES = "the names of the wrapped model begin with `module.`, those of the model do not"
-MOST_FIGURES = 16
-"""Numbers that are brought together for a report; more may be weights."""
 MOST_NAMED = 3
 """Layers that a message names."""
 
@@ -145,6 +144,8 @@ def scaled_use(performance: Performance) -> Iterator[Suspicion]:
     """Gradients of a scaled loss are clipped, or an optimizer takes them as they are."""
     for fault in faults_of(performance, SCALED_USE):
         related = (Related(fault.words["first"], "the gradients are those of the scaled loss"), *way_to(fault))
+        if fault.words["left"] is not None:
+            related = (Related(fault.words["left"], "those of this optimizer are not unscaled before"), *related)
         step = fault.event.name == "step"
         message = "the optimizer steps past the scaler, with gradients that are still scaled"
         yield Suspicion(
@@ -220,21 +221,7 @@ def averages_otherwise(performance: Performance) -> bool:
 
 def _brings_together(stage: Stage) -> bool:
     """Whether a process meets others over more than a few figures, which may be gradients or weights."""
-    return any(
-        isinstance(value, Tensor | Items) and not _is_small(value)
-        for event in stage.events
-        if event.name not in ("backward", "forward")
-        for value in event.values.values()
-    )
-
-
-def _is_small(value: object) -> bool:
-    if isinstance(value, Items):
-        return value.items is not None and all(not isinstance(one, Tensor) or _is_small(one) for one in value.items)
-    shape = value.shape if isinstance(value, Tensor) else None
-    if shape is None or len(shape) > 1:
-        return False
-    return not shape or (isinstance(shape[0], int) and shape[0] <= MOST_FIGURES)
+    return any(brings_much(event) for event in stage.events)
 
 
 def scaler_order(performance: Performance) -> Iterator[Suspicion]:
@@ -272,7 +259,7 @@ def loaded_by_some(performance: Performance) -> Iterator[Suspicion]:
 def _may_have_sent(fault: Fault, others: list[Stage]) -> bool:
     """Whether what the processes did together since weights were loaded may have brought these to the others."""
     since, weights = fault.words["since"], fault.words["weights"]
-    if since and weights is not None and all(map(_is_small, weights)):
+    if since and weights is not None and all(map(is_small, weights)):
         return True
     return not all(any(map(_tells_figures, _met(event, others))) for event in since)
 
@@ -460,7 +447,7 @@ def left_in_checkpoint(performance: Performance) -> Iterator[Suspicion]:
 def _tells_little(event: Event) -> bool:
     """Whether processes that meet learn no more of each other than a few figures."""
     values = [value for name, value in event.values.items() if name not in ("group", "op")]
-    return "object" not in event.name and all(_is_small(value) for value in values if isinstance(value, Tensor | Items))
+    return "object" not in event.name and all(is_small(value) for value in values if isinstance(value, Tensor | Items))
 
 
 def ignored_trained(performance: Performance) -> Iterator[Suspicion]:

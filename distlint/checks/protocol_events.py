@@ -103,6 +103,8 @@ class Events:
         if step.process and self._tracked is None:
             return [Met(LOST, certain=True)]
         if point.kind in ("enter", "leave") and point.expr is not None:
+            if self._is_gone_into(step):
+                return []  # what it does are the steps that follow
             contexts = [point.expr]
             if point.kind == "leave":
                 contexts += entered_later(self._things, point.expr, step.frame)
@@ -492,7 +494,7 @@ class Events:
             return False
         if isinstance(func, ir.Name) and func.id in _PLAIN:
             return False
-        if step.next and self._program.steps[step.next[0][0]].frame is not step.frame and not step.opaque:
+        if self._is_gone_into(step) and not step.opaque:
             return False
         given = (inner for part in _arguments(call) for inner in _held(part))
         if not any(self._is_thing(inner, step.frame) for inner in given):
@@ -504,6 +506,10 @@ class Events:
                     if made.startswith(self._protocol.harmless) or f"{made}().{func.name}" in self._things.handing:
                         return False
         return step.opaque or not stays_inside(self._things, call, step.frame, self._protocol.harmless, self._acting)
+
+    def _is_gone_into(self, step: Step) -> bool:
+        """Whether the program has the steps of what is called, or of the context that is entered or left."""
+        return bool(step.next) and self._program.steps[step.next[0][0]].frame is not step.frame
 
     def _is_method(self, expr: ir.Expr | None, frame: Frame) -> bool:
         """Whether an event's method is taken of the object and kept or handed on: nobody follows when it is called."""

@@ -16,13 +16,18 @@ from distlint.checks.rehearsed import rehearsed
 from distlint.link.project import Project
 from distlint.model.finding import Finding
 from distlint.model.span import Span
-from distlint.rehearsal.notes import PAST_WRAPPER, SCALED_USE, THAWED_BEHIND
+from distlint.rehearsal.notes import PAST_WRAPPER, SCALED_USE, SHARDED_BEHIND, THAWED_BEHIND
 from distlint.rehearsal.performance import Performance, Rehearsal
 
 _NEEDLESS = {"stepped-unsummed": averages_otherwise}
 """Where a program, as its rehearsal shows, does in another way what the walk misses."""
 
-KINDS = {"scaled-use": SCALED_USE, "past-wrapper": PAST_WRAPPER, "thawed-behind": THAWED_BEHIND}
+KINDS = {
+    "scaled-use": SCALED_USE,
+    "past-wrapper": PAST_WRAPPER,
+    "thawed-behind": THAWED_BEHIND,
+    "sharded-behind": SHARDED_BEHIND,
+}
 """Faults of which the rehearsal also notes where there are none, as it calls them."""
 
 

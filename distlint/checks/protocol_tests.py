@@ -7,7 +7,7 @@ program that enters ``if last:`` and leaves out a later ``if last:`` is none. Wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from distlint.checks.execution import body_of
@@ -68,8 +68,8 @@ class Tests:
             self._count(expr, frame, counts, 2)
         self._behind: dict[Key, set[Key]] = {}
         for step in program.steps:
-            stored = self._stored(step)
-            if stored is not None and stored[0] in counts:
+            stored = self._stored(step, counts)
+            if stored is not None:
                 self._count(stored[1], step.frame, counts, 2)  # what decides by a name is as good as asked twice
                 self._behind.setdefault(stored[0], set()).update(self._families(stored[1], step.frame))
                 if self._is_open(stored[1], step.frame):
@@ -250,8 +250,8 @@ class Tests:
         kept = tuple([one for one in results if one[0] not in changed]) if changed else results
         if step.point.kind != "bind":
             return [kept]
-        stored = self._stored(step)
-        if stored is not None and stored[0] in self._numbers:
+        stored = self._stored(step, self._numbers)
+        if stored is not None:
             found = []
             for value, known in self.outcomes(stored[1], step.frame, results):
                 kept = tuple([one for one in known if one[0] not in changed])
@@ -324,16 +324,20 @@ class Tests:
                 found = tuple([one for one in found if one[0] != number])
         return found
 
-    def _stored(self, step: Step) -> tuple[Key, ir.Expr] | None:
-        """The test of a variable that a step gives the result of another test, and that test."""
+    def _stored(self, step: Step, wanted: Collection[Key]) -> tuple[Key, ir.Expr] | None:
+        """The test, one of some, of a variable that a step gives the result of another test, and that test."""
         statement = step.point.statement
         if step.point.kind != "bind" or not isinstance(statement, ir.Assign) or len(statement.targets) != 1:
             return None
         target, value = statement.targets[0], statement.value
-        if value is None or not isinstance(target, ir.Name | ir.Attribute) or not (is_test(value) or _is_truth(value)):
+        if value is None or not isinstance(target, ir.Name | ir.Attribute):
             return None
         found = self._keys.key(target, step.frame)
-        return None if found is None else (found[0], value)
+        if found is None or found[0] not in wanted:
+            return None
+        if is_test(value) or _is_truth(value) or self._keys.meant(value, step.frame) is not None:
+            return found[0], value
+        return None
 
     def _changed(self, step: Step) -> set[int]:
         """The tests that may go another way behind a step."""
@@ -372,7 +376,7 @@ class Tests:
 
     def _stored_by(self, call: ir.Call, step: Step) -> set[int]:
         """The tests about attributes that a function may store to whose steps are not in the program."""
-        if step.point.kind == "call" and step.next and id(self._program.steps[step.next[0][0]].frame) != id(step.frame):
+        if step.next and self._program.steps[step.next[0][0]].frame is not step.frame:
             return set()
         name = call.func.name if isinstance(call.func, ir.Attribute) else getattr(call.func, "id", "")
         return {

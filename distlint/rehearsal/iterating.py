@@ -142,7 +142,8 @@ class Iterating:
         if isinstance(value, Thing | ClassValue):
             fields = self.fields_in(value)
             return self._items_of_thing(value) if fields is None and isinstance(value, Thing) else fields
-        return value.items(self) if isinstance(value, Made) else None
+        held = value.items(self) if isinstance(value, Made) else None
+        return None if held is None else list(held)  # who gets a list of them may change that
 
     def fields_in(self, value: Any) -> list[Any] | None:
         """The items of a named tuple, or the members of an enumeration; ``None`` for everything else."""

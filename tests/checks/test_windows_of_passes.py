@@ -9,7 +9,7 @@ import pytest
 from tests.fixture_cases import check
 
 CODE = """
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from itertools import islice
 
 import torch
@@ -47,6 +47,74 @@ IN_WINDOW = """
                 model(rows).pow(2).mean().backward()
         opt.step()
         opt.zero_grad()
+"""
+_ACCUMULATOR = """
+class Accumulator:
+    def __init__(self, model, optimizer, every):
+        self.model, self.optimizer, self.every = model, optimizer, every
+        self.pending = 0
+        self.last = False
+
+    def closes(self):
+        return self.pending + 1 == self.every
+
+    @property
+    def closing(self):
+        return self.pending + 1 == self.every
+
+    @contextmanager
+    def micro_step(self, last):
+{micro_step}
+        self.pending += 1
+        if self.pending == self.every:
+            self.apply()
+
+    def apply(self):
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        self.pending = 0
+
+    def flush(self):
+        if self.pending:
+            for p in self.model.parameters():
+                p.grad.mul_(self.every / self.pending)
+            self.apply()
+"""
+_BY_ARGUMENT = """        sync = self.closes(){or_last}
+        with nullcontext() if sync else self.model.no_sync():
+            yield 1.0 / self.every
+"""
+_BY_ATTRIBUTE = """        self.last = last
+        with nullcontext() if self.closes(){or_last} else self.model.no_sync():
+            yield
+"""
+_BY_PROPERTY = """        sync = self.closing{or_last}
+        around = nullcontext() if sync else self.model.no_sync()
+        with around:
+            yield
+"""
+_IN_TWO_PLACES = """        if self.closes(){or_last}:
+            yield
+        else:
+            with self.model.no_sync():
+                yield
+"""
+_BY_STACK = """        with ExitStack() as stack:
+            if not (self.closes(){or_last}):
+                stack.enter_context(self.model.no_sync())
+            yield
+"""
+_TURNED_ROUND = """        keeps = not self.closes(){or_last}
+        with self.model.no_sync() if keeps else nullcontext():
+            yield
+"""
+_MICRO_STEPS = """
+    rounds = Accumulator(model, opt, 4)
+    for epoch in range(2):
+        for i, (rows,) in enumerate(loader):
+            with rounds.micro_step(last=i + 1 == len(loader)):
+                model(rows).pow(2).mean().backward()
+        rounds.flush()
 """
 CASES = {
     "pairs beside the loader": (
@@ -107,6 +175,36 @@ CASES = {
         ),
         " or i == many",
     ),
+    "a generator that is told of the last pass": (
+        _ACCUMULATOR.replace("{micro_step}", _BY_ARGUMENT),
+        _MICRO_STEPS,
+        " or last",
+    ),
+    "a generator that keeps what it was told": (
+        _ACCUMULATOR.replace("{micro_step}", _BY_ATTRIBUTE),
+        _MICRO_STEPS,
+        " or self.last",
+    ),
+    "a generator that asks a property": (
+        _ACCUMULATOR.replace("{micro_step}", _BY_PROPERTY),
+        _MICRO_STEPS,
+        " or last",
+    ),
+    "a generator that yields in two places": (
+        _ACCUMULATOR.replace("{micro_step}", _IN_TWO_PLACES),
+        _MICRO_STEPS,
+        " or last",
+    ),
+    "a generator around a stack": (
+        _ACCUMULATOR.replace("{micro_step}", _BY_STACK),
+        _MICRO_STEPS,
+        " or last",
+    ),
+    "a generator with a flag that is turned round": (
+        _ACCUMULATOR.replace("{micro_step}", _TURNED_ROUND),
+        _MICRO_STEPS,
+        " and not last",
+    ),
 }
 
 
@@ -121,3 +219,19 @@ def test_the_last_window_is_not_full(name: str, tmp_path: Path, monkeypatch: pyt
             code = code.replace(word, text)
         (tmp_path / "train.py").write_text(code)
         assert any(finding["code"] == "PT212" for finding in check()["findings"]) is wrong, also
+
+
+TAIL_LEFT = """
+    rounds = Accumulator(model, opt, 4)
+    for rows, in loader:
+        with rounds.micro_step(False):
+            model(rows).pow(2).mean().backward()
+"""
+
+
+@pytest.mark.parametrize("micro_step", [_BY_ARGUMENT, _BY_ATTRIBUTE, _BY_PROPERTY, _IN_TWO_PLACES, _TURNED_ROUND])
+def test_windows_that_are_not_full_are_left(micro_step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    helper = _ACCUMULATOR.replace("{micro_step}", micro_step.replace("{or_last}", ""))
+    (tmp_path / "train.py").write_text(CODE.replace("{helper}", helper).replace("{loop}", TAIL_LEFT))
+    assert not [finding for finding in check()["findings"] if finding["code"] == "PT212"]

@@ -31,6 +31,7 @@ from distlint.frameworks.torch import rehearsed_metrics as metrics
 from distlint.frameworks.torch import rehearsed_modules as modules
 from distlint.frameworks.torch import rehearsed_optimizers as optimizers
 from distlint.frameworks.torch import rehearsed_overflows as overflows
+from distlint.frameworks.torch import rehearsed_partly as partly
 from distlint.frameworks.torch import rehearsed_parts as parts
 from distlint.frameworks.torch import rehearsed_pieces as pieces
 from distlint.frameworks.torch import rehearsed_recording as recording
@@ -50,6 +51,7 @@ from distlint.frameworks.torch import rehearsed_unfilled as unfilled
 from distlint.frameworks.torch import rehearsed_visible as visible
 from distlint.frameworks.torch import rehearsed_waits as waits
 from distlint.frameworks.torch import rehearsed_wrappers as wrappers
+from distlint.frameworks.torch import rehearsed_written as writing
 from distlint.frameworks.torch.rehearsed_computing import COUNTS, row_attribute
 from distlint.frameworks.torch.rehearsed_shapes import fresh
 from distlint.frameworks.torch.rehearsed_weights import Gradient, Weight
@@ -144,8 +146,10 @@ class Torch(Models):
         alone(tensor, others)
         recording.changed(tensor, others)
         if isinstance(tensor.whole, Gradient):
-            scaling.plain(player)
+            scaling.changed(player, how, others)
             shares.scaled(player, tensor, how, others)
+        if isinstance(tensor.whole, Weight):
+            writing.written(player.stage)
         if how in ("/", "div_", "mul_", "*", "//"):
             tensor.whole.summed = None
 
@@ -274,7 +278,9 @@ class Torch(Models):
         if name.startswith("functional."):
             return self._functional(player, name.rpartition(".")[2], given, span)
         if name.startswith("utils.") and "clip_grad_" in name:
-            scaling.used(player, name.rpartition(".")[2], given.get("parameters", 0), call, scope)
+            clipped = given.get("parameters", 0)
+            left = partly.left(player, clipped)
+            scaling.used(player, name.rpartition(".")[2], clipped, call, scope, left)
             under_way.read(player, given.get("parameters", 0, UNKNOWN), span)
         if name.startswith("utils.") and "clip_grad_norm" in name:
             return foreach.clipped(player, given, span)
@@ -282,6 +288,8 @@ class Torch(Models):
             return collating.padded_rows(player, given, span)
         if name == "utils.parameters_to_vector":
             return fresh(name, None, "", list(given.values()), span)
+        if name == "utils.vector_to_parameters":
+            writing.written(player.stage)
         if name.startswith("init."):
             if name.rpartition(".")[2] in redrawn.DRAWING and given.get("generator", None, None) is None:
                 redrawn.filled(player, given.get("tensor", 0), span)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from distlint.frameworks.torch import rehearsed_beside as beside
+from distlint.frameworks.torch import rehearsed_written as writing
 from distlint.frameworks.torch.rehearsed_passes import WRAPPERS
 from distlint.frameworks.torch.values import SHARE
 from distlint.model import python as ir
@@ -21,6 +22,7 @@ _LOSS = "why the last loss is another one on each process"
 def passed_back(player: Any, loss: Any) -> None:
     """A backward pass is made from a loss."""
     player.stage.kept[_LOSS] = (loss.source, len(player.stage.events))
+    writing.passed_back(player.stage)
 
 
 def stepped(player: Any, optimizer: Any, call: ir.Call, scope: Any) -> None:

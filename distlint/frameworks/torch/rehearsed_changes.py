@@ -9,6 +9,8 @@ from typing import Any
 
 from distlint.frameworks.torch import rehearsed_recording as recording
 from distlint.frameworks.torch import rehearsed_scaling as scaling
+from distlint.frameworks.torch import rehearsed_stale as stale
+from distlint.frameworks.torch import rehearsed_written as writing
 from distlint.frameworks.torch.rehearsed_in_place import below
 from distlint.frameworks.torch.rehearsed_modules import Layer, frozen, parts_of_model, trained
 from distlint.frameworks.torch.rehearsed_needs import FROZEN
@@ -17,7 +19,7 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.stage import Event, Fault
 from distlint.rehearsal.unknowns import Opaque
-from distlint.rehearsal.values import Tensor, Thing
+from distlint.rehearsal.values import Made, Tensor, Thing
 
 _STORED = "modules by the place where they were put into others"
 _KNOWN = "modules of models when these were wrapped"
@@ -29,12 +31,16 @@ def stored(player: Any, base: Any, name: str, value: Any, span: Span) -> None:
     kept = player.stage.kept.setdefault(_STORED, {})
     if isinstance(base, Tensor) and not isinstance(base, Weight) and name in ("requires_grad", "grad"):
         recording.said(base, value if name == "requires_grad" else None)
+    if name == "param_groups" and isinstance(base, Made):
+        stale.refilled(player, base)
     if isinstance(base, Weight) and name == "requires_grad":
         trained(player, base, value, span)
     elif isinstance(base, Weight) and (value is False or type(value) is Opaque):
         frozen(player, base)  # it may be left out of the training by another name
     if isinstance(base, Weight) and isinstance(value, Tensor):
         scaling.plain(player)  # its gradient, perhaps
+        if name == "data":
+            writing.written(player.stage)
     if isinstance(value, Weight) and value.owners:
         frozen(player, value)  # another layer has it as well: its gradient may come from there
     if (

@@ -20,6 +20,8 @@ from distlint.rehearsal.values import Given, Items, Tensor, combined
 _NORMS = ("torch.linalg.vector_norm", "torch.linalg.norm", "torch.linalg.matrix_norm")
 _TOTAL = ("torch.nn.utils.get_total_norm", "torch.nn.utils.clip_grad.get_total_norm")
 _SCALE = ("torch.nn.utils.clip_grads_with_norm_", "torch.nn.utils.clip_grad.clip_grads_with_norm_")
+_FLATTENED = ("torch._utils._flatten_dense_tensors", "torch._C._nn.flatten_dense_tensors")
+_UNFLATTENED = ("torch._utils._unflatten_dense_tensors", "torch._C._nn.unflatten_dense_tensors")
 _EACH = "torch._foreach_"
 
 
@@ -37,6 +39,11 @@ def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any
         for one in gradients:
             player.changed(one, "mul_", [given.get("total_norm", 2, UNKNOWN)])
         return None if gradients else NotImplemented
+    if name in _FLATTENED:
+        tensors = _tensors(player, given.get("tensors", 0, UNKNOWN))
+        return fresh(name, None, tensors[0].dtype, tensors, span) if tensors else NotImplemented
+    if name in _UNFLATTENED:
+        return _unflattened(player, name, given, span)
     if not name.startswith(_EACH):
         return NotImplemented
     tensors = _tensors(player, given.get("self", 0, UNKNOWN))
@@ -51,6 +58,21 @@ def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any
         return None
     shape = () if how == "norm" else None
     return Items([fresh(how, shape, one.dtype, [one, *given.positional[1:]], span) for one in tensors])
+
+
+def _unflattened(player: Any, name: str, given: Given, span: Span) -> Any:
+    """Parts of a flat tensor, each of the form of one of the tensors that it was made of."""
+    tensors = _tensors(player, given.get("tensors", 1, UNKNOWN))
+    flat = given.get("flat", 0, UNKNOWN)
+    if not tensors:
+        return NotImplemented
+    made = [fresh(name, one.shape, one.dtype, [flat], span) for one in tensors]
+    size = player.length(given.get("tensors", 1, UNKNOWN))
+    if size == len(made):
+        return Items(made)
+    found = Items(None, size)
+    found.sample = made[0]
+    return found
 
 
 def _norm(tensors: list[Tensor], span: Span) -> Tensor:

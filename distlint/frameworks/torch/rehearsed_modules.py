@@ -24,6 +24,7 @@ from distlint.frameworks.torch import rehearsed_redrawn as redrawn
 from distlint.frameworks.torch import rehearsed_sharding as sharding
 from distlint.frameworks.torch import rehearsed_thawed as thawed
 from distlint.frameworks.torch import rehearsed_visible as visible
+from distlint.frameworks.torch import rehearsed_written as writing
 from distlint.frameworks.torch.rehearsed_layers import SAME_SHAPES, out_shape, parameter_shapes, with_more
 from distlint.frameworks.torch.rehearsed_members import Members, all_modules, members, replaced, submodule
 from distlint.frameworks.torch.rehearsed_needs import FROZEN
@@ -479,6 +480,7 @@ def module_method(player: Any, module: Any, name: str, given: Given, call: ir.Ca
             if isinstance(part, Layer):
                 copies.used(player, part, ir.unpack(call.at, scope.file), trained=True)
         loads.loaded(player, module, call, scope)
+        writing.written(player.stage)
         return UNKNOWN
     if name in ("register_buffer", "register_parameter", "add_module") and isinstance(module, Thing):
         key, value = given.get("name", 0), given.get("tensor", 1, UNKNOWN)

@@ -58,8 +58,11 @@ class Optimizer(unfilled.Entries):
         """Its groups of parameters, of which there may be several."""
         if name == "state":
             return unfilled.View(self)
+        if name == "__init__":
+            stale.refilled(player, self)  # it begins anew
         if name != "param_groups":
             return NotImplemented
+        stale.groups_asked(player, self, scope)
         sign = None if self.source is not None else ("settings of an optimizer", self.call.at if self.call else 0)
         group = Table({"lr": Opaque(sign, self.source)}, is_open=True)
         return Groups(group)

@@ -17,6 +17,10 @@ from distlint.rehearsal.unknowns import UNKNOWN
 from distlint.rehearsal.values import Given, Tensor
 
 _SCALED = "scaled gradients"
+PARTLY = "scaled gradients of which those of some optimizers are unscaled"
+_CLIPPED = "a clipping by the side of scaled gradients, which is a fault once their optimizer steps"
+_BY_NUMBERS = frozenset({"mul_", "div_", "*", "/"})
+"""Changes in place by which tensors that differ go on to differ."""
 _READY, _UNSCALED, _STEPPED = "ready", "unscaled", "stepped"
 
 
@@ -59,6 +63,8 @@ def passed_back(player: Any, loss: Tensor, span: Span) -> None:
     """A backward pass: the gradients are scaled, or they are not."""
     stage = player.stage
     marks = [one for one in loss.through if isinstance(one, Scaling)]
+    stage.kept.pop(PARTLY, None)
+    stage.kept.pop(_CLIPPED, None)
     sure = bool(marks) and not stage.unsure and is_on(marks[-1].scaler)
     stage.kept[_SCALED] = (span, loss.through) if sure else None if stage.unsure or loss.through == () else ()
 
@@ -72,15 +78,34 @@ def is_on(scaler: Any) -> bool:
 def plain(player: Any) -> None:
     """The gradients are cleared, or changed by the program itself."""
     player.stage.kept.pop(LEFT_ON_RANK, None)
+    player.stage.kept.pop(PARTLY, None)
     player.stage.kept[_SCALED] = None if player.stage.unsure else ()
 
 
-def used(player: Any, name: str, parameters: Any, call: ir.Call, scope: Any) -> None:
-    """Gradients of some parameters are clipped, or an optimizer steps past the scaler."""
+def changed(player: Any, how: str, others: list[Any]) -> None:
+    """Gradients are changed in place: each process still has its own where a number does that, but for one that is 0 perhaps."""
+    left = player.stage.kept.get(LEFT_ON_RANK)
+    plain(player)
+    if left and how in _BY_NUMBERS and all(type(one) in (int, float) and one != 0 for one in others):
+        player.stage.kept[LEFT_ON_RANK] = left
+
+
+def used(
+    player: Any, name: str, parameters: Any, call: ir.Call, scope: Any, left: tuple[Span, Any] | None = None
+) -> None:
+    """Gradients of some parameters are clipped, or an optimizer steps past the scaler.
+
+    ``left`` is an optimizer whose gradients are among them and were left scaled, with the backward pass that made them.
+    """
     stage = player.stage
     found = stage.kept.get(_SCALED)
     own = any(_names_scale(one) for one in _given(call))
     module = getattr(parameters, "module", None)
+    if left is not None and not own and not stage.unsure and not stage.alone:
+        stage.kept.pop(PARTLY, None)
+        place = ir.unpack(left[1].call.at, left[1].file)
+        stage.kept[_CLIPPED] = left[1], _made(player, SCALED_USE, name, left[0], call, scope, left=place)
+        return
     wrappers = [one for one in found[1] if hasattr(one, "inner")] if found else []
     other = module is not None and bool(wrappers) and not any(module in (one, one.inner) for one in wrappers)
     harmless = not found or stage.unsure or stage.alone or own or other
@@ -110,6 +135,7 @@ def asked(player: Any, scaler: Any, phases: Phases, name: str, optimizer: Any, c
     stage = player.stage
     span = ir.unpack(call.at, scope.file)
     if name in ("unscale_", "step"):
+        _unscaled(stage, scaler, name, optimizer)
         stage.kept[_SCALED] = None if stage.unsure else ()
     if name == "update" or stage.unsure or not is_on(scaler) or optimizer in (None, UNKNOWN):
         phases.known.clear()
@@ -127,6 +153,22 @@ def asked(player: Any, scaler: Any, phases: Phases, name: str, optimizer: Any, c
     phases.known[id(optimizer)] = _UNSCALED if name == "unscale_" else _STEPPED
     phases.spans[id(optimizer)] = span
     phases.held.append(optimizer)
+
+
+def _unscaled(stage: Any, scaler: Any, name: str, optimizer: Any) -> None:
+    """The gradients of an optimizer are unscaled, those of others stay as they are: that is known until one steps."""
+    found = stage.kept.pop(PARTLY, None)
+    left, fault = stage.kept.get(_CLIPPED, (None, None))
+    if name == "step" and fault is not None and left is optimizer and not stage.unsure and not any(stage.attempts):
+        stage.faults.append(fault)
+        del stage.kept[_CLIPPED]
+    if name == "step" or stage.unsure or not is_on(scaler) or getattr(optimizer, "arguments", None) is None:
+        return
+    scaled = stage.kept.get(_SCALED)
+    if scaled:
+        stage.kept[PARTLY] = (*scaled, [optimizer])
+    elif found is not None:
+        stage.kept[PARTLY] = (*found[:2], [*found[2], optimizer])
 
 
 def updated(player: Any, scaler: Any, phases: Phases, given: Given, call: ir.Call, scope: Any) -> None:
@@ -156,8 +198,20 @@ def handed(value: Any) -> None:
 
 
 def _fault(player: Any, kind: str, name: str, first: Span, call: ir.Call, scope: Any, before: str = "") -> None:
-    if any(player.stage.attempts):
-        return
+    if not any(player.stage.attempts):
+        player.stage.faults.append(_made(player, kind, name, first, call, scope, before))
+
+
+def _made(
+    player: Any,
+    kind: str,
+    name: str,
+    first: Span,
+    call: ir.Call,
+    scope: Any,
+    before: str = "",
+    left: Span | None = None,
+) -> Fault:
     event = Event(name, call, scope.file, scope.function, {})
     event.chain = player.stage.chain
-    player.stage.faults.append(Fault(kind, event.span, event, {"first": first, "before": before}))
+    return Fault(kind, event.span, event, {"first": first, "before": before, "left": left})

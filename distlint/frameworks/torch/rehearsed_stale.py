@@ -11,7 +11,9 @@ from typing import Any
 from distlint.frameworks.torch.rehearsed_apart import left_aside
 from distlint.frameworks.torch.rehearsed_beside import modules_of
 from distlint.frameworks.torch.rehearsed_modules import with_parts
+from distlint.frameworks.torch.rehearsed_regrouped import regroups
 from distlint.frameworks.torch.rehearsed_weights import Weight
+from distlint.link.modules import FunctionRef
 from distlint.model import python as ir
 from distlint.rehearsal.iterators import Generated
 from distlint.rehearsal.notes import SHARDED_BEHIND
@@ -30,6 +32,11 @@ def made(player: Any, optimizer: Any) -> None:
     rows = player.stage.kept.setdefault(_MADE, [])
     if len(rows) < _MOST:
         rows.append((optimizer, player.stage.chain))
+
+
+def all_made(stage: Any) -> list[Any]:
+    """The optimizers that were made so far."""
+    return [optimizer for optimizer, _ in stage.kept.get(_MADE, ())]
 
 
 def sharded(player: Any, wrapper: Any) -> None:
@@ -58,7 +65,16 @@ def _is_taken(one: Any, own: set[int]) -> bool:
 
 def refilled(player: Any, optimizer: Any) -> None:
     """An optimizer is given other parameters."""
-    player.stage.kept.get(_STALE, {}).pop(id(optimizer), None)
+    found = player.stage.kept.get(_STALE, {}).pop(id(optimizer), None)
+    if found is not None and optimizer.call is not None:
+        player.stage.looked_at(SHARDED_BEHIND, ir.unpack(optimizer.call.at, optimizer.file), fits=True)
+
+
+def groups_asked(player: Any, optimizer: Any, scope: Any) -> None:
+    """A function asks for the groups of an optimizer: to put the new parameters there, perhaps."""
+    if id(optimizer) in player.stage.kept.get(_STALE, {}):
+        if regroups(player.stage.project, FunctionRef(scope.file, scope.function)):
+            refilled(player, optimizer)
 
 
 def stepped(player: Any, optimizer: Any, call: ir.Call, scope: Any) -> None:
@@ -70,4 +86,5 @@ def stepped(player: Any, optimizer: Any, call: ir.Call, scope: Any) -> None:
     event = Event("step", call, scope.file, scope.function, {})
     event.chain = chain
     place = ir.unpack(optimizer.call.at, optimizer.file)
+    stage.looked_at(SHARDED_BEHIND, place, fits=False)
     stage.faults.append(Fault(SHARDED_BEHIND, place, event, {"sharded": span, "step": event.span}))
