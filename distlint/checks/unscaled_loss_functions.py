@@ -18,6 +18,7 @@ from distlint.checks.spread_names import calls_of
 from distlint.checks.unscaled_losses import accumulated
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
+from distlint.link.followed import followed
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.walking import below, expressions_of, statements
 from distlint.model import python as ir
@@ -77,18 +78,16 @@ def _function(context: CheckContext, given: ir.Expr, site: CallSite) -> Function
     target = project.modules.resolve(given, site.file)
     if isinstance(target, FunctionRef):
         return target
+    made = followed(given, project.flow(site.file, site.site.function).before(site.site.call.at))
+    if type(made) is ir.Call and project.modules.dotted(made.func, site.file) in context.parameters["wrappers"]:
+        bound = project.modules.resolve(made.args[0], site.file) if made.args else None
+        return bound if isinstance(bound, FunctionRef) else None
     options = options_of(project.evaluator(None).ask(given, site.file, site.site.function))
     only = options[0] if len(options) == 1 else None
     if not isinstance(only, Instance) or only.part:
         return None
     if isinstance(only.callee, ClassRef):
         return project.modules.method(only.callee, "__call__") or project.modules.method(only.callee, "forward")
-    if (
-        project.evaluator(None).instance_name(only).removesuffix("()") in context.parameters["wrappers"]
-        and only.call.args
-    ):
-        bound = project.modules.resolve(only.call.args[0], only.frame.file)
-        return bound if isinstance(bound, FunctionRef) else None
     return None
 
 
