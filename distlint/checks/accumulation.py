@@ -395,12 +395,15 @@ def _window(
             ):
                 continue
             loop = _loop_of(context, found, one)
-            if loop is None or loop.place[0] != test.frame.file or not loop.parts(context, count):
+            if loop is None or not loop.parts(context, count):
                 continue
             file, function = loop.place
-            if runs_on(project, left.counter, test.frame.file, test.frame.function, loop.statement, function):
+            counter, inside = _brought(levels, left.counter, test.frame, loop.place)
+            if inside.file == file and runs_on(
+                project, counter, inside.file, inside.function, loop.statement, function
+            ):
                 yield context.finding(
-                    f"`{texts_of(left.counter)}` runs on where the library starts to count anew, at the end of the data: "
+                    f"`{texts_of(counter)}` runs on where the library starts to count anew, at the end of the data: "
                     f"`{texts_of(step.site.site.call.func)}` comes in other passes than it does something in",
                     ir.unpack(test.expr.at, test.frame.file),
                     related=[
@@ -412,6 +415,16 @@ def _window(
                     ],
                 )
                 return
+
+
+def _brought(levels: Levels, counter: ir.Expr, frame: Frame, place: tuple[str, int]) -> tuple[ir.Expr, Frame]:
+    """What a counter is in the function of the loop, where a function of the program is handed it to test it."""
+    for _ in range(MAX_MEANT):
+        meant = levels.meant(counter, frame) if (frame.file, frame.function) != place else None
+        if meant is None or not texts_of(meant[0]):
+            break
+        counter, frame = meant
+    return counter, frame
 
 
 class _DataLoop(NamedTuple):

@@ -25,6 +25,7 @@ from distlint.checks.spread_names import calls_of, forward, mentions
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.followed import followed
+from distlint.link.modules import FunctionRef
 from distlint.link.walking import below, calls_in, expressions_of, statements
 from distlint.model import python as ir
 from distlint.model.document import Leaf
@@ -52,38 +53,63 @@ def logged_metrics(context: CheckContext, hooked: Hooked) -> Iterator[Finding]:
         return
     everywhere = {name: one.place for name, one in deciding.items()}
     acting = {name: one.place for name, one in deciding.items() if one.acts}
-    seen: set[str] = set()
+    seen: set[tuple[str, int]] = set()
     for hooks, wanted in ((context.parameters["hooks"], everywhere), (context.parameters["training"], acting)):
-        for name in _reached(hooked, hooks) if wanted else ():
-            if name not in seen:
-                seen.add(name)
-                yield from _of_method(context, hooked, name, wanted)
+        for place in _reached(context.project, hooked, hooks) if wanted else ():
+            if place[:2] not in seen:
+                seen.add(place[:2])
+                yield from _of_function(context, hooked, place, wanted)
 
 
-def _reached(hooked: Hooked, hooks: list[str]) -> list[str]:
-    """The methods of a module that hooks come to through its own methods, these included."""
-    found = [name for name in hooks if name in hooked.methods]
+class _Place(NamedTuple):
+    """A function that logs for a module, with its name for the module."""
+
+    file: str
+    function: int
+    me: str
+
+
+def _reached(project: Project, hooked: Hooked, hooks: list[str]) -> list[_Place]:
+    """The methods of a module that hooks come to, and the functions that they hand it to."""
+    file = hooked.owner.file
+    found = [_of(file, hooked.indexes[name], hooked.methods[name]) for name in hooks if name in hooked.methods]
     start = 0
     for _ in range(MAX_DEPTH):
-        more: list[str] = []
-        for name in found[start:]:
-            function = hooked.methods[name]
-            me = function.parameters[0].name if function.parameters else ""
-            for call in calls_in(function.body):
-                own = type(call.func) is ir.Attribute and me and texts_of(call.func.base) == me
-                if own and call.func.name in hooked.methods and call.func.name not in (*found, *more):  # type: ignore[union-attr]
-                    more.append(call.func.name)  # type: ignore[union-attr]
+        more: list[_Place] = []
+        for place in found[start:]:
+            for call in calls_in(body_of(project, place.file, place.function)) if place.me else ():
+                inner = _called(project, hooked, place, call)
+                if inner is not None and inner not in found and inner not in more:
+                    more.append(inner)
         start = len(found)
         found += more
     return found
 
 
-def _of_method(context: CheckContext, hooked: Hooked, name: str, wanted: dict[str, Related]) -> Iterator[Finding]:
-    """A finding for each such value that a method logs."""
-    function = hooked.methods[name]
-    file, index = hooked.owner.file, hooked.indexes[name]
-    for call in calls_in(function.body) if function.parameters else ():
-        if type(call.func) is not ir.Attribute or texts_of(call.func.base) != function.parameters[0].name:
+def _of(file: str, index: int, method: ir.Function) -> _Place:
+    return _Place(file, index, method.parameters[0].name if method.parameters else "")
+
+
+def _called(project: Project, hooked: Hooked, place: _Place, call: ir.Call) -> _Place | None:
+    """The method of the module that a call is of, or the function of the project that it hands the module to."""
+    if type(call.func) is ir.Attribute and texts_of(call.func.base) == place.me:
+        name = call.func.name
+        return _of(hooked.owner.file, hooked.indexes[name], hooked.methods[name]) if name in hooked.methods else None
+    target = project.modules.resolve(call.func, place.file)
+    if not isinstance(target, FunctionRef):
+        return None
+    for position, parameter in enumerate(project.function(target).parameters):
+        given, _ = find_argument(call, parameter.name, position)
+        if given is not None and texts_of(given) == place.me:
+            return _Place(target.file, target.index, parameter.name)
+    return None
+
+
+def _of_function(context: CheckContext, hooked: Hooked, place: _Place, wanted: dict[str, Related]) -> Iterator[Finding]:
+    """A finding for each such value that a function logs."""
+    file, index, me = place
+    for call in calls_in(body_of(context.project, file, index)) if me else ():
+        if type(call.func) is not ir.Attribute or texts_of(call.func.base) != me:
             continue
         synced, certain = find_argument(call, "sync_dist", None)
         if not certain or not (synced is None or _is_false(synced)):
@@ -92,7 +118,7 @@ def _of_method(context: CheckContext, hooked: Hooked, name: str, wanted: dict[st
             continue
         for key, value in _entries(context.project, call, file, index):
             text = next((one for one in _texts(context.project, key, file, index) if one in wanted), None)
-            if text is None or _is_common(context, value, hooked, index):
+            if text is None or _is_common(context, value, place):
                 continue
             yield context.finding(
                 f"`{text}` is the value of one process's part of the data, and decides for the whole job",
@@ -146,16 +172,16 @@ def _is_false(expr: ir.Expr) -> bool:
     return type(expr) is ir.Constant and expr.value is False
 
 
-def _is_common(context: CheckContext, value: ir.Expr, hooked: Hooked, index: int) -> bool:
+def _is_common(context: CheckContext, value: ir.Expr, place: _Place) -> bool:
     """Whether a logged value may be a metric that reduces itself, be collected from all processes, or have nothing to do with the data."""
     project: Project = context.project
     evaluator = project.evaluator(None)
-    found = derivation(project, value, hooked.owner.file, index)
+    found = derivation(project, value, place.file, place.function)
     for part in found.parts:
         word = last_name(part.expr)
         if word in context.parameters["collecting"] or re.search(context.parameters["joining"], word):
             return True
-        if type(part.expr) is ir.Attribute and part.file == hooked.owner.file:
+        if type(part.expr) is ir.Attribute and part.file == place.file:
             for option in options_of(evaluator.ask(part.expr, part.file, part.function)):
                 if isinstance(option, Instance) and evaluator.instance_name(option).startswith(
                     tuple(context.parameters["metrics"])
@@ -165,7 +191,7 @@ def _is_common(context: CheckContext, value: ir.Expr, hooked: Hooked, index: int
         # only where nothing else has a part in it
         return sum(type(part) is ir.Name and part.id not in ("float", "int") for part in below(value)) == 1
     counted = not any(type(part.expr) is ir.Call for part in found.parts) and found.whole
-    return counted or (type(value) is ir.Attribute and texts_of(value.base) == "self")
+    return counted or (type(value) is ir.Attribute and texts_of(value.base) == place.me)
 
 
 # What goes by a value -----------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from distlint.checks.execution import body_of
 from distlint.checks.loaders import MAX_CALLERS, lexical_loop, loops_around
 from distlint.checks.preparing import texts_of
+from distlint.checks.programs import family
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.walking import guards_of, statements
 from distlint.model import python as ir
@@ -59,8 +60,31 @@ def runs_on(project: Project, counter: ir.Expr, file: str, function: int, loop: 
     if outer is None:
         return False
     if type(counter) is ir.Name:
-        return function == looped and _is_counted_name(project, counter.id, file, function, loop, outer)
-    return _is_counted_attribute(project, counter, file, function, loop)
+        return function == looped and _is_counted_name(project, name, file, function, loop, outer)
+    return (
+        function == looped
+        and _is_own(project, counter, file, function)
+        and _is_counted_name(project, name, file, function, loop, outer)
+    ) or _is_counted_attribute(project, counter, file, function, loop)
+
+
+def _is_own(project: Project, counter: ir.Expr, file: str, function: int) -> bool:
+    """Whether nothing but one function stores into attributes of this name."""
+    if type(counter) is not ir.Attribute:
+        return False
+    if any(
+        project.stores_attribute(other, counter.name)
+        for other in family(project, file) - {file}
+        if other in project.facts
+    ):
+        return False
+    return not any(
+        type(target) is ir.Attribute and target.name == counter.name
+        for index in range(-1, len(project.module(file).functions))
+        if index != function
+        for statement in statements(body_of(project, file, index))
+        for target in _targets(statement)
+    )
 
 
 def _outer(project: Project, file: str, function: int, loop: ir.For) -> tuple[str, int, ir.Position] | None:

@@ -73,6 +73,13 @@ SHARED = """    def shared(self, batch, stage):
     def validation_step(self, batch, batch_idx):
         return self.shared(batch, "val")
 """
+FUNCTION = """    def validation_step(self, batch, batch_idx):
+        noted(self, batch, "val")
+
+
+def noted(module, batch, stage):
+    module.log(f"{stage}/loss", module.loss_of(batch))
+"""
 EPOCH = """    def on_validation_epoch_start(self):
         self.seen = []
 
@@ -131,6 +138,7 @@ TRAINED = """    def on_train_epoch_end(self, trainer, pl_module):
         (DICT, STOP, "Watch()"),
         (KEPT, STOP, "Watch()"),
         (SHARED, STOP, "Watch()"),
+        (FUNCTION, STOP, "Watch()"),
         (EPOCH, STOP, "Watch()"),
         (STEP, "", 'ModelCheckpoint(monitor="val/loss")'),
         ("", TRAINED, "Watch()"),

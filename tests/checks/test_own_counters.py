@@ -77,6 +77,17 @@ class Worker:
                     self.optimizer.step()
                     self.optimizer.zero_grad()
 """
+TESTED = (
+    PLAIN.replace("step % PASSES == 0", "due(step)")
+    + """
+
+def due(number):
+    return number % PASSES == 0
+"""
+)
+STATE = PLAIN.replace("step ", "state.step ").replace(
+    "    state.step = 0", "    state = SimpleNamespace()\n    state.step = 0"
+)
 CLEARED = PLAIN.replace("                    optimizer.step()\n", "").replace(
     "                step += 1\n", "                optimizer.step()\n                step += 1\n"
 )
@@ -91,6 +102,8 @@ FLAG = PLAIN.replace("if step % PASSES == 0:", "due = step % PASSES == 0\n      
         HEAD + PLAIN.replace("step % PASSES == 0", "0 == step % 4 and epoch < 9"),
         HEAD + PLAIN.replace("if step % PASSES == 0", "if not (step % PASSES)"),
         HEAD + FLAG,
+        HEAD + TESTED,
+        HEAD.replace("import torch\n", "import torch\nfrom types import SimpleNamespace\n", 1) + STATE,
         HEAD + CLEARED,
         HEAD + HELPER,
         HEAD + OBJECT,
