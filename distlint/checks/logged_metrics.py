@@ -6,8 +6,7 @@ by a value), ``deciders`` (classes, each with the place of the argument ``monito
 together what the processes have), ``acting`` (names of calls that do something for good), ``switches`` (attributes of a trainer that
 change what it does), ``shared`` (attributes that are the same on all processes), ``metrics`` (libraries of metrics that reduce themselves).
 
-Source: lightning 2.6.6, ``pytorch/trainer/connectors/logger_connector/result.py``: without ``sync_dist`` nothing is reduced;
-``core/module.py``: ``log_dict`` logs each entry in the same way.
+Without the word for it (``sync_dist``) nothing is reduced of what is logged, one by one or as a dictionary: see the evidence of the rule.
 """
 
 from __future__ import annotations
