@@ -1,7 +1,9 @@
 """Training steps that add up the gradients of several passes in a way that does not fit how the library counts them.
 
 Parameters: ``fault``: ``missing`` (each pass is stepped, but scaled as one of several), ``divided`` (the loss is divided twice), ``clip``
-(gradients are clipped before they are complete), ``step`` (an optimizer steps in each pass, because it is not a prepared one);
+(gradients are clipped before they are complete), ``step`` (an optimizer steps in each pass, because it is not a prepared one), ``window``
+(a counter of the program runs on where the library's starts anew; ``loaders`` and ``signature`` as in ``padding``, ``starting``: words of
+programs that change when it does);
 ``backward`` (methods that scale the loss), ``words`` (see ``preparing.accumulation_of``), ``counting`` (names by which a program minds
 the count: their presence keeps ``missing`` silent), ``set`` (attributes of the library's object that keep it silent where they are set),
 ``constant`` (the attribute that is true in each pass as long as nothing counts), ``clips`` (calls that clip), ``context`` (the method
@@ -17,13 +19,18 @@ from typing import NamedTuple
 from distlint.checks.call_levels import MAX_MEANT, Levels, Way
 from distlint.checks.divided_losses import Division, divisions
 from distlint.checks.execution import body_of
+from distlint.checks.loaders import lexical_loop
+from distlint.checks.own_counters import remainder_of, runs_on
+from distlint.checks.padding import batches_of, loader_of
 from distlint.checks.past_prepared import is_library_object
 from distlint.checks.preparing import (
     Accumulation,
+    Handed,
     Preparations,
     accumulation_of,
     is_thrown_away,
     last_name,
+    splits_batches,
     texts_of,
 )
 from distlint.checks.programs import family
@@ -357,9 +364,103 @@ def _step(
         )
 
 
+def _window(
+    context: CheckContext, found: Preparations, levels: Levels, one: _Pass, count: Accumulation
+) -> Iterator[Finding]:
+    """A step behind a counter of the program that runs on, where the library starts anew at the end of the data."""
+    project: Project = context.project
+    if count.number == 1:
+        return
+    if any(
+        word in project.text_of(file)
+        for word in context.parameters["starting"]
+        for file in family(project, one.site.file)
+    ):
+        return
+    around = {(frame.file, guard.at) for guard, frame in levels.guards(one.way)}
+    for step in _beside(levels, one, {"step", "zero_grad"}):
+        if _counting_block(context, one, step) is None or not _is_optimizer(context, found, step):
+            continue
+        asked = [
+            part
+            for guard, frame in levels.guards(step.way)
+            if (frame.file, guard.at) not in around
+            for part in levels.asked(guard, frame)
+        ]
+        for test in asked:
+            left = remainder_of(test)
+            if left is None or not (
+                _is_number(levels, left.number, test.frame, count)
+                or (count.number is not None and levels.value(left.number, test.frame).only == count.number)
+            ):
+                continue
+            loop = _loop_of(context, found, one)
+            if loop is None or not loop.parts(context, count):
+                continue
+            file, function = loop.place
+            counter, inside = _brought(levels, left.counter, test.frame, loop.place)
+            if inside.file == file and runs_on(
+                project, counter, inside.file, inside.function, loop.statement, function
+            ):
+                yield context.finding(
+                    f"`{texts_of(counter)}` runs on where the library starts to count anew, at the end of the data: "
+                    f"`{texts_of(step.site.site.call.func)}` comes in other passes than it does something in",
+                    ir.unpack(test.expr.at, test.frame.file),
+                    related=[
+                        Related(step.site.span, "it does something only where the library has counted its passes"),
+                        Related(
+                            ir.unpack(loop.statement.iterable.at, file), "at the end of this the library starts anew"
+                        ),
+                        Related(count.span, "the number of passes is given here"),
+                    ],
+                )
+                return
+
+
+def _brought(levels: Levels, counter: ir.Expr, frame: Frame, place: tuple[str, int]) -> tuple[ir.Expr, Frame]:
+    """What a counter is in the function of the loop, where a function of the program is handed it to test it."""
+    for _ in range(MAX_MEANT):
+        meant = levels.meant(counter, frame) if (frame.file, frame.function) != place else None
+        if meant is None or not texts_of(meant[0]):
+            break
+        counter, frame = meant
+    return counter, frame
+
+
+class _DataLoop(NamedTuple):
+    """The loop over a prepared loader around a backward pass."""
+
+    statement: ir.For
+    place: tuple[str, int]
+    loader: Handed
+
+    def parts(self, context: CheckContext, count: Accumulation) -> bool:
+        """Whether the number of batches of one process may be no multiple of the passes that are added up."""
+        split = splits_batches(context, Preparations.of_context(context), self.loader.found)
+        if split is None or self.loader.instance is None:
+            return False
+        batches = batches_of(context, self.loader.instance)
+        if count.number is None or not batches:
+            return True
+        return any((number if split else -(-number // 2)) % count.number for number in batches)
+
+
+def _loop_of(context: CheckContext, found: Preparations, one: _Pass) -> _DataLoop | None:
+    for level in one.way:
+        loop = lexical_loop(level.body(context.project), level.at)
+        if loop is None:
+            continue
+        if type(loop) is not ir.For:
+            return None
+        loader = loader_of(context, found, loop, *level.place)
+        return _DataLoop(loop, level.place, loader) if loader is not None else None
+    return None
+
+
 _FAULTS: dict[str, Callable[[CheckContext, Preparations, Levels, _Pass, Accumulation], Iterator[Finding]]] = {
     "missing": _missing,
     "divided": _divided,
     "clip": _clip,
     "step": _step,
+    "window": _window,
 }

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from distlint.checks.module_hooks import hooked_classes
+from distlint.checks.hooked import hooked_classes
 from distlint.checks.programs import is_started_together
 from distlint.checks.rank_ways import Way, all_ranks_go, in_many_processes, only_rank_0_goes, waits_by_turns, ways_to
 from distlint.link.modules import FunctionRef

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from distlint.checks.devices import is_first
-from distlint.checks.module_hooks import Hooked, hooked_classes
+from distlint.checks.hooked import Hooked, hooked_classes
 from distlint.checks.preparing import last_name, texts_of
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check

@@ -6,6 +6,8 @@ itself).
 
 from __future__ import annotations
 
+from typing import Any
+
 from distlint.checks.divergence import DivergenceView
 from distlint.checks.execution import body_of
 from distlint.checks.loaders import argument_of, handed_on
@@ -89,14 +91,37 @@ def is_uneven(context: CheckContext, loader: Instance) -> bool:
     return size.length % (2 * number) != 0
 
 
-def _comes_out_even(project: Project, loader: Instance) -> bool:
-    """Whether a rehearsal of the program shows how many rows a loader has, and that they are whole batches for two processes."""
-    found = {
+def batches_of(context: CheckContext, loader: Instance) -> set[int]:
+    """The numbers of batches that a loader may have before it is parted; none where they are not known."""
+    project: Project = context.project
+    _, dropping, known = argument_of(project, loader, "drop_last", context.parameters["signature"])
+    drops = [one.value.only for one in dropping if isinstance(one, Leaf)]
+    if not known or len(drops) != len(dropping) or any(type(one) is not bool for one in drops):
+        return set()
+    view = DivergenceView.of_project(project).view(FIRST)
+    data, _, _ = argument_of(project, loader, "dataset", context.parameters["signature"])
+    batch, _, _ = argument_of(project, loader, "batch_size", context.parameters["signature"])
+    size = view.ask(data, loader.frame.file, loader.frame.function) if data is not None else None
+    number = view.ask(batch, loader.frame.file, loader.frame.function) if batch is not None else 1
+    found = {(size.length, number)} if isinstance(size, Sized) else _loaded(project, loader)
+    if not all(type(rows) is int and type(one) is int and one > 0 for rows, one in found):
+        return set()
+    return {rows // one if dropped else -(-rows // one) for rows, one in found for dropped in drops or [False]}
+
+
+def _loaded(project: Project, loader: Instance) -> set[tuple[Any, Any]]:
+    """How many rows a loader has in rehearsals of the program, and how many of them make a batch."""
+    return {
         stage.kept[LOADED][loader.span()]
         for performance in Rehearsal.of(project).every_performance()
         for stage in performance.stages[:1]
         if loader.span() in stage.kept.get(LOADED, {})
     }
+
+
+def _comes_out_even(project: Project, loader: Instance) -> bool:
+    """Whether a rehearsal of the program shows how many rows a loader has, and that they are whole batches for two processes."""
+    found = _loaded(project, loader)
     return bool(found) and all(
         type(rows) is int and type(batch) is int and batch > 0 and rows % (2 * batch) == 0 for rows, batch in found
     )

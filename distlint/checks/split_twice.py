@@ -4,7 +4,8 @@ Parameters: ``loaders`` with their positional ``signature``; ``samplers`` (that 
 may make them part it otherwise; ``takers`` (calls that part what they get: by name the parameter with its position, and the
 parameter that says how many parts there are; or ``"*"`` for loaders among all positional arguments); ``shards`` (functions and
 methods that give the part of a process), ``ranks`` (names of a process's own number), ``variables`` (of the environment, that tell it),
-``loading`` (the method by which a class of the project, derived from a taker, makes another loader; "" where no such class counts).
+``loading`` (the method by which a class of the project, derived from a taker, makes another loader; "" where no such class counts),
+``plain-bases`` (library classes that call no methods of what is derived from them but the special ones).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from distlint.checks.registry import CheckContext, check
 from distlint.checks.spread_names import forward, mentions
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
-from distlint.link.modules import ClassRef
+from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.project import CallSite, Project
 from distlint.link.walking import asks_for_main, below, bound_names, expressions_below, guards_of, statements
 from distlint.model import python as ir
@@ -30,6 +31,8 @@ from distlint.model.span import Span
 
 _PARTERS = frozenset({"chunk", "array_split", "tensor_split", "split", "chunked"})
 """Functions that cut something into as many parts as they are told."""
+MAX_METHODS = 8
+"""Methods of a stream that are looked at."""
 _PROBE = Process(0, 0, world=1009)
 
 
@@ -118,12 +121,26 @@ def _parts(project: Project, sampler: Instance) -> bool:
 def _sharded(context: CheckContext, expr: ir.Expr, file: str, function: int) -> Span | None:
     """Where an expression takes the part of one process of some data; ``None`` if it is not seen to do so."""
     for part in derivation(context.project, expr, file, function, by_field=True).parts:
-        if _takes_part(context, part.expr) and _is_always_done(context.project, part):
+        if _takes_part(context, part.expr) and _is_called(context, part) and _is_always_done(context.project, part):
             if (part.file, part.function) != (file, function) or _leads_to(context.project, part, expr):
                 return ir.unpack(part.expr.at, part.file)
     options = options_of(context.project.evaluator(None).ask(expr, file, function))
     places = [_of_stream(context, one) if isinstance(one, Instance) else None for one in options]
     return places[0] if places and None not in places else None
+
+
+def _is_called(context: CheckContext, part: Part) -> bool:
+    """Whether the function of a place may be entered: a derivation takes all methods of an object for its own."""
+    project: Project = context.project
+    if part.function < 0:
+        return True
+    definition = project.module(part.file).functions[part.function]
+    plain = definition.owner >= 0 and not definition.decorators and not definition.name.startswith("__")
+    if not plain or project.callers(FunctionRef(part.file, part.function)):
+        return True
+    # a library may call the methods of what is derived from its classes, but for those that are known to have none but the special ones
+    bases = project.modules.external_bases(ClassRef(part.file, definition.owner))
+    return not bases <= frozenset(context.parameters.get("plain-bases", ()))
 
 
 def _leads_to(project: Project, part: Part, expr: ir.Expr) -> bool:
@@ -150,17 +167,40 @@ def _of_stream(context: CheckContext, stream: Instance) -> Span | None:
     given = (*stream.call.args, *(word.value for word in stream.call.keywords))
     if method is None:
         return None
-    body = project.function(method).body
+    methods = _methods_of(project, stream.callee, method)
     told = any(_names_rank(context, one) for one in given)
-    asks = any(_asks(context, expr) for expr in expressions_below(body))
+    asks = any(_asks(context, expr) for one in methods for expr in expressions_below(project.function(one).body))
     if not told and not asks and not _keeps(context, stream.callee):
         return None
+    places = (_taken_in(context, one) for one in methods)
+    return next((one for one in places if one is not None), None)
+
+
+def _methods_of(project: Project, owner: ClassRef, start: FunctionRef) -> list[FunctionRef]:
+    """A method, and the methods that the object calls of itself from there on."""
+    found = [start]
+    for one in found:
+        definition = project.function(one)
+        own = definition.parameters[0].name if definition.parameters else ""
+        for expr in expressions_below(definition.body):
+            func = expr.func if type(expr) is ir.Call else None
+            if type(func) is ir.Attribute and type(func.base) is ir.Name and func.base.id == own:
+                method = project.modules.method(owner, func.name)
+                if method is not None and method not in found and len(found) < MAX_METHODS:
+                    found.append(method)
+    return found
+
+
+def _taken_in(context: CheckContext, method: FunctionRef) -> Span | None:
+    """Where a method picks the part of one process."""
+    project: Project = context.project
+    body = project.function(method).body
     own = frozenset(
         target.id
         for statement in statements(body)
-        if type(statement) is ir.Assign and statement.value is not None and _names_rank(context, statement.value)
-        for target in statement.targets
-        if type(target) is ir.Name
+        if type(statement) is ir.Assign and statement.value is not None
+        for target, value in _pairs(statement)
+        if type(target) is ir.Name and _names_rank(context, value)
     )
     turns = [one.test for one in statements(body) if type(one) is ir.If and _is_turn(context, one.test, own)]
     for expr in (*turns, *expressions_below(body)):
@@ -169,6 +209,17 @@ def _of_stream(context: CheckContext, stream: Instance) -> Span | None:
         ):
             return ir.unpack(expr.at, method.file)
     return None
+
+
+def _pairs(statement: ir.Assign) -> Iterator[tuple[ir.Expr, ir.Expr]]:
+    """The targets of an assignment with what each of them gets: one by one where both sides are rows."""
+    value = statement.value
+    assert value is not None  # noqa: S101 - tested by the caller
+    for target in statement.targets:
+        if type(target) is ir.ListDisplay and type(value) is ir.ListDisplay and len(target.items) == len(value.items):
+            yield from zip(target.items, value.items, strict=True)
+        else:
+            yield target, value
 
 
 def _keeps(context: CheckContext, owner: ClassRef) -> bool:

@@ -44,7 +44,7 @@ def unscaled_losses(context: CheckContext) -> Iterator[Finding]:
             for site in project.sites(project.class_(owner).name):
                 if project.modules.resolve(site.site.call.func, site.file) != owner:
                     continue
-                steps = _accumulated(context, site)
+                steps = accumulated(context, site)
                 if steps is not None and _takes_count(context, site):
                     function = project.function(method)
                     yield context.finding(
@@ -83,7 +83,7 @@ def _is_own(context: CheckContext, owner: ClassRef) -> bool:
     return labels and not any(one.kind == "var-keyword" for one in function.parameters)
 
 
-def _accumulated(context: CheckContext, site: CallSite) -> tuple[int, Span] | None:
+def accumulated(context: CheckContext, site: CallSite) -> tuple[int, Span] | None:
     """How many batches a Trainer accumulates, where that is known and more than one, and where it is said."""
     project: Project = context.project
     evaluator = project.evaluator(None)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from distlint.checks.hooked import trainers_of_several
 from distlint.checks.loaders import argument_of, made_at
-from distlint.checks.module_hooks import trainers_of_several
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.unparted_loaders import evaluates

@@ -71,7 +71,7 @@ def _add_model(project: Project, use: Use, run: Run, launch: Launch, sketch: Ske
     engines = [found for found in project.calls_to({"deepspeed.initialize"}) if found.file in closure]
     if len(engines) != 1 or use.call is None:
         return
-    words = {name: value for name, value, _ in words_as_settings(launch)}
+    words = {name: value for name, value, _ in words_as_settings(launch.arguments)}
     sketch.shape = model_of(project, run, words)
     if sketch.shape is not None:
         # The engine makes the states of an optimizer when it is made (runtime/zero/stage_1_and_2.py,

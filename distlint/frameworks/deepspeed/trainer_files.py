@@ -92,7 +92,7 @@ def _words_of(launch: Launch) -> TrainingArguments | None:
     """The training arguments on the command line of a script that is not in the project."""
     given = _unlikely() | {
         name: Setting(name, value.at_most(Confidence.LIKELY), span, value.spans[0] if value.spans else span)
-        for name, value, span in words_as_settings(launch)
+        for name, value, span in words_as_settings(launch.arguments)
     }
     if KEY not in given or not given.keys() >= TRAINING_MARKS:
         return None

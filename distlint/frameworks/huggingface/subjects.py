@@ -73,7 +73,7 @@ def _words(project: Project) -> Iterator[Subject]:
     for launch in project.launches:
         if launch.script_file:
             continue
-        given = {name: (value, span) for name, value, span in words_as_settings(launch)}
+        given = {name: (value, span) for name, value, span in words_as_settings(launch.arguments)}
         if not given.keys() >= EVIDENT:
             continue
         settings = {
@@ -106,7 +106,7 @@ def _subject(project: Project, arguments: TrainingArguments, run: Run | None, fo
         open_blocks=frozenset({""}) if arguments.open else frozenset(),
         default=_default,
         run=run,
-        extra={"call": found.span, "site": found} if found is not None else {},
+        extra={"call": found.span, "site": found} if found is not None else {"by_caller": arguments.by_caller},
         sketch=partial(_training_sketch, project),
     )
 

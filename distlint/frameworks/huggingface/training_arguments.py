@@ -5,18 +5,19 @@ Names and the order of precedence are those of transformers' ``HfArgumentParser`
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from distlint.frameworks.general import argument_settings
+from distlint.frameworks.huggingface.written_words import only_by_caller, written_words
 from distlint.link.modules import ClassRef, External
 from distlint.link.options import split_flag
 from distlint.link.project import CallSite
 from distlint.model import python as ir
 from distlint.model.document import Mapping, node_value
-from distlint.model.launch import Launch, Run
+from distlint.model.launch import Argument, Launch, Run
 from distlint.model.record import dataclass
 from distlint.model.span import Span
 from distlint.model.subject import Setting
@@ -76,6 +77,8 @@ class TrainingArguments:
     span: Span | None = None
     redefined: frozenset[str] = frozenset()
     """Fields to which the class gives a default of its own."""
+    by_caller: bool = False
+    """Whether ``open`` means the words of whoever starts the program alone: started plainly it has no others."""
 
     def value(self, name: str) -> Value:
         """What an argument is: given, or its default where we know that nothing is given."""
@@ -97,7 +100,7 @@ def training_arguments(project: Project, run: Run) -> TrainingArguments | None:
     parsed = _parsed_as_options(project, closure)
     made = [found for found in training_calls(project) if found.file in closure]
     if parsed is not None:
-        arguments = _from_command_line(project, run, parsed)
+        arguments = _from_command_line(project, run, parsed, closure)
         arguments.redefined = redefined_fields(project, parsed)
         return arguments
     if len(made) != 1:
@@ -198,15 +201,22 @@ def parses_strictly(project: Project, run: Run) -> bool:
     return True
 
 
-def _from_command_line(project: Project, run: Run, parsed: CallSite) -> TrainingArguments:
+def _from_command_line(project: Project, run: Run, parsed: CallSite, closure: frozenset[str]) -> TrainingArguments:
     arguments = TrainingArguments(span=parsed.span)
+    written = written_words(project, run, closure)
     launch = run.launch
-    if launch is None:
+    if written is not None:
+        arguments.open, arguments.by_caller = written.open, written.by_caller
+        words = written.words
+    elif launch is None:
         arguments.open = True
         return arguments
-    arguments.open = launch.open_arguments
-    _add_argument_file(project, launch, arguments)
-    for name, value, span in words_as_settings(launch):
+    else:
+        arguments.open = launch.open_arguments
+        arguments.by_caller = launch.open_arguments and only_by_caller(launch)
+        _add_argument_file(project, launch, arguments)
+        words = launch.arguments
+    for name, value, span in words_as_settings(words):
         previous = arguments.settings.get(name)
         arguments.settings[name] = Setting(name, value, span, value.spans[0] if value.spans else span, previous)
     return arguments
@@ -216,7 +226,7 @@ def relayed_arguments(project: Project, launch: Launch) -> TrainingArguments:
     """The training arguments on the command line of a program that hands them on, its argument file included."""
     arguments = TrainingArguments(span=launch.span, open=launch.open_arguments)
     _add_argument_file(project, launch, arguments)
-    for name, value, span in words_as_settings(launch):
+    for name, value, span in words_as_settings(launch.arguments):
         arguments.settings[name] = Setting(name, value, span, value.spans[0] if value.spans else span)
     return arguments
 
@@ -238,9 +248,8 @@ def _add_argument_file(project: Project, launch: Launch, arguments: TrainingArgu
         return
 
 
-def words_as_settings(launch: Launch) -> Iterator[tuple[str, Value, Span]]:
+def words_as_settings(words: Sequence[Argument]) -> Iterator[tuple[str, Value, Span]]:
     """The options of a command line: name with underscores, value (a number or bool where it reads as one), place."""
-    words = launch.arguments
     for index, word in enumerate(words):
         flag, inline = split_flag(word)
         if not flag.startswith("--"):

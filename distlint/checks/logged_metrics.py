@@ -1,0 +1,324 @@
+"""Values that a module logs of one process's part of the data, and by which something of the program decides.
+
+Parameters: ``hooks`` (methods that a trainer calls with such parts), ``training`` (those that count only for what the program itself does
+by a value), ``deciders`` (classes, each with the place of the argument ``monitor``), ``results`` (attributes that hold what was logged),
+``collecting`` (last names of calls that give the same on all processes), ``joining`` (how the names of functions look that bring
+together what the processes have), ``acting`` (names of calls that do something for good), ``switches`` (attributes of a trainer that
+change what it does), ``shared`` (attributes that are the same on all processes), ``metrics`` (libraries of metrics that reduce themselves).
+
+Without the word for it (``sync_dist``) nothing is reduced of what is logged, one by one or as a dictionary: see the evidence of the rule.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from distlint.checks.derivations import derivation
+from distlint.checks.execution import body_of
+from distlint.checks.hooked import Hooked, processes
+from distlint.checks.preparing import last_name, texts_of
+from distlint.checks.programs import family
+from distlint.checks.spread_names import calls_of, forward, mentions
+from distlint.link.abstract import Instance, options_of
+from distlint.link.arguments import find_argument
+from distlint.link.followed import followed
+from distlint.link.modules import FunctionRef
+from distlint.link.walking import below, calls_in, expressions_of, statements
+from distlint.model import python as ir
+from distlint.model.document import Leaf
+from distlint.model.finding import Finding, Related
+
+if TYPE_CHECKING:
+    from distlint.checks.registry import CheckContext
+    from distlint.link.project import Project
+
+MAX_DEPTH = 3
+"""Methods of a module, one called by the other, from a hook to what is logged."""
+
+
+class _Decision(NamedTuple):
+    """What goes by a logged value; ``acts`` where the program itself does something by it."""
+
+    place: Related
+    acts: bool
+
+
+def logged_metrics(context: CheckContext, hooked: Hooked) -> Iterator[Finding]:
+    """A finding for each value of one part of the data that is logged as it is, and that something goes by."""
+    deciding = _deciding(context, hooked)
+    if not deciding:
+        return
+    everywhere = {name: one.place for name, one in deciding.items()}
+    acting = {name: one.place for name, one in deciding.items() if one.acts}
+    seen: set[tuple[str, int]] = set()
+    for hooks, wanted in ((context.parameters["hooks"], everywhere), (context.parameters["training"], acting)):
+        for place in _reached(context.project, hooked, hooks) if wanted else ():
+            if place[:2] not in seen:
+                seen.add(place[:2])
+                yield from _of_function(context, hooked, place, wanted)
+
+
+class _Place(NamedTuple):
+    """A function that logs for a module, with its name for the module."""
+
+    file: str
+    function: int
+    me: str
+
+
+def _reached(project: Project, hooked: Hooked, hooks: list[str]) -> list[_Place]:
+    """The methods of a module that hooks come to, and the functions that they hand it to."""
+    file = hooked.owner.file
+    found = [_of(file, hooked.indexes[name], hooked.methods[name]) for name in hooks if name in hooked.methods]
+    start = 0
+    for _ in range(MAX_DEPTH):
+        more: list[_Place] = []
+        for place in found[start:]:
+            for call in calls_in(body_of(project, place.file, place.function)) if place.me else ():
+                inner = _called(project, hooked, place, call)
+                if inner is not None and inner not in found and inner not in more:
+                    more.append(inner)
+        start = len(found)
+        found += more
+    return found
+
+
+def _of(file: str, index: int, method: ir.Function) -> _Place:
+    return _Place(file, index, method.parameters[0].name if method.parameters else "")
+
+
+def _called(project: Project, hooked: Hooked, place: _Place, call: ir.Call) -> _Place | None:
+    """The method of the module that a call is of, or the function of the project that it hands the module to."""
+    if type(call.func) is ir.Attribute and texts_of(call.func.base) == place.me:
+        name = call.func.name
+        return _of(hooked.owner.file, hooked.indexes[name], hooked.methods[name]) if name in hooked.methods else None
+    target = project.modules.resolve(call.func, place.file)
+    if not isinstance(target, FunctionRef):
+        return None
+    for position, parameter in enumerate(project.function(target).parameters):
+        given, _ = find_argument(call, parameter.name, position)
+        if given is not None and texts_of(given) == place.me:
+            return _Place(target.file, target.index, parameter.name)
+    return None
+
+
+def _of_function(context: CheckContext, hooked: Hooked, place: _Place, wanted: dict[str, Related]) -> Iterator[Finding]:
+    """A finding for each such value that a function logs."""
+    file, index, me = place
+    for call in calls_in(body_of(context.project, file, index)) if me else ():
+        if type(call.func) is not ir.Attribute or texts_of(call.func.base) != me:
+            continue
+        synced, certain = find_argument(call, "sync_dist", None)
+        if not certain or not (synced is None or _is_false(synced)):
+            continue
+        if find_argument(call, "rank_zero_only", None)[0] is not None:
+            continue
+        for key, value in _entries(context.project, call, file, index):
+            text = next((one for one in _texts(context.project, key, file, index) if one in wanted), None)
+            if text is None or _is_common(context, value, place):
+                continue
+            yield context.finding(
+                f"`{text}` is the value of one process's part of the data, and decides for the whole job",
+                ir.unpack(call.at, file),
+                related=[wanted[text], processes(hooked)],
+                symbol=text,
+            )
+            break
+
+
+def _entries(project: Project, call: ir.Call, file: str, index: int) -> Iterator[tuple[ir.Expr, ir.Expr]]:
+    """The names and values that a call logs."""
+    kind = last_name(call.func)
+    if kind == "log":
+        (name, _), (value, _) = find_argument(call, "name", 0), find_argument(call, "value", 1)
+        if name is not None and value is not None:
+            yield name, value
+    elif kind == "log_dict":
+        given, _ = find_argument(call, "dictionary", 0)
+        if given is None:
+            return
+        made = followed(given, project.flow(file, index).before(call.at))
+        if type(made) is ir.DictDisplay:
+            yield from ((key, value) for key, value in zip(made.keys, made.values, strict=True) if key is not None)
+        elif type(made) is ir.Call and last_name(made.func) == "dict":
+            for word in made.keywords:
+                if word.name is not None:
+                    yield ir.Constant(word.name, word.value.at), word.value
+        if type(given) is ir.Name:
+            yield from _put_into(body_of(project, file, index), given.id)
+
+
+def _put_into(body: tuple[ir.Stmt, ...], name: str) -> Iterator[tuple[ir.Expr, ir.Expr]]:
+    """What is put into a dictionary by its keys."""
+    for statement in statements(body):
+        for target in statement.targets if type(statement) is ir.Assign and statement.value is not None else ():
+            if type(target) is ir.Subscript and type(target.base) is ir.Name and target.base.id == name:
+                yield target.index, statement.value  # type: ignore[union-attr,misc]
+
+
+def _texts(project: Project, expr: ir.Expr, file: str, function: int) -> list[str]:
+    """The texts that an expression may be."""
+    if type(expr) is ir.Constant:
+        return [expr.value] if isinstance(expr.value, str) else []
+    found = project.evaluator(None).ask(expr, file, function)
+    values = [one.value for one in options_of(found) if isinstance(one, Leaf)]
+    return [text for value in values for text in value.options if isinstance(text, str)]
+
+
+def _is_false(expr: ir.Expr) -> bool:
+    return type(expr) is ir.Constant and expr.value is False
+
+
+def _is_common(context: CheckContext, value: ir.Expr, place: _Place) -> bool:
+    """Whether a logged value may be a metric that reduces itself, be collected from all processes, or have nothing to do with the data."""
+    project: Project = context.project
+    evaluator = project.evaluator(None)
+    found = derivation(project, value, place.file, place.function)
+    for part in found.parts:
+        word = last_name(part.expr)
+        if word in context.parameters["collecting"] or re.search(context.parameters["joining"], word):
+            return True
+        if type(part.expr) is ir.Attribute and part.file == place.file:
+            for option in options_of(evaluator.ask(part.expr, part.file, part.function)):
+                if isinstance(option, Instance) and evaluator.instance_name(option).startswith(
+                    tuple(context.parameters["metrics"])
+                ):
+                    return True
+    if any(type(part) is ir.Attribute and part.name in context.parameters["shared"] for part in below(value)):
+        # only where nothing else has a part in it
+        return sum(type(part) is ir.Name and part.id not in ("float", "int") for part in below(value)) == 1
+    counted = not any(type(part.expr) is ir.Call for part in found.parts) and found.whole
+    return counted or (type(value) is ir.Attribute and texts_of(value.base) == place.me)
+
+
+# What goes by a value -----------------------------------------------------------------------------------------------------
+
+
+def _deciding(context: CheckContext, hooked: Hooked) -> dict[str, _Decision]:
+    """The names of logged values that something of the program decides by."""
+    project: Project = context.project
+    found: dict[str, _Decision] = {}
+    for file in sorted(family(project, hooked.trainer.file) & set(project.python_files)):
+        module = project.module(file)
+        for name in context.parameters["deciders"]:
+            for site in module.calls.get(name, ()):
+                given, _ = find_argument(site.call, "monitor", context.parameters["deciders"][name])
+                for text in _texts(project, given, file, site.function) if given is not None else ():
+                    found.setdefault(text, _Decision(Related(ir.unpack(given.at, file), "this goes by it"), False))  # type: ignore[union-attr]
+        for index in range(-1, len(module.functions)):
+            for key, one in (*_monitors(project, file, index), *_readings(context, file, index)):
+                if key not in found or (one.acts and not found[key].acts):
+                    found[key] = one
+    return found
+
+
+def _monitors(project: Project, file: str, index: int) -> Iterator[tuple[str, _Decision]]:
+    """What the schedulers go by that a function gives a trainer in a dictionary."""
+    if "monitor" not in project.text_of(file):
+        return
+    for statement in statements(body_of(project, file, index)):
+        for expr in expressions_of(statement):
+            for part in below(expr):
+                if type(part) is not ir.DictDisplay:
+                    continue
+                for key, value in zip(part.keys, part.values, strict=True):
+                    if type(key) is ir.Constant and key.value == "monitor":
+                        for text in _texts(project, value, file, index):
+                            yield text, _Decision(Related(ir.unpack(value.at, file), "this goes by it"), False)
+
+
+def _readings(context: CheckContext, file: str, index: int) -> Iterator[tuple[str, _Decision]]:
+    """What a function reads of what was logged; nothing where it brings together what the processes have."""
+    project: Project = context.project
+    results = context.parameters["results"]
+    if not any(one in project.text_of(file) for one in results):
+        return
+    body = body_of(project, file, index)
+    held = {
+        target.id
+        for statement in statements(body)
+        if type(statement) is ir.Assign and statement.value is not None and _holds(statement.value, results)
+        for target in statement.targets
+        if type(target) is ir.Name
+    }
+    read = [
+        (key, part)
+        for statement in statements(body)
+        for expr in expressions_of(statement)
+        for part in below(expr)
+        for key in _keys(part, (*results, *held))
+    ]
+    if not read or _joins(context, file, index):
+        return
+    for key, part in read:
+        acts = _acts(context, body, part)
+        for text in _texts(project, key, file, index):
+            yield text, _Decision(Related(ir.unpack(part.at, file), "this goes by it"), acts)
+
+
+def _holds(expr: ir.Expr, results: Collection[str]) -> bool:
+    """Whether an expression is what was logged, or a copy of it."""
+    if type(expr) is ir.Call:
+        inner = expr.args[0] if expr.args else expr.func.base if type(expr.func) is ir.Attribute else None
+        return last_name(expr.func) in ("dict", "copy") and inner is not None and last_name(inner) in results
+    return last_name(expr) in results
+
+
+def _keys(part: ir.Expr, names: tuple[str, ...]) -> Iterator[ir.Expr]:
+    """The key by which an expression reads what was logged."""
+    if type(part) is ir.Subscript and _holds(part.base, names):
+        yield part.index
+    elif type(part) is ir.Call and type(part.func) is ir.Attribute and part.func.name == "get" and part.args:
+        if last_name(part.func.base) in names:
+            yield part.args[0]
+
+
+def _joins(context: CheckContext, file: str, index: int) -> bool:
+    """Whether a function may bring something together, itself or in a function of the project that it calls."""
+    project: Project = context.project
+    joining = re.compile(context.parameters["joining"])
+    for call in calls_of(body_of(project, file, index)):
+        if joining.search(last_name(call.func)):
+            return True
+        for edge in project.call_graph.targets(file, index, call):
+            if any(joining.search(last_name(one.func)) for one in calls_of(project.function(edge.target).body)):
+                return True
+    return False
+
+
+def _acts(context: CheckContext, body: tuple[ir.Stmt, ...], read: ir.Expr) -> bool:
+    """Whether a function does something for good, or leaves, by a test of what it reads."""
+    names: set[str] = set()
+    for statement in statements(body):
+        if type(statement) is ir.Assign and statement.value is not None and ir.encloses(statement.value.at, read.at):
+            names |= {target.id for target in statement.targets if type(target) is ir.Name}
+    derived = forward(body, names)
+    for statement in statements(body):
+        if type(statement) is ir.If and (ir.encloses(statement.test.at, read.at) or mentions(statement.test, derived)):
+            if any(_is_act(context, one) for one in statements((*statement.body, *statement.orelse))):
+                return True
+        if type(statement) is ir.Assign and statement.value is not None and mentions(statement.value, derived):
+            if _is_act(context, statement):
+                return True
+    return False
+
+
+def _is_act(context: CheckContext, statement: ir.Stmt) -> bool:
+    if type(statement) is ir.Jump:
+        return statement.kind == "raise"
+    if type(statement) is ir.Assign:
+        if any(last_name(target) in context.parameters["switches"] for target in statement.targets):
+            return True
+        if any(
+            type(target) is ir.Subscript and type(target.index) is ir.Constant and target.index.value == "lr"
+            for target in statement.targets
+        ):
+            return True
+    acting = re.compile(context.parameters["acting"])
+    return any(
+        type(part) is ir.Call and acting.search(last_name(part.func))
+        for expr in expressions_of(statement)
+        for part in below(expr)
+    )
