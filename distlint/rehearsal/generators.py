@@ -163,12 +163,16 @@ class Generators(Expressions):
                 self.begins(value, self.span(wrapped, scope))
             if items is None:
                 length = self.length(value)
-                if not made.gives(statement, length):
-                    made.depends_on(self.stage, value, length)
+                if not made.gives(statement, length) and not made.stands_for(length):
+                    made.depends_on(self.stage, value, length, self.span(wrapped, scope))
+                made.given += 1
                 yield self.item_of(value)
             else:
-                yield from items
+                for item in items:
+                    made.given += 1
+                    yield item
         else:
+            made.given += 1
             yield value
         if isinstance(statement, ir.Assign):
             for target in statement.targets:
@@ -209,8 +213,13 @@ class Generators(Expressions):
         self, statement: ir.For, iterable: Any, length: Any, scope: Scope, made: Followed
     ) -> _Run:
         """Follows the turn that stands for all of a loop: what they change, one after the other, is not known in it and afterwards."""
-        if not made.gives(statement, self._number_of_generator(statement, iterable, length, scope)):
-            made.depends_on(self.stage, iterable, length)
+        number = self._number_of_generator(statement, iterable, length, scope)
+        repeats = False
+        if not made.gives(statement, number) and not made.stands_for(number):
+            repeats = made.may_repeat(statement, length)
+            if not repeats:
+                made.depends_on(self.stage, iterable, length, self.span(statement.iterable, scope))
+        given = made.given
         before, tests, results = dict(scope.variables), len(scope.tests), len(scope.results)
         place = self.place_of(statement, scope)
         touched, _ = self.first_turns(statement, [self.item_of(iterable)], scope)
@@ -219,6 +228,8 @@ class Generators(Expressions):
         ended = yield from self._turns_of_generator(statement, iter([self.item_of(iterable)]), length, scope, made)
         if ended in ("return", "raise"):
             return ended
+        if repeats:
+            made.repeated(given, length)
         self.widen(scope, before, touched, place, [length, *scope.tests[tests:]])
         return "" if ended == "break" else (yield from self._steps_of_generator(statement.orelse, scope, made))
 

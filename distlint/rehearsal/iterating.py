@@ -153,10 +153,13 @@ class Iterating:
         if value.is_cut() or value.run is None:
             return None
         before, is_new = len(self.stage.events), value.sample is None
+        value.counting = is_new
         found: list[Any] = []
         while True:
             more, item = self.advance(value)
             if not more:
+                if value.many and not value.is_cut():
+                    value.partly, value.count = True, value.given
                 if not value.is_cut():
                     return found
                 value.sample = any_turn(value.sample)

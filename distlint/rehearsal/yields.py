@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 
 from distlint.link.walking import statements
 from distlint.model import python as ir
-from distlint.rehearsal.failing import EVEN_FILE, OWN_FILES
+from distlint.model.span import Span
+from distlint.rehearsal.chosen_items import is_drawn
+from distlint.rehearsal.failing import EVEN_FILE, OWN_FILES, SHARE
 from distlint.rehearsal.iterators import Generated
 from distlint.rehearsal.stage import Stage
 from distlint.rehearsal.sums import Sum
 from distlint.rehearsal.unknowns import Opaque, Source
-from distlint.rehearsal.values import combined, source_of
+from distlint.rehearsal.values import combined, signature, source_of
 
 _Yields = Callable[[ir.Stmt], bool]
 
@@ -60,11 +62,35 @@ class Followed(Generated):
         self.count = number
         return True
 
-    def depends_on(self, stage: Stage, iterable: Any, length: Any) -> None:
+    def stands_for(self, number: Any) -> bool:
+        """Says that the next item stands for a number of them, in a turn of the loops around; whether that can be said."""
+        if not self.counting or not self.around or self.partly or type(number) is not int or number < 1:
+            return False
+        self.given += number - 1
+        self.many = True
+        return True
+
+    def may_repeat(self, loop: ir.For, number: Any) -> bool:
+        """Whether one turn of a loop may stand for all: their number is known, nothing ends them early, and all items are asked for."""
+        return self.counting and not self.partly and type(number) is int and not _may_stop(loop)
+
+    def repeated(self, before: int, number: int) -> None:
+        """One turn of a loop was followed that stands for so many; ``before`` is what was given before it."""
+        if not self.partly:
+            self.given += (number - 1) * (self.given - before)
+            self.many = True
+
+    def depends_on(self, stage: Stage, iterable: Any, length: Any, at: Span) -> None:
         """It goes on with something whose items are not known, inside the loops around.
 
-        Files that are all as long as each other give more items where they are more.
+        Files that are all as long as each other give more items where they are more. What is as long as numbers say that were drawn for
+        each is of another length where processes have others of them.
         """
+        if is_drawn(length) and length.source is None:
+            sign, outer = signature(length), self.around[0] if self.around else None
+            place = ("drawn lengths", at, stage.chain)
+            if sign is not None and outer is not None and stage.shared.note(stage.rank, place, sign):
+                length = Opaque(length.sign, Source(SHARE, ir.unpack(outer.loop.iterable.at, outer.file), indirect=True))
         self.depends(length, *(one.number for one in self.around))
         more = [
             one

@@ -268,6 +268,7 @@ def _listed(base: Tensor, size: Any) -> Items:
     if found.items is None:
         found.whole = Opaque(combined("list", [base]), base.source)
         some = Opaque(combined("some number", [base]), _counted(base))
+        some.chance = base.drawn
         found.sample = Number(int, some) if base.dtype in INTEGERS else some
     return found
 
