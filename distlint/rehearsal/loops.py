@@ -25,6 +25,7 @@ from distlint.rehearsal.trace import End, Laps, Round, is_idle
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Ranged
 from distlint.rehearsal.values import Items, Made, Table, Tensor, holds_work, is_known, signature, source_of
 from distlint.rehearsal.ways import Ways
+from distlint.rehearsal.writing_loops import MOST_FILES, writes_files
 
 _MAX_WORKS = 64
 """Turns of a loop over operations under way that are followed one by one: each is waited for in one of them."""
@@ -57,6 +58,10 @@ class Loops(Ways):
     def _through(self, statement: ir.For, iterable: Any, scope: Scope) -> str:
         items = self.items_of(iterable)
         most = max(self.stage.turns, iterable.turns if isinstance(iterable, Made) else 0)
+        if items is not None and most < len(items) <= MOST_FILES and writes_files(
+            self.stage.project, statement, scope.file
+        ):
+            most = MOST_FILES
         if items is not None and (len(items) <= most or (len(items) <= _MAX_WORKS and any(map(holds_work, items)))):
             return self._turns(statement, items, scope)
         count = len(items) if items is not None else self.number_of(iterable)
