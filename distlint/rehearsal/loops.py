@@ -13,7 +13,7 @@ from distlint.rehearsal.counted_whiles import turns_of
 from distlint.rehearsal.driven import either
 from distlint.rehearsal.epochs import closed
 from distlint.rehearsal.figures import keep_kinds
-from distlint.rehearsal.filled_lists import empty_lists, filled_by
+from distlint.rehearsal.filled_lists import filled_by, lists_before
 from distlint.rehearsal.iterating import any_turn
 from distlint.rehearsal.iterators import Generated
 from distlint.rehearsal.merging import merged
@@ -113,7 +113,7 @@ class Loops(Ways):
         one stands for any turn, and goes into the trace.
         """
         stage = self.stage
-        before, lists = dict(scope.variables), empty_lists(scope.variables, count)
+        before, lists = dict(scope.variables), lists_before(loop, scope.variables, count)
         tests = len(scope.tests)
         place = self.place_of(loop, scope)
         touched, ended = self.first_turns(loop, items, scope)
@@ -123,7 +123,7 @@ class Loops(Ways):
         self.widen(scope, before, touched, place, [count, *scope.tests[tests:]])
         if not _may_stop(loop):
             self._picked(touched)
-        filled_by(loop, lists, scope.variables, count)
+        filled_by(stage, loop, lists, scope.variables, count, place[0])
         return ended if ended in _LEAVING else ""
 
     def place_of(self, loop: ir.For | ir.While, scope: Scope) -> tuple[Any, ...]:
