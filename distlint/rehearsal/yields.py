@@ -38,7 +38,7 @@ class Followed(Generated):
     number of its items is known, whatever they are.
     """
 
-    __slots__ = ("around", "lone", "settled")
+    __slots__ = ("_parted", "around", "lone", "settled")
 
     def __init__(self, lone: ir.Stmt | None) -> None:
         super().__init__(None, None, watched=True)
@@ -46,6 +46,8 @@ class Followed(Generated):
         self.lone = lone
         self.around: list[Around] = []
         self.settled = False
+        self._parted: Span | None = None
+        """What it goes through of which some processes have more, while nothing shows whether these are files."""
 
     def depends(self, *why: Any) -> None:
         """From here on its items are not known one by one, though their number may be."""
@@ -97,10 +99,16 @@ class Followed(Generated):
             for one in self.around
             if isinstance(one.number, int) and stage.differs(one.loop.iterable, one.file, one.number)
         ]
-        source = source_of([iterable])
-        if more and source is not None and source.why == EVEN_FILE and not _may_stop(self.around[0].loop):
-            span = ir.unpack(more[0].loop.iterable.at, more[0].file)
-            self.count = Opaque(combined(OWN_FILES, [self.count]), Source(OWN_FILES, span))
+        if more and not _may_stop(self.around[0].loop):
+            self._parted = ir.unpack(more[0].loop.iterable.at, more[0].file)
+            self.hands_out(iterable)
+
+    def hands_out(self, value: Any) -> None:
+        """What it goes through, or gives, shows whether it is about files of which some processes have more."""
+        source = source_of([value]) if self._parted is not None else None
+        if source is not None and source.why == EVEN_FILE:
+            self.count = Opaque(combined(OWN_FILES, [self.count]), Source(OWN_FILES, self._parted))
+            self._parted = None
 
 
 def lone_statement(body: tuple[ir.Stmt, ...], yields: _Yields) -> ir.Stmt | None:
@@ -139,6 +147,26 @@ def turn_of(loop: ir.For, yields: _Yields) -> Turn | None:
             return None
         found, inside = Turn(inside[0].test, kept=True), [one for one in inside[0].body if yields(one)]
     return found if len(inside) == 1 and _gives_one(inside[0]) else None
+
+
+def dealt_by(loop: ir.For, yields: _Yields) -> tuple[ir.For, Turn] | None:
+    """A loop without the test that alone decides whether a turn gives anything, and that test."""
+    for place, first in enumerate(loop.body):
+        if isinstance(first, ir.If) and not first.orelse and _skips(first.body):
+            rest: tuple[ir.Stmt, ...] = ()
+            found = Turn(first.test, kept=False)
+        elif isinstance(first, ir.If) and not first.orelse and yields(first):
+            rest, found = first.body, Turn(first.test, kept=True)
+        elif yields(first):
+            return None
+        else:
+            continue
+        behind = loop.body[place + 1 :]
+        if found.kept and any(yields(one) for one in behind):
+            return None
+        body = (*loop.body[:place], *rest, *behind)
+        return ir.For(loop.target, loop.iterable, body, loop.orelse, loop.at), found
+    return None
 
 
 def one_either_way(statement: ir.Stmt, yields: _Yields) -> bool:
