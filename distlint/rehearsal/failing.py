@@ -199,6 +199,17 @@ def more_of(stage: Stage, count: Any, part: Any, span: Span) -> Opaque | None:
     return Opaque(combined(OWN_FILES, [count, part]), Source(OWN_FILES, span))
 
 
+def drawn_apart(stage: Stage, length: Any, span: Span) -> Any:
+    """A length that is made of numbers which were drawn for each thing: it is each process's own where they have others of them.
+
+    ``span`` is where processes take theirs.
+    """
+    if not isinstance(length, Opaque) or not length.chance or length.source is not None or length.sign is None:
+        return length
+    differs = stage.shared.note(stage.rank, ("drawn lengths", span, stage.chain), length.sign)
+    return Opaque(length.sign, Source(SHARE, span, indirect=True)) if differs else length
+
+
 def is_reading(name: str) -> bool:
     """Whether a library's function of this name reads what a path or an open file tells."""
     return name.rpartition(".")[2] in _READERS - _TEXTS

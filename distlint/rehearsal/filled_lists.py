@@ -35,7 +35,9 @@ def lists_before(loop: ir.For | ir.While, variables: dict[str, Any], count: Any)
     if not isinstance(count, int) or isinstance(count, bool):
         return {}
     paths = list(_filled(loop.body))
-    found = {path: _value_at(path, variables) for path in paths if paths.count(path) == 1 and _is_filled_alone(loop, path)}
+    found = {
+        path: _value_at(path, variables) for path in paths if paths.count(path) == 1 and _is_filled_alone(loop, path)
+    }
     lengths = {path: one.length() for path, one in found.items() if isinstance(one, Items)}
     return {path: Before(found[path], length) for path, length in lengths.items() if type(length) is int}
 
@@ -106,9 +108,7 @@ def _value_at(path: _Path, variables: dict[str, Any]) -> Any:
 
 def _is_filled_alone(loop: ir.For | ir.While, path: _Path) -> bool:
     """Whether a loop names a list once only, and nothing in it may fill that by another name or method."""
-    exprs = [
-        part for statement in statements(loop.body) for expr in expressions_of(statement) for part in below(expr)
-    ]
+    exprs = [part for statement in statements(loop.body) for expr in expressions_of(statement) for part in below(expr)]
     named = sum(type(part) is ir.Name and part.id == path[0] for part in exprs)
     if len(path) == 1:
         return named == 1

@@ -166,7 +166,7 @@ class Generators(Expressions):
             if items is None:
                 length = self.length(value)
                 if not made.gives(statement, length) and not made.stands_for(length):
-                    made.depends_on(self.stage, value, length, self.span(wrapped, scope))
+                    made.depends_on(self.stage, value, length)
                 made.given += 1
                 yield self.item_of(value)
             else:
@@ -224,7 +224,7 @@ class Generators(Expressions):
         if not made.gives(statement, number) and not made.stands_for(number):
             repeats = made.may_repeat(statement, length)
             if not repeats:
-                made.depends_on(self.stage, iterable, length, self.span(statement.iterable, scope))
+                made.depends_on(self.stage, iterable, length)
         given = made.given
         before, tests, results = dict(scope.variables), len(scope.tests), len(scope.results)
         place = self.place_of(statement, scope)

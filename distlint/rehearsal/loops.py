@@ -58,8 +58,10 @@ class Loops(Ways):
     def _through(self, statement: ir.For, iterable: Any, scope: Scope) -> str:
         items = self.items_of(iterable)
         most = max(self.stage.turns, iterable.turns if isinstance(iterable, Made) else 0)
-        if items is not None and most < len(items) <= MOST_FILES and writes_files(
-            self.stage.project, statement, scope.file
+        if (
+            items is not None
+            and most < len(items) <= MOST_FILES
+            and writes_files(self.stage.project, statement, scope.file)
         ):
             most = MOST_FILES
         if items is not None and (len(items) <= most or (len(items) <= _MAX_WORKS and any(map(holds_work, items)))):

@@ -38,7 +38,9 @@ def writes_files(project: Project, loop: ir.For, file: str) -> bool:
         bodies = list(_bodies(project, loop.body, file, 0))
         names = {_last(call) for body in bodies for call in calls_in(body)}
         together = {word for spec in project.specs for word in spec.rehearsed_calls}
-        size = sum(1 for body in bodies for one in statements(body) for expr in expressions_of(one) for _ in below(expr))
+        size = sum(
+            1 for body in bodies for one in statements(body) for expr in expressions_of(one) for _ in below(expr)
+        )
         making = FileNames.of(project)
         writes = any(making.is_writing(name) and name not in FOLDERS for name in names) or "open" in names
         known[key] = writes and names.isdisjoint(together | _TRAINING) and size <= _MAX_SIZE

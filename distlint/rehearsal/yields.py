@@ -12,13 +12,12 @@ from typing import Any, NamedTuple
 from distlint.link.walking import statements
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal.chosen_items import is_drawn
-from distlint.rehearsal.failing import EVEN_FILE, OWN_FILES, SHARE
+from distlint.rehearsal.failing import EVEN_FILE, OWN_FILES, drawn_apart
 from distlint.rehearsal.iterators import Generated
 from distlint.rehearsal.stage import Stage
 from distlint.rehearsal.sums import Sum
 from distlint.rehearsal.unknowns import Opaque, Source
-from distlint.rehearsal.values import combined, signature, source_of
+from distlint.rehearsal.values import combined, source_of
 
 _Yields = Callable[[ir.Stmt], bool]
 
@@ -82,17 +81,13 @@ class Followed(Generated):
             self.given += (number - 1) * (self.given - before)
             self.many = True
 
-    def depends_on(self, stage: Stage, iterable: Any, length: Any, at: Span) -> None:
+    def depends_on(self, stage: Stage, iterable: Any, length: Any) -> None:
         """It goes on with something whose items are not known, inside the loops around.
 
-        Files that are all as long as each other give more items where they are more. What is as long as numbers say that were drawn for
-        each is of another length where processes have others of them.
+        Files that are all as long as each other give more items where they are more.
         """
-        if is_drawn(length) and length.source is None:
-            sign, outer = signature(length), self.around[0] if self.around else None
-            place = ("drawn lengths", at, stage.chain)
-            if sign is not None and outer is not None and stage.shared.note(stage.rank, place, sign):
-                length = Opaque(length.sign, Source(SHARE, ir.unpack(outer.loop.iterable.at, outer.file), indirect=True))
+        if self.around:
+            length = drawn_apart(stage, length, ir.unpack(self.around[0].loop.iterable.at, self.around[0].file))
         self.depends(length, *(one.number for one in self.around))
         more = [
             one

@@ -19,7 +19,7 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import FunctionValue, Outside
 from distlint.rehearsal.epochs import Shuffled, opened
-from distlint.rehearsal.failing import SHARE, length_of, more_of
+from distlint.rehearsal.failing import SHARE, drawn_apart, length_of, more_of
 from distlint.rehearsal.libraries import LOADED, PADDED
 from distlint.rehearsal.notes import DEALT_TO_ALL, SHORT
 from distlint.rehearsal.randomness import Generator, drawn
@@ -344,8 +344,9 @@ def _of_others(player: Any, name: str, given: Given, call: ir.Call, scope: Any) 
             return _of_many(player, name, given, listed, call, scope)
         sizes = [size_of(player, one) for one in parts]
         known = bool(sizes) and all(isinstance(size, int) for size in sizes)
-        more = None if known or not parts else more_of(player.stage, len(parts), parts[0], ir.unpack(call.at, scope.file))
-        rest = derived("+", sizes) if sizes and more is None else more or UNKNOWN
+        span = ir.unpack(call.at, scope.file)
+        more = None if known or not parts else more_of(player.stage, len(parts), parts[0], span)
+        rest = drawn_apart(player.stage, derived("+", sizes), span) if sizes and more is None else more or UNKNOWN
         found = Rows(name, call, given, sum(sizes) if known else rest)
         found.inner = parts[0] if parts else None
         found.source = source_of(parts)
