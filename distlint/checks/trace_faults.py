@@ -116,7 +116,7 @@ def _is_more_often(performance: Performance, clash: Clash) -> bool:
 
 
 def _is_refused(performance: Performance, clash: Clash) -> bool:
-    """Whether a number of rounds, or of files, is that of a number of processes that the program does not take (``assert n % world == 0``)."""
+    """Whether rounds, or files, were counted for a number of processes that the program does not take (``assert n % world == 0``)."""
     return performance.refused and (
         _is_more_often(performance, clash) or (clash.part is not None and clash.part.why == OWN_FILES)
     )
