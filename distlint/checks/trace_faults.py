@@ -13,6 +13,7 @@ from distlint.checks.trace_lines import Clash, Part
 from distlint.checks.traces import compared
 from distlint.model.finding import Related
 from distlint.model.span import Span
+from distlint.rehearsal.failing import OWN_FILES
 from distlint.rehearsal.performance import Performance, Rehearsal
 from distlint.rehearsal.stage import Event
 
@@ -56,7 +57,7 @@ def _faults(project: Project) -> Iterator[TraceFault]:
     for performance in rehearsal.every_performance():
         if performance.function >= 0 or performance.world < 2:
             continue
-        clashes = compared(project, performance).clashes
+        clashes = [one for one in compared(project, performance).clashes if not _is_refused(performance, one)]
         found = [fault_of_clash(performance, clash) for clash in clashes if not _is_agreed(project, clash)]
         if found and not performance.told:
             other = rehearsal.again(performance)
@@ -111,6 +112,13 @@ def _is_more_often(performance: Performance, clash: Clash) -> bool:
         stage.rank == clash.without
         and any((one.file, one.call.at) == (event.file, event.call.at) for one in stage.events)
         for stage in performance.stages
+    )
+
+
+def _is_refused(performance: Performance, clash: Clash) -> bool:
+    """Whether rounds, or files, were counted for a number of processes that the program does not take (``assert n % world == 0``)."""
+    return performance.refused and (
+        _is_more_often(performance, clash) or (clash.part is not None and clash.part.why == OWN_FILES)
     )
 
 

@@ -29,6 +29,7 @@ from distlint.rehearsal.files import written
 from distlint.rehearsal.iterating import distinct, fresh, is_key, once_asked
 from distlint.rehearsal.iterators import Generated
 from distlint.rehearsal.kinds import has_attribute, is_instance, type_of
+from distlint.rehearsal.merging import alike
 from distlint.rehearsal.options import all_options, is_parsed
 from distlint.rehearsal.paths import of_function, opened
 from distlint.rehearsal.pieces import note_pieces
@@ -274,6 +275,8 @@ def _zip(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: S
         size = sizes[0] if len(sizes) == 1 else derived("zip", sizes)
         if len(sizes) == len(values) and all(type(one) is int for one in sizes):
             size = min(sizes)
+        elif len(sizes) == len(values) and all(alike(one, sizes[0]) for one in sizes):
+            size = sizes[0]
         elif any(source_of([one]) is None for one in sizes):
             size = Opaque(signature(size))  # the shortest of them decides, perhaps one that is everywhere as long
         return _unknown_turns(player, tuple(player.item_of(value) for value in values), values, size)

@@ -66,6 +66,17 @@ def one_of_few(base: Any, index: Any) -> Opaque:
     return found
 
 
+def is_drawn(value: Any) -> bool:
+    """Whether something is a number that was drawn, or was made of one."""
+    return isinstance(value, Opaque) and value.chance
+
+
+def drawn_at(base: Items, index: Any) -> Opaque:
+    """``base[index]`` where each number of a list was drawn for itself: at another place stands another one."""
+    found = derived("part", [base.sample, index])
+    return Number(base.sample.kind, found) if isinstance(base.sample, Number) else found
+
+
 def one_of_tensors(items: list[Any], index: Any) -> Tensor:
     """One of some tensors with an index that is not known: sizes in which they differ are not known then."""
     found = items[0]

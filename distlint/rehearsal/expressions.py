@@ -11,7 +11,7 @@ from distlint.model.span import Span
 from distlint.rehearsal import rows_followed
 from distlint.rehearsal.absent import UNSET, used, without_value
 from distlint.rehearsal.bounds import asks_all, narrowed, of_part, widened
-from distlint.rehearsal.chosen_items import one_of_few, one_of_tensors
+from distlint.rehearsal.chosen_items import drawn_at, is_drawn, one_of_few, one_of_tensors
 from distlint.rehearsal.containers import bounds_of, cut
 from distlint.rehearsal.defaults import defaults_of
 from distlint.rehearsal.entities import (
@@ -363,6 +363,8 @@ class Expressions(Objects):
             return row
         if isinstance(base, Items):
             bare = base.sample is None or type(base.sample) is Opaque
+            if base.items is None and is_drawn(base.sample):
+                return drawn_at(base, index)
             return one_of_few(base, index) if base.items is not None or bare else self.item_of(base)
         if isinstance(base, Made) and is_parsed(base) and isinstance(index, int):
             return base if index == 0 else derived("part", [base, index])
@@ -377,7 +379,7 @@ class Expressions(Objects):
 
     def _item_at(self, base: Items, index: int) -> Any:
         """An item of a list whose items are not known: where these are in another order on each process, it is another one."""
-        found = self.item_of(base)
+        found = drawn_at(base, index) if is_drawn(base.sample) else self.item_of(base)
         if type(found) in (Opaque, Number) and found.source is None and base.ordered is not None:
             return Opaque(combined("part", [found, index]), base.ordered)
         return found

@@ -19,6 +19,7 @@ from distlint.rehearsal.unknowns import InMemory, Opaque, Source
 from distlint.rehearsal.values import Made, Tensor, combined, source_of
 
 if TYPE_CHECKING:
+    from distlint.model.span import Span
     from distlint.rehearsal.stage import Scope, Stage
 
 _ANY = frozenset({"", "Exception", "BaseException"})
@@ -77,6 +78,8 @@ NO_OTHER = "only some ranks come here"
 OWN_FILE = "each rank's own file"
 EVEN_FILE = "each rank's own file of those that are as long as each other"
 OWN_FILES = "how many files each rank has"
+_UNEVEN = (OWN_FILE, OWN_FILES)
+"""Why what is read differs in length as well."""
 SHARE = "the part of the data that each rank gets"
 
 
@@ -165,7 +168,7 @@ def length_of(value: Any) -> Opaque:
     Of anything else that differs between processes there may be as much on all of them.
     """
     source = source_of([value])
-    found = Opaque(combined("len", [value]), source if source is not None and source.why == OWN_FILE else None)
+    found = Opaque(combined("len", [value]), source if source is not None and source.why in _UNEVEN else None)
     same_bounds(found, value)
     return found
 
@@ -174,24 +177,37 @@ def cut_evenly(part: Any, index: Any) -> Any:
     """What a slice takes of a file of each process's own: up to an end that all have, it may be as long on each."""
     first = index[0] if type(index) is tuple and index else index
     source = part.source if type(part) is Opaque else None
-    if not isinstance(first, slice) or source is None or source.why != OWN_FILE:
+    if not isinstance(first, slice) or source is None or source.why not in _UNEVEN:
         return part
     end = first.stop
     agreed = end >= 0 if isinstance(end, int) else isinstance(end, Opaque) and end.source is None
     return Opaque(part.sign, source._replace(why=EVEN_FILE)) if agreed else part
 
 
-def more_of(stage: Stage, count: Any, part: Any, at: ir.Expr, file: str) -> Opaque | None:
+def more_of(stage: Stage, count: Any, part: Any, span: Span) -> Opaque | None:
     """How much ``count`` things like one hold together that were read from files, where processes have different numbers of these.
 
-    With more files there is more, as a rule; ``None`` where the number is not known, or is the same everywhere.
+    With more files there is more, as a rule; ``None`` where the number is not known, or is the same everywhere. ``span`` is where they
+    are put together.
     """
     # asked for in any case: what differs shows only when all are followed once more
-    differs = isinstance(count, int) and not isinstance(count, bool) and stage.differs(at, file, count)
+    known = isinstance(count, int) and not isinstance(count, bool)
+    differs = known and stage.shared.note(stage.rank, ("how many", span, stage.chain), count)
     source = source_of([part])
     if not differs or source is None or source.why not in (OWN_FILE, EVEN_FILE):
         return None
-    return Opaque(combined(OWN_FILES, [count, part]), Source(OWN_FILES, ir.unpack(at.at, file)))
+    return Opaque(combined(OWN_FILES, [count, part]), Source(OWN_FILES, span))
+
+
+def drawn_apart(stage: Stage, length: Any, span: Span) -> Any:
+    """A length that is made of numbers which were drawn for each thing: it is each process's own where they have others of them.
+
+    ``span`` is where processes take theirs.
+    """
+    if not isinstance(length, Opaque) or not length.chance or length.source is not None or length.sign is None:
+        return length
+    differs = stage.shared.note(stage.rank, ("drawn lengths", span, stage.chain), length.sign)
+    return Opaque(length.sign, Source(SHARE, span, indirect=True)) if differs else length
 
 
 def is_reading(name: str) -> bool:

@@ -46,6 +46,9 @@ REMOVING = frozenset({"remove", "unlink", "rmtree", "rmdir", "removedirs"})
 REMOVING_ITSELF = frozenset({"unlink", "rmdir"})
 """Methods of a path that remove it."""
 
+RENAMING = frozenset({"rename", "renames", "replace", "move"})
+"""Functions, and methods of a path, that give what is under it another path."""
+
 FOLDERS = frozenset({"makedirs", "mkdir"})
 """Functions and methods that make a folder."""
 _FILLING = ("extract", "copytree", "unpack")

@@ -7,43 +7,78 @@ keys of its own, the rows of its part of the data, or the files that it takes of
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distlint.link.walking import access_path, below, calls_in, expressions_of, statements
 from distlint.model import python as ir
+from distlint.rehearsal.failing import more_of
 from distlint.rehearsal.unknowns import Opaque
 from distlint.rehearsal.values import Items, Thing, combined, source_of
+
+if TYPE_CHECKING:
+    from distlint.model.span import Span
+    from distlint.rehearsal.stage import Stage
 
 _SHORTENING = frozenset({"pop", "popleft", "clear", "remove"})
 _Path = tuple[str, ...]
 
 
-def empty_lists(variables: dict[str, Any], count: Any) -> dict[str, Items]:
-    """The variables that hold empty lists before a loop with so many turns; none where that number is not known."""
+class Before(NamedTuple):
+    """A list that a loop fills, and how long it is before that."""
+
+    listed: Items
+    length: int
+
+
+def lists_before(loop: ir.For | ir.While, variables: dict[str, Any], count: Any) -> dict[_Path, Before]:
+    """The lists of known length into which each turn of a loop puts one item; none where the number of turns is not known."""
     if not isinstance(count, int) or isinstance(count, bool):
         return {}
-    return {name: one for name, one in variables.items() if isinstance(one, Items) and one.items == []}
+    paths = list(_filled(loop.body))
+    found = {
+        path: _value_at(path, variables) for path in paths if paths.count(path) == 1 and _is_filled_alone(loop, path)
+    }
+    lengths = {path: one.length() for path, one in found.items() if isinstance(one, Items)}
+    return {path: Before(found[path], length) for path, length in lengths.items() if type(length) is int}
 
 
-def filled_by(loop: ir.For | ir.While, lists: dict[str, Items], variables: dict[str, Any], count: Any) -> None:
-    """Says of the lists into which each turn of a loop has put something how many items they hold, or what that depends on.
+def filled_by(
+    stage: Stage, loop: ir.For | ir.While, lists: dict[_Path, Before], variables: dict[str, Any], count: Any, span: Span
+) -> None:
+    """Says of the lists that a loop fills how many items they hold, or what that depends on.
 
-    Of a number of turns that is not known that is said only where it differs between processes; of a known one of lists that were empty.
+    Each turn puts one item into ``lists``. Of a number of turns that is not known that is said only where it differs between processes;
+    files of which some processes have more give more items. ``span`` is what the loop goes through.
     """
     source = source_of([count]) if isinstance(count, Opaque) else None
-    if (source is None and not lists) or any(type(one) in (ir.Jump, ir.Return) for one in statements(loop.body)):
+    if any(type(one) in (ir.Jump, ir.Return) for one in statements(loop.body)):
         return
     if any(type(one.func) is ir.Attribute and one.func.name in _SHORTENING for one in calls_in(loop.body)):
         return
-    paths = list(_filled(loop.body))
-    for path in dict.fromkeys(paths):
+    if source is None and isinstance(count, int):
+        for path in dict.fromkeys(_growing(loop.body)):
+            listed = _value_at(path, variables)
+            more = more_of(stage, count, listed.whole, span) if isinstance(listed, Items) and not listed.items else None
+            if more is not None and path not in lists and source_of([listed.size]) is None:
+                listed.size = more
+    for path in dict.fromkeys(_filled(loop.body)):
         listed = _value_at(path, variables)
         if not isinstance(listed, Items) or listed.items is not None:
             continue
-        if source is None and lists.get(path[0]) is listed and paths.count(path) == 1 and _mentions(loop, path[0]) == 1:
-            listed.size = count
+        if source is None and path in lists and lists[path].listed is listed:
+            listed.size = lists[path].length + count
         elif source is not None and source_of([listed.size]) is None:
             listed.size = Opaque(combined("filled", [count, listed.size]), source)
+
+
+def _growing(body: tuple[ir.Stmt, ...]) -> Iterator[_Path]:
+    """The names and attributes that hold lists to which a body adds something, however deep."""
+    for call in calls_in(body):
+        for method in (".append", ".extend"):
+            yield from _path_of(call.func, method)
+    for statement in statements(body):
+        if type(statement) is ir.AugAssign and statement.operator == "+":
+            yield from _path_of(statement.target, "")
 
 
 def _filled(body: tuple[ir.Stmt, ...]) -> Iterator[_Path]:
@@ -71,11 +106,17 @@ def _value_at(path: _Path, variables: dict[str, Any]) -> Any:
     return found
 
 
-def _mentions(loop: ir.For | ir.While, name: str) -> int:
-    """How many expressions of a loop's body name a variable."""
-    return sum(
-        type(part) is ir.Name and part.id == name
-        for statement in statements(loop.body)
-        for expr in expressions_of(statement)
-        for part in below(expr)
-    )
+def _is_filled_alone(loop: ir.For | ir.While, path: _Path) -> bool:
+    """Whether a loop names a list once only, and nothing in it may fill that by another name or method."""
+    exprs = [part for statement in statements(loop.body) for expr in expressions_of(statement) for part in below(expr)]
+    named = sum(type(part) is ir.Name and part.id == path[0] for part in exprs)
+    if len(path) == 1:
+        return named == 1
+    attributes = [part for part in exprs if type(part) is ir.Attribute and _is_root(part.base, path[0])]
+    called = {id(part.func) for part in exprs if type(part) is ir.Call}
+    own = sum(part.name == path[1] for part in attributes)
+    return own == 1 and len(attributes) == named and not any(id(part) in called for part in attributes)
+
+
+def _is_root(expr: ir.Expr, name: str) -> bool:
+    return type(expr) is ir.Name and expr.id == name

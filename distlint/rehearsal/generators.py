@@ -13,10 +13,12 @@ from distlint.rehearsal.stage import MAX_CALLS, Scope
 from distlint.rehearsal.sums import Sum
 from distlint.rehearsal.trace import Branch, End
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
-from distlint.rehearsal.yields import Around, Followed, lone_statement, one_either_way, turn_of
+from distlint.rehearsal.yields import Around, Followed, dealt_by, lone_statement, one_either_way, turn_of
 
 MAX_ROUNDS = 64
 """Turns of an endless loop in a generator."""
+
+_DEALT = "loops of generators without the tests that deal out their turns"
 
 _Run = Generator[Any, None, str]
 
@@ -163,12 +165,17 @@ class Generators(Expressions):
                 self.begins(value, self.span(wrapped, scope))
             if items is None:
                 length = self.length(value)
-                if not made.gives(statement, length):
+                if not made.gives(statement, length) and not made.stands_for(length):
                     made.depends_on(self.stage, value, length)
+                made.given += 1
                 yield self.item_of(value)
             else:
-                yield from items
+                for item in items:
+                    made.given += 1
+                    yield item
         else:
+            made.given += 1
+            made.hands_out(value)
             yield value
         if isinstance(statement, ir.Assign):
             for target in statement.targets:
@@ -209,25 +216,45 @@ class Generators(Expressions):
         self, statement: ir.For, iterable: Any, length: Any, scope: Scope, made: Followed
     ) -> _Run:
         """Follows the turn that stands for all of a loop: what they change, one after the other, is not known in it and afterwards."""
-        if not made.gives(statement, self._number_of_generator(statement, iterable, length, scope)):
-            made.depends_on(self.stage, iterable, length)
+        number = self._number_of_generator(statement, iterable, length, scope)
+        test = None
+        if made.may_repeat(statement, length) and not isinstance(number, int):
+            statement, length, test = self._dealt_turns_of_generator(statement, iterable, length, scope)
+        repeats = False
+        if not made.gives(statement, number) and not made.stands_for(number):
+            repeats = made.may_repeat(statement, length)
+            if not repeats:
+                made.depends_on(self.stage, iterable, length)
+        given = made.given
         before, tests, results = dict(scope.variables), len(scope.tests), len(scope.results)
         place = self.place_of(statement, scope)
         touched, _ = self.first_turns(statement, [self.item_of(iterable)], scope)
         del scope.results[results:]
         self.widen(scope, before, touched, place, [])
-        ended = yield from self._turns_of_generator(statement, iter([self.item_of(iterable)]), length, scope, made)
+        items = iter([self.item_of(iterable)])
+        ended = yield from self._turns_of_generator(statement, items, length, scope, made, test)
         if ended in ("return", "raise"):
             return ended
+        if repeats:
+            made.repeated(given, length)
         self.widen(scope, before, touched, place, [length, *scope.tests[tests:]])
         return "" if ended == "break" else (yield from self._steps_of_generator(statement.orelse, scope, made))
 
     def _turns_of_generator(
-        self, statement: ir.For, items: Iterator[Any], length: Any, scope: Scope, made: Followed
+        self,
+        statement: ir.For,
+        items: Iterator[Any],
+        length: Any,
+        scope: Scope,
+        made: Followed,
+        test: ir.Expr | None = None,
     ) -> _Run:
+        """Follows turns; ``test`` has dealt them out to the processes before."""
         made.around.append(Around(statement, length, scope.file))
         for item in items:
             self.bind(statement.target, item, scope)
+            if test is not None:
+                take_own(self, statement.target, test, scope)
             ended = yield from self._steps_of_generator(statement.body, scope, made)
             if ended in ("return", "raise"):
                 return ended
@@ -236,6 +263,20 @@ class Generators(Expressions):
                 return ended
         made.around.pop()
         return ""
+
+    def _dealt_turns_of_generator(
+        self, loop: ir.For, iterable: Any, length: Any, scope: Scope
+    ) -> tuple[ir.For, Any, ir.Expr | None]:
+        """A loop that leaves out the turns of other processes, as one through those that are left: with their number, and the test."""
+        known = self.stage.kept.setdefault(_DEALT, {})
+        key = (scope.file, loop.at)
+        if key not in known:
+            known[key] = dealt_by(loop, self.has_yield)
+        if known[key] is None:
+            return loop, length, None
+        inner, turn = known[key]
+        number = self.dealt(turn.test, loop.target, iterable, scope, "==" if turn.kept else "!=")
+        return (inner, number, turn.test) if isinstance(number, int) else (loop, length, None)
 
     def _number_of_generator(self, loop: ir.For, iterable: Any, length: Any, scope: Scope) -> Any:
         """How many items a loop gives whose turns are not followed; ``None`` where that is not known."""

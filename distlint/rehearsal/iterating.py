@@ -13,7 +13,7 @@ from distlint.rehearsal.absent import used
 from distlint.rehearsal.bounds import is_of_members, narrowed
 from distlint.rehearsal.dealt_turns import take_own
 from distlint.rehearsal.entities import ClassValue, FunctionValue, Library, MethodOf
-from distlint.rehearsal.failing import length_of
+from distlint.rehearsal.failing import length_of, more_of
 from distlint.rehearsal.iterators import Generated, Later
 from distlint.rehearsal.merging import some_of
 from distlint.rehearsal.samples import order_of
@@ -154,10 +154,13 @@ class Iterating:
         if value.is_cut() or value.run is None:
             return None
         before, is_new = len(self.stage.events), value.sample is None
+        value.counting = is_new
         found: list[Any] = []
         while True:
             more, item = self.advance(value)
             if not more:
+                if value.many and not value.is_cut():
+                    value.partly, value.count = True, value.given
                 if not value.is_cut():
                     return found
                 value.sample = any_turn(value.sample)
@@ -363,6 +366,8 @@ class Iterating:
             count = Opaque(None, source_of(own))
         elif expr.kind == "set" or (asked and whole.chance):
             count = Opaque()
+        elif len(expr.generators) == 2 and not any(tests for _, _, tests in expr.generators):
+            count = self._of_two(turns, asked, found, span, count)
         if asked and whole.chance and isinstance(count, Opaque):
             count.chance = True
         made = self.some(whole, count, span=span)
@@ -373,6 +378,18 @@ class Iterating:
                 return UNKNOWN
             made.sample = any_turn(found[0])
         return made
+
+    def _of_two(self, turns: Any, lengths: list[Any], found: list[Any], span: Span, count: Any) -> Any:
+        """How many items two loops give, one in the other, of which the inner one has these ``lengths``; else ``count``.
+
+        One length stands for all where one turn of the outer loop does.
+        """
+        if type(turns) is not int or not lengths:
+            return count
+        if all(type(one) is int for one in lengths) and len(lengths) in (1, turns):
+            return sum(lengths) if len(lengths) == turns else turns * lengths[0]
+        more = more_of(self.stage, turns, found[0], span) if found else None
+        return count if more is None else more
 
     def _count(self, expr: ir.Comprehension, source: Any, inner: Scope, whole: Opaque) -> Any:
         """How many items a comprehension with tests gives: known where a number is dealt out by its remainder (``i % n == k``)."""

@@ -15,7 +15,7 @@ class Generated:
     ``sample`` is what one of them is like, ``count`` what tells their number then.
     """
 
-    __slots__ = ("born", "count", "guarded", "partly", "run", "sample", "total", "watched")
+    __slots__ = ("born", "count", "counting", "given", "guarded", "many", "partly", "run", "sample", "total", "watched")
 
     def __init__(
         self, run: Iterator[Any] | None, sample: Any = None, *, watched: bool = False, count: Any = UNKNOWN
@@ -26,6 +26,12 @@ class Generated:
         self.count = count
         self.total: Any = UNKNOWN
         """How many items it has altogether, where that is known before all of them were asked for."""
+        self.counting = False
+        """Whether somebody asks for all of its items, so that one may stand for many of which the number is known."""
+        self.given = 0
+        """How many items it has handed out, where that is counted."""
+        self.many = False
+        """Whether one of these stood for several."""
         self.watched = watched
         """Whether code of the project is executed for each item."""
         self.born: int | None = None

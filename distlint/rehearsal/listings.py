@@ -9,7 +9,8 @@ from collections.abc import Hashable
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from distlint.rehearsal.values import Items, derived, source_of
+from distlint.rehearsal.unknowns import Opaque
+from distlint.rehearsal.values import Items, Made, derived, source_of
 
 if TYPE_CHECKING:
     from distlint.rehearsal.stage import Stage
@@ -18,6 +19,8 @@ Path = tuple[Hashable, ...]
 
 LEAST = 2
 """Files that have to be there: one alone may be some file beside those that were there before."""
+
+_ASKED = "what tells whether a file is there"
 
 _IN_FOLDER = frozenset({"os.listdir", "os.scandir"})
 _BY_PATTERN = frozenset({"glob.glob", "glob.iglob"})
@@ -32,8 +35,8 @@ class Folders:
     __slots__ = ("names", "sent", "unclear")
 
     def __init__(self) -> None:
-        self.names: dict[Hashable, set[str]] = {}
-        self.unclear: set[Hashable] = set()
+        self.names: dict[Path, set[str]] = {}
+        self.unclear: set[Path] = set()
         self.sent: dict[Hashable, Path] = {}
 
     def place(self, path: Path) -> Path:
@@ -46,10 +49,46 @@ def filled(stage: Stage, path: Path) -> None:
     folders = stage.shared.folders
     path, name = folders.place(path), path[-1]
     others = stage.shared.note(stage.rank, ("written", path[:-1]), name)
-    if isinstance(name, str) and not (others or stage.unsure or stage.repeating):
+    if isinstance(name, str) and not (others or stage.repeating) and _is_made(stage):
         folders.names.setdefault(path[:-1], set()).add(name)
     else:
         folders.unclear.add(path[:-1])
+
+
+def asked_for(stage: Stage, result: Any) -> None:
+    """What a function gave tells whether something is there."""
+    if isinstance(result, Opaque | Made) and result.sign is not None:
+        stage.kept.setdefault(_ASKED, set()).update({result.sign, derived("not", [result]).sign})
+
+
+def _is_made(stage: Stage) -> bool:
+    """Whether what is written here is there afterwards: it is written for certain, or where it is not there yet.
+
+    What was there before is what the same program has written when it was started first.
+    """
+    known = stage.kept.get(_ASKED, ())
+    return len(stage.reasons) == stage.unsure and all(
+        isinstance(one, Opaque | Made) and one.sign in known for one in stage.reasons
+    )
+
+
+def moved(stage: Stage, old: Path | None, new: Path | None) -> None:
+    """A file or a folder is renamed."""
+    folders = stage.shared.folders
+    if not old or not new:
+        return
+    old, new = folders.place(old), folders.place(new)
+    sure = _is_made(stage) and not stage.repeating
+    for folder in [one for one in folders.names if one[: len(old)] == old]:
+        names = folders.names.pop(folder)
+        folders.names.setdefault((*new, *folder[len(old) :]), set()).update(names)
+        if folder in folders.unclear or not sure:
+            folders.unclear.add((*new, *folder[len(old) :]))
+    names = folders.names.get(old[:-1], set())
+    if old[-1] in names and sure:
+        names.discard(old[-1])
+    elif old[-1] in names:
+        folders.unclear.add(old[:-1])
 
 
 def removed(stage: Stage, path: Path | None) -> None:

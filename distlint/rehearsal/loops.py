@@ -13,7 +13,7 @@ from distlint.rehearsal.counted_whiles import turns_of
 from distlint.rehearsal.driven import either
 from distlint.rehearsal.epochs import closed
 from distlint.rehearsal.figures import keep_kinds
-from distlint.rehearsal.filled_lists import empty_lists, filled_by
+from distlint.rehearsal.filled_lists import filled_by, lists_before
 from distlint.rehearsal.iterating import any_turn
 from distlint.rehearsal.iterators import Generated
 from distlint.rehearsal.merging import merged
@@ -25,6 +25,7 @@ from distlint.rehearsal.trace import End, Laps, Round, is_idle
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Ranged
 from distlint.rehearsal.values import Items, Made, Table, Tensor, holds_work, is_known, signature, source_of
 from distlint.rehearsal.ways import Ways
+from distlint.rehearsal.writing_loops import MOST_FILES, writes_files
 
 _MAX_WORKS = 64
 """Turns of a loop over operations under way that are followed one by one: each is waited for in one of them."""
@@ -57,6 +58,12 @@ class Loops(Ways):
     def _through(self, statement: ir.For, iterable: Any, scope: Scope) -> str:
         items = self.items_of(iterable)
         most = max(self.stage.turns, iterable.turns if isinstance(iterable, Made) else 0)
+        if (
+            items is not None
+            and most < len(items) <= MOST_FILES
+            and writes_files(self.stage.project, statement, scope.file)
+        ):
+            most = MOST_FILES
         if items is not None and (len(items) <= most or (len(items) <= _MAX_WORKS and any(map(holds_work, items)))):
             return self._turns(statement, items, scope)
         count = len(items) if items is not None else self.number_of(iterable)
@@ -109,7 +116,7 @@ class Loops(Ways):
         one stands for any turn, and goes into the trace.
         """
         stage = self.stage
-        before, lists = dict(scope.variables), empty_lists(scope.variables, count)
+        before, lists = dict(scope.variables), lists_before(loop, scope.variables, count)
         tests = len(scope.tests)
         place = self.place_of(loop, scope)
         touched, ended = self.first_turns(loop, items, scope)
@@ -119,7 +126,7 @@ class Loops(Ways):
         self.widen(scope, before, touched, place, [count, *scope.tests[tests:]])
         if not _may_stop(loop):
             self._picked(touched)
-        filled_by(loop, lists, scope.variables, count)
+        filled_by(stage, loop, lists, scope.variables, count, place[0])
         return ended if ended in _LEAVING else ""
 
     def place_of(self, loop: ir.For | ir.While, scope: Scope) -> tuple[Any, ...]:

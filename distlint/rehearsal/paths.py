@@ -19,11 +19,13 @@ from distlint.rehearsal.file_names import (
     READING_ITSELF,
     REMOVING,
     REMOVING_ITSELF,
+    RENAMING,
     FileNames,
+    is_asking,
     is_looking,
     is_waiting,
 )
-from distlint.rehearsal.listings import filled, is_listing, listed, removed
+from distlint.rehearsal.listings import asked_for, filled, is_listing, listed, moved, removed
 from distlint.rehearsal.trace import Touch
 from distlint.rehearsal.unknowns import Opaque, Source
 from distlint.rehearsal.values import Given, Made, Thing, source_of
@@ -87,6 +89,8 @@ def of_function(stage: Stage, name: str, given: Given, result: Any) -> Any:
         return joined(stage, result, given.positional)
     if name == "os.path.dirname" and given.positional:
         return _above(stage, result, given.positional[0])
+    if is_asking(name):
+        asked_for(stage, result)
     if is_listing(name):
         values = [*given.values()]
         return listed(stage, name, path_of(stage, values[0]) if values else None, None, result)
@@ -100,6 +104,8 @@ def of_method(stage: Stage, receiver: Any, name: str, given: Given, result: Any)
             return joined(stage, result, [receiver, *given.positional])
         if name in _SAME_METHODS:
             return joined(stage, result, [receiver])
+        if is_asking(name, method=True):
+            asked_for(stage, result)
         if is_listing(name, method=True):
             pattern = given.get("pattern", 0)
             return listed(stage, name, path_of(stage, receiver), pattern, result)
@@ -134,6 +140,8 @@ def touched(stage: Stage, name: str, given: Given, call: ir.Expr, scope: Scope, 
         _note(stage, ASKS, values[0] if values else None, call, scope)
     elif last in names.making:
         place = names.making[last]
+        if last in RENAMING and len(values) > 1:
+            moved(stage, path_of(stage, values[0]), path_of(stage, values[1]))
         _made(stage, values[place] if len(values) > place else None, last, call, scope, handled=handled)
     elif last == "memmap" and str(given.get("mode", 2, "r")).startswith("w"):
         _written(stage, values[0] if values else None, call, scope, handled=handled)
@@ -167,7 +175,8 @@ def touched_by_method(
             _note(stage, ASKS if handled else REMOVES, receiver, call, scope)
         elif name in READING_ITSELF:
             _note(stage, ASKS if handled else READS, receiver, call, scope)
-        elif name in ("rename", "replace") and values:
+        elif name in RENAMING and values:
+            moved(stage, path_of(stage, receiver), path_of(stage, values[0]))
             _note(stage, MAKES, values[0], call, scope)
     if isinstance(receiver, Made | Opaque | Thing | MethodOf) and name.startswith(MAKING_PREFIXES):
         for value in values[:2]:

@@ -297,7 +297,8 @@ class Rehearsal:
             stage.shared = shared
             stage.usual = job.usual
             if turns:
-                stage.turns, stage.most = turns, MAX_EXACT_STEPS
+                # a loop in which nothing is done together is followed no less than before
+                stage.turns, stage.most = max(turns, stage.turns), MAX_EXACT_STEPS
             player = Player(stage, self.models)
             complete = _run(player, job.file, job.function) and complete
             met(stage)

@@ -37,7 +37,8 @@ class Tensor:
     ``pointed`` whether it certainly holds numbers with a point, though of which type is not known,
     ``level`` whether all of its numbers are the same one, ``placed`` why one of them stands at another place on each process then
     (of the tensor whose memory it shares).
-    ``named`` is the key under which it was last read in a dictionary, ``chance`` says that it is one number that was drawn.
+    ``named`` is the key under which it was last read in a dictionary, ``chance`` says that it is one number that was drawn,
+    ``drawn`` that each of its numbers was drawn for itself.
     """
 
     __slots__ = (
@@ -45,6 +46,7 @@ class Tensor:
         "at",
         "chance",
         "copied",
+        "drawn",
         "dtype",
         "gradient",
         "lent",
@@ -84,6 +86,7 @@ class Tensor:
         self.lent: Work | None = None
         self.named = ""
         self.chance = False
+        self.drawn = False
         self.partial: Any = None
         self.summed: Any = None
         self.through: tuple[Any, ...] = ()

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from distlint.link.walking import statements
 from distlint.model import python as ir
-from distlint.rehearsal.failing import EVEN_FILE, OWN_FILES
+from distlint.model.span import Span
+from distlint.rehearsal.failing import EVEN_FILE, OWN_FILES, drawn_apart
 from distlint.rehearsal.iterators import Generated
 from distlint.rehearsal.stage import Stage
 from distlint.rehearsal.sums import Sum
@@ -36,7 +37,7 @@ class Followed(Generated):
     number of its items is known, whatever they are.
     """
 
-    __slots__ = ("around", "lone", "settled")
+    __slots__ = ("_parted", "around", "lone", "settled")
 
     def __init__(self, lone: ir.Stmt | None) -> None:
         super().__init__(None, None, watched=True)
@@ -44,6 +45,8 @@ class Followed(Generated):
         self.lone = lone
         self.around: list[Around] = []
         self.settled = False
+        self._parted: Span | None = None
+        """What it goes through of which some processes have more, while nothing shows whether these are files."""
 
     def depends(self, *why: Any) -> None:
         """From here on its items are not known one by one, though their number may be."""
@@ -60,21 +63,47 @@ class Followed(Generated):
         self.count = number
         return True
 
+    def stands_for(self, number: Any) -> bool:
+        """Says that the next item stands for a number of them, in a turn of the loops around; whether that can be said."""
+        if not self.counting or not self.around or self.partly or type(number) is not int or number < 1:
+            return False
+        self.given += number - 1
+        self.many = True
+        return True
+
+    def may_repeat(self, loop: ir.For, number: Any) -> bool:
+        """Whether one turn of a loop may stand for all: their number is known, nothing ends them early, and all items are asked for."""
+        return self.counting and not self.partly and type(number) is int and not _may_stop(loop)
+
+    def repeated(self, before: int, number: int) -> None:
+        """One turn of a loop was followed that stands for so many; ``before`` is what was given before it."""
+        if not self.partly:
+            self.given += (number - 1) * (self.given - before)
+            self.many = True
+
     def depends_on(self, stage: Stage, iterable: Any, length: Any) -> None:
         """It goes on with something whose items are not known, inside the loops around.
 
         Files that are all as long as each other give more items where they are more.
         """
+        if self.around:
+            length = drawn_apart(stage, length, ir.unpack(self.around[0].loop.iterable.at, self.around[0].file))
         self.depends(length, *(one.number for one in self.around))
         more = [
             one
             for one in self.around
             if isinstance(one.number, int) and stage.differs(one.loop.iterable, one.file, one.number)
         ]
-        source = source_of([iterable])
-        if more and source is not None and source.why == EVEN_FILE and not _may_stop(self.around[0].loop):
-            span = ir.unpack(more[0].loop.iterable.at, more[0].file)
-            self.count = Opaque(combined(OWN_FILES, [self.count]), Source(OWN_FILES, span))
+        if more and not _may_stop(self.around[0].loop):
+            self._parted = ir.unpack(more[0].loop.iterable.at, more[0].file)
+            self.hands_out(iterable)
+
+    def hands_out(self, value: Any) -> None:
+        """What it goes through, or gives, shows whether it is about files of which some processes have more."""
+        source = source_of([value]) if self._parted is not None else None
+        if source is not None and source.why == EVEN_FILE:
+            self.count = Opaque(combined(OWN_FILES, [self.count]), Source(OWN_FILES, self._parted))
+            self._parted = None
 
 
 def lone_statement(body: tuple[ir.Stmt, ...], yields: _Yields) -> ir.Stmt | None:
@@ -113,6 +142,26 @@ def turn_of(loop: ir.For, yields: _Yields) -> Turn | None:
             return None
         found, inside = Turn(inside[0].test, kept=True), [one for one in inside[0].body if yields(one)]
     return found if len(inside) == 1 and _gives_one(inside[0]) else None
+
+
+def dealt_by(loop: ir.For, yields: _Yields) -> tuple[ir.For, Turn] | None:
+    """A loop without the test that alone decides whether a turn gives anything, and that test."""
+    for place, first in enumerate(loop.body):
+        if isinstance(first, ir.If) and not first.orelse and _skips(first.body):
+            rest: tuple[ir.Stmt, ...] = ()
+            found = Turn(first.test, kept=False)
+        elif isinstance(first, ir.If) and not first.orelse and yields(first):
+            rest, found = first.body, Turn(first.test, kept=True)
+        elif yields(first):
+            return None
+        else:
+            continue
+        behind = loop.body[place + 1 :]
+        if found.kept and any(yields(one) for one in behind):
+            return None
+        body = (*loop.body[:place], *rest, *behind)
+        return ir.For(loop.target, loop.iterable, body, loop.orelse, loop.at), found
+    return None
 
 
 def one_either_way(statement: ir.Stmt, yields: _Yields) -> bool:

@@ -124,7 +124,7 @@ FOUND = 'sorted(glob.glob("data/*.json"))'
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("if rank == 0:\n    write", "if not os.path.exists('data'):\n    write"),
+        ("if rank == 0:\n    write", "if os.environ.get('AGAIN'):\n    write"),
         ('write("data", 5)', 'write("data", 5); os.remove("data/4.json")'),
         ('write("data", 5)', f'write("data", 5 - len({FOUND}))'),
         ("            for line in file:", "            for line in itertools.islice(file, 20 // len(paths)):"),
@@ -140,6 +140,21 @@ def test_what_is_not_known_of_files_is_not_counted(make_project: MakeProject, ol
     assert old in code
     assert said(make_project, code) == ["all_reduce"]
     assert said(make_project, code.replace(old, new)) == []
+
+
+@pytest.mark.parametrize(
+    "guard",
+    [
+        "if not os.path.exists('data'):",
+        "if rank == 0 and not os.path.isdir('data'):",
+        "if rank == 0 and not Path('data', 'done').exists():",
+    ],
+)
+def test_what_is_written_unless_it_is_there_was_written_once(make_project: MakeProject, guard: str) -> None:
+    code = FILES.replace("{0}", 'f"{folder}/{number}.json"').replace("{2}", FOUND).replace("{3}", SHARE)
+    code = code.replace("if rank == 0:", guard)
+    assert said(make_project, code.replace("{1}", "5")) == ["all_reduce"]
+    assert said(make_project, code.replace("{1}", "4")) == []
 
 
 def test_each_process_finds_what_all_of_them_have_written(make_project: MakeProject) -> None:

@@ -20,6 +20,7 @@ from distlint.frameworks.torch.rehearsed_shapes import (
     sizes_of,
     told_by_place,
 )
+from distlint.frameworks.torch.rehearsed_tensors import listed
 from distlint.model.span import Span
 from distlint.rehearsal.entities import Library
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
@@ -82,6 +83,8 @@ def method(player: Any, base: Array, name: str, given: Given) -> Any:
         kept = name in ("copy", "flip", "clip", "abs", "square", "round", "negative") or base.dtype == "float64"
         dtype = _asked_kind(given.get("dtype", 0)) if name == "astype" else base.dtype if kept else ""
         return kept_size(fresh(name, base.shape, dtype or "", everything, base.at), [base])
+    if name == "tolist" and base.shape is not None and len(base.shape) == 1:
+        return listed(base, base.shape[0])
     if name in ("reshape", "ravel", "flatten"):
         return reshaped(name, base, given.positional, given, 0)
     if name in _REDUCED:
@@ -111,7 +114,9 @@ def drawn(name: str, given: Given, value: Any, span: Span) -> Any:
         return NotImplemented
     kind = _asked_kind(given.get("dtype", None, None))
     kind = ("int64" if last in _DRAWN_WHOLE else "float64") if kind is None else kind
-    return Array(sizes_of([asked]), kind, span, value.sign, value.source)
+    made = Array(sizes_of([asked]), kind, span, value.sign, value.source)
+    made.drawn = True
+    return made
 
 
 def _asked_kind(asked: Any) -> str | None:

@@ -19,7 +19,7 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import FunctionValue, Outside
 from distlint.rehearsal.epochs import Shuffled, opened
-from distlint.rehearsal.failing import SHARE, more_of
+from distlint.rehearsal.failing import SHARE, drawn_apart, length_of, more_of
 from distlint.rehearsal.libraries import LOADED, PADDED
 from distlint.rehearsal.notes import DEALT_TO_ALL, SHORT
 from distlint.rehearsal.randomness import Generator, drawn
@@ -321,14 +321,18 @@ def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any
 
 
 def _of_tensors(player: Any, name: str, given: Given, call: ir.Call) -> Rows:
+    # tensors that stand behind a star are parts of something that is not known, as long as each other
+    every = [*given.positional, *given.rest]
     sizes = [player.length(one) for one in given.positional]
     size = next((one for one in sizes if isinstance(one, int)), sizes[0] if sizes else UNKNOWN)
+    if not sizes and given.rest:
+        size = Opaque(combined("rows", given.rest), length_of(given.rest[0]).source)
     made_of = Rows(name, call, given, size)
     made_of.parts = list(given.positional)
     for one in made_of.parts:
         player.stage.rows.stands(one, made_of)
-    made_of.source = source_of(given.positional)
-    made_of.sign = combined(name, given.positional)
+    made_of.source = source_of(every)
+    made_of.sign = combined(name, every)
     return made_of
 
 
@@ -340,8 +344,9 @@ def _of_others(player: Any, name: str, given: Given, call: ir.Call, scope: Any) 
             return _of_many(player, name, given, listed, call, scope)
         sizes = [size_of(player, one) for one in parts]
         known = bool(sizes) and all(isinstance(size, int) for size in sizes)
-        more = None if known or not parts else more_of(player.stage, len(parts), parts[0], call, scope.file)
-        rest = derived("+", sizes) if sizes and more is None else more or UNKNOWN
+        span = ir.unpack(call.at, scope.file)
+        more = None if known or not parts else more_of(player.stage, len(parts), parts[0], span)
+        rest = drawn_apart(player.stage, derived("+", sizes), span) if sizes and more is None else more or UNKNOWN
         found = Rows(name, call, given, sum(sizes) if known else rest)
         found.inner = parts[0] if parts else None
         found.source = source_of(parts)
@@ -360,7 +365,7 @@ def _of_others(player: Any, name: str, given: Given, call: ir.Call, scope: Any) 
 def _of_many(player: Any, name: str, given: Given, listed: Any, call: ir.Call, scope: Any) -> Rows:
     """Datasets of which there are too many, or not all known: like one of them."""
     part = player.item_of(listed)
-    more = more_of(player.stage, player.length(listed), part, call, scope.file)
+    more = more_of(player.stage, player.length(listed), part, ir.unpack(call.at, scope.file))
     size = size_of(player, part) if more is None and isinstance(part, Rows) else None
     if isinstance(size, Opaque) and size.source is not None:
         more = Opaque(combined(name, [size]), size.source)  # of parts that each have their own length

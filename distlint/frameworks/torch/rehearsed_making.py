@@ -113,6 +113,7 @@ def _content(player: Any, name: str, shape: Any, dtype: str, given: Given, span:
     made.gradient = asked if isinstance(asked, bool) else None
     made.copied = True
     made.chance = name in _RANDOM and shape in ((), (1,))
+    made.drawn = name in _RANDOM
     made.level = name in _LEVEL
     return made
 

@@ -10,7 +10,7 @@ from distlint.frameworks.torch.rehearsed_weights import Gradient
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import Outside
-from distlint.rehearsal.failing import length_of
+from distlint.rehearsal.failing import length_of, more_of
 from distlint.rehearsal.notes import PIECES, SHORT
 from distlint.rehearsal.pieces import note_pieces
 from distlint.rehearsal.sums import added
@@ -139,7 +139,7 @@ def joined(player: Any, name: str, given: Given, span: Span) -> Tensor | Opaque:
     """``torch.cat`` and its kin: gradients that are packed are one."""
     listed = given.get("tensors", 0, UNKNOWN)
     items = player.items_of(listed)
-    own = _of_own_files(name, given, listed) if items is None else None
+    own = _of_own_files(player, name, given, listed, span)
     if own is not None:
         return own
     rows = items or [listed.sample if isinstance(listed, Items) else None]
@@ -151,13 +151,17 @@ def joined(player: Any, name: str, given: Given, span: Span) -> Tensor | Opaque:
     return found
 
 
-def _of_own_files(name: str, given: Given, listed: Any) -> Opaque | None:
-    """What is joined, row by row, of files of each process's own: it has its own length on each."""
-    part = listed.sample if isinstance(listed, Items) else None
+def _of_own_files(player: Any, name: str, given: Given, listed: Any, span: Span) -> Opaque | None:
+    """What is joined, row by row, of files of each process's own: it has its own length on each, or where some have more files."""
+    part = (listed.items[:1] or [None])[0] if isinstance(listed, Items) and listed.items is not None else None
+    part = listed.sample if part is None and isinstance(listed, Items) else part
     if name not in ("cat", "concat", "concatenate", "vstack") or given.get("dim", 1, 0) != 0:
         return None
-    if not isinstance(part, Opaque | Made) or length_of(part).source is None:
+    if not isinstance(part, Opaque | Made):
         return None
+    more = more_of(player.stage, player.length(listed), part, span)
+    if length_of(part).source is None:
+        return more
     return Opaque(combined(name, [listed.whole]), source_of([part]))
 
 

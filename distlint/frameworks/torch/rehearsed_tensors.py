@@ -179,7 +179,11 @@ def _sliced(size: Any, part: slice) -> Any:
             return UNKNOWN
     if bounds == (None, None, None):
         return size
-    return of_part(derived("slice", [size, *bounds]), part)
+    found = derived("slice", [size, *bounds])
+    if part.stop is not None and not (isinstance(part.stop, int) and part.stop < 0):
+        # an end makes it as many everywhere, as a rule
+        found = Opaque(found.sign, source_of(bounds), measured=found.measured)
+    return of_part(found, part)
 
 
 def tensor_attribute(player: Any, base: Tensor, name: str, expr: ir.Expr, scope: Any) -> Any:
@@ -248,7 +252,7 @@ def tensor_method(player: Any, base: Tensor, name: str, given: Given, span: Span
             player.stage.use(value, span)
     if name in ("item", "tolist", "numpy"):
         if name == "tolist" and shape is not None and len(shape) == 1:
-            return _listed(base, shape[0])
+            return listed(base, shape[0])
         found = Opaque(combined("item", [base]), _counted(base), measured=True)
         found.chance = base.chance
         if name == "item" and base.dtype in INTEGERS:
@@ -262,12 +266,13 @@ def tensor_method(player: Any, base: Tensor, name: str, given: Given, span: Span
     return computed(player, name, base, given, 0, span)
 
 
-def _listed(base: Tensor, size: Any) -> Items:
+def listed(base: Tensor, size: Any) -> Items:
     """The numbers of a row as a list."""
     found = Items(None if base.numbers is None else list(base.numbers), size)
     if found.items is None:
         found.whole = Opaque(combined("list", [base]), base.source)
         some = Opaque(combined("some number", [base]), _counted(base))
+        some.chance = base.drawn
         found.sample = Number(int, some) if base.dtype in INTEGERS else some
     return found
 
