@@ -328,8 +328,9 @@ def _of_tensors(player: Any, name: str, given: Given, call: ir.Call) -> Rows:
     if not sizes and given.rest:
         size = Opaque(combined("rows", given.rest), length_of(given.rest[0]).source)
     made_of = Rows(name, call, given, size)
-    made_of.parts = list(given.positional)
-    for one in made_of.parts:
+    # how many tensors stand behind a star nobody knows
+    made_of.parts = None if given.rest else list(given.positional)
+    for one in given.positional:
         player.stage.rows.stands(one, made_of)
     made_of.source = source_of(every)
     made_of.sign = combined(name, every)
