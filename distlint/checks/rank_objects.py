@@ -16,6 +16,7 @@ from distlint.model import python as ir
 
 if TYPE_CHECKING:
     from distlint.checks.ranks import RankView
+    from distlint.link.project import CallSite, Project
 
 MAX_STORES = 8
 
@@ -191,6 +192,7 @@ def _where_made(view: RankView, owner: ClassRef, name: str, place: int) -> Any:
     project = view.project
     word = project.class_(owner).name
     calls = [site for site in project.sites(word) if project.modules.resolve(site.site.call.func, site.file) == owner]
+    calls += [site for site in project.sites("cls") if _is_own_class(project, site, owner)]
     found = []
     for site in calls[:MAX_STORES]:
         given, _ = find_argument(site.site.call, name, place)
@@ -199,6 +201,14 @@ def _where_made(view: RankView, owner: ClassRef, name: str, place: int) -> Any:
         state = project.flow(site.file, site.site.function).before(site.site.call.at)
         found.append(view.value(given, view.scope(site.file, site.site.function), state))
     return same(found) if found and len(calls) <= MAX_STORES else UNKNOWN
+
+
+def _is_own_class(project: Project, site: CallSite, owner: ClassRef) -> bool:
+    """Whether ``cls(...)`` stands in a method of a class that gets the class as its first parameter."""
+    method = project.module(site.file).functions[site.site.function] if site.site.function >= 0 else None
+    if method is None or ClassRef(site.file, method.owner) != owner or not method.parameters:
+        return False
+    return method.parameters[0].name == "cls" and type(site.site.call.func) is ir.Name
 
 
 def _factory(view: RankView, default: ir.Call, owner: ClassRef) -> Any:

@@ -27,7 +27,7 @@ def told(first: Tested, other: Tested) -> frozenset[int]:
 
 def _of_one(mine: Tested, yours: Tested) -> Iterator[Branch | Round]:
     (stage, tests), (beside, others) = mine, yours
-    known: set[Hashable] = {(one.span, one.chain) for one in others} | {one.key for one in others}
+    known = {(one.span, one.chain) for one in others} | {one.key for one in others} | beside.tests
     met = {event.place for event in beside.events}
     receives = any(_receives(event, stage.rank) and event.place not in met for event in stage.events)
     # what each process is given a part of its own of may be an order for each of them

@@ -490,6 +490,7 @@ class Expressions(Objects):
         sign = signature(test)
         branch = Branch(at, span, chain, sign if sign is not None else ("at", span, chain), source_of([test]), arms)
         branch.measured = sign is not None and is_measured(test)
+        self.stage.tests |= {(span, chain), branch.key}
         return branch
 
     def _perhaps_value(self, expr: ir.Expr, nodes: list[Any], test: Any, scope: Scope) -> Any:

@@ -345,6 +345,8 @@ class Stage(Certainty):
         """Items of the longest list of those that a loop may go through in parts, of which not all were told apart."""
         self.advancing: list[Any] = []
         """The iterators of which the program's own ``__next__`` is asked for an item now."""
+        self.tests: set[Hashable] = set()
+        """What tells the tests that the process makes without knowing which way they send it, also those behind which nothing happens."""
         self.tested: dict[int, Tested] = {}
         """Tests that differ between processes, by ``id``."""
         self.reasons: list[Any] = []

@@ -14,7 +14,7 @@ from distlint.rehearsal.configured import settings_of
 from distlint.rehearsal.containers import collection, namespace
 from distlint.rehearsal.copies import copied, record_helper
 from distlint.rehearsal.entities import Partial
-from distlint.rehearsal.failing import SHARE
+from distlint.rehearsal.failing import EVEN_FILE, SHARE
 from distlint.rehearsal.getters import ASKING, Getter
 from distlint.rehearsal.iterating import MAX_FOLLOWED, once_asked
 from distlint.rehearsal.iterators import Generated
@@ -194,7 +194,7 @@ def _itertools(player: Calls, name: str, given: Given, call: ir.Call, scope: Sco
         return Generated(itertools.cycle(items)) if items else Generated(None, player.item_of(values[0]))
     if name in ("chain", "islice", "takewhile", "dropwhile", "accumulate", "zip_longest", "product"):
         found = _of_others(player, name, values, given, call, scope)
-        return _own_part(player, found, values[1:], call, scope) if name == "islice" else found
+        return _own_part(player, _some_lines(found), values[1:], call, scope) if name == "islice" else found
     if name == "starmap" and len(values) == 2:
         return _on_rows(player, values[0], values[1], call, scope)
     if name in ("combinations", "permutations", "pairwise", "batched") and values:
@@ -258,6 +258,20 @@ def _arguments(items: list[Any] | None, row: Any) -> Given:
     given = Given(items or [], {}, is_open=items is None)
     given.rest = [row] if items is None else []
     return given
+
+
+def _some_lines(found: Any) -> Any:
+    """A limited number of lines of a file: not as many as of any other file that is as long."""
+    if isinstance(found, Generated):
+        found.sample = _of_some(found.sample)
+        if found.run is not None:
+            found.run = (_of_some(one) for one in found.run)
+    return found
+
+
+def _of_some(item: Any) -> Any:
+    source = item.source if type(item) is Opaque else None
+    return Opaque(item.sign, source._replace(why=SHARE)) if source is not None and source.why == EVEN_FILE else item
 
 
 def _own_part(player: Calls, found: Any, bounds: list[Any], call: ir.Call, scope: Scope) -> Any:
