@@ -89,6 +89,7 @@ _FAULTS: dict[str, _Fault] = {
     "scaler-order": meeting_uses.scaler_order,
     "loaded-by-some": meeting_uses.loaded_by_some,
     "frozen-behind": meeting_uses.frozen_behind,
+    "partly-frozen": meeting_uses.partly_frozen,
     "converted": meeting_uses.converted_behind,
     "kept-by-each": meeting_uses.kept_by_each,
     "parts-taken": meeting_uses.parts_taken,

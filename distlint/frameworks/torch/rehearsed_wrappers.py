@@ -41,6 +41,7 @@ from distlint.frameworks.torch import rehearsed_spread as spread
 from distlint.frameworks.torch import rehearsed_stale as stale
 from distlint.frameworks.torch import rehearsed_thawed as thawed
 from distlint.frameworks.torch import rehearsed_unfilled as unfilled
+from distlint.frameworks.torch import rehearsed_units as units
 from distlint.frameworks.torch import rehearsed_waits as waits
 from distlint.frameworks.torch.rehearsed_needs import FROZEN
 from distlint.frameworks.torch.rehearsed_outputs import IN_PLACE as KEPT
@@ -212,6 +213,7 @@ def wrapped(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> 
         apart.ignored(player, found)
         beside.wrapped(player, found)
         if given.get("use_orig_params", None, False) is False and not given.open:
+            units.wrapped(player, found.inner, given, call, scope)
             stale.sharded(player, found)
         spread.spread(player, found.inner, found.group)
         pieces.sharded(player, found, modules.parts_of_model(found.inner))
