@@ -73,6 +73,7 @@ _FAULTS: dict[str, _Fault] = {
     "no-such-device": meeting_devices.no_such_device,
     "not-sent": meeting_states.not_sent,
     "save-under-way": meeting_states.save_under_way,
+    "shards-saved": meeting_states.shards_saved,
     "never-taken": meeting_states.never_taken,
     "copied-early": meeting_uses.copied_early,
     "averaged-behind": meeting_uses.averaged_behind,

@@ -36,6 +36,7 @@ from distlint.frameworks.torch import rehearsed_reentrant as reentrant
 from distlint.frameworks.torch import rehearsed_rounds as rounds
 from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch import rehearsed_sharding as sharding
+from distlint.frameworks.torch import rehearsed_shards as shards
 from distlint.frameworks.torch import rehearsed_some_ways as some_ways
 from distlint.frameworks.torch import rehearsed_spread as spread
 from distlint.frameworks.torch import rehearsed_stale as stale
@@ -216,6 +217,7 @@ def wrapped(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> 
             units.wrapped(player, found.inner, given, call, scope)
             stale.sharded(player, found)
         spread.spread(player, found.inner, found.group)
+        shards.wrapped(player, found)
         pieces.sharded(player, found, modules.parts_of_model(found.inner))
         return found
     if name in IN_PLACE:
