@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from distlint.checks.meetings import Suspicion, meetings
 from distlint.model.finding import Related
-from distlint.rehearsal.notes import FOLDER_DRAWN, SAVE_UNDER_WAY
+from distlint.rehearsal.notes import FOLDER_DRAWN, SAVE_UNDER_WAY, SHARD_SAVED
 from distlint.rehearsal.performance import Performance
 
 
@@ -66,6 +66,29 @@ def save_under_way(performance: Performance) -> Iterator[Suspicion]:
                 (there, *(Related(span, "on the way there") for span in fault.event.chain[-1:])),
                 "async_save",
             )
+
+
+def shards_saved(performance: Performance) -> Iterator[Suspicion]:
+    """A file gets what one process has of a state of which each has a part: no process but one saves it, or all save into one file."""
+    if not performance.complete or performance.function >= 0 or len(performance.stages) < 2:
+        return
+    rows = [[fault for fault in stage.faults if fault.kind == SHARD_SAVED] for stage in performance.stages]
+    files = [{fault.words["file"] for fault in row} for row in rows]
+    shared = set.intersection(*files) - {None}
+    some = not all(rows)
+    seen = set()
+    for fault in (fault for row in rows for fault in row):
+        if fault.span in seen or not (some or fault.words["file"] in shared):
+            continue
+        seen.add(fault.span)
+        taken = Related(fault.words["taken"], "each rank has the state of its own part here")
+        related = (taken, *(Related(span, "on the way there") for span in fault.event.chain[-1:]))
+        yield Suspicion(
+            fault.span,
+            "the file holds the optimizer's state of one rank's part only: those of the others are lost",
+            related,
+            "save",
+        )
 
 
 def never_taken(performance: Performance) -> Iterator[Suspicion]:

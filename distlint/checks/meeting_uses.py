@@ -26,6 +26,7 @@ from distlint.rehearsal.notes import (
     NEVER_STEPPED,
     OWN_NORM,
     OWN_OVERFLOWS,
+    PARTLY_FROZEN,
     PARTS_TAKEN,
     PAST_WRAPPER,
     READY_TWICE,
@@ -398,6 +399,16 @@ def frozen_behind(performance: Performance) -> Iterator[Suspicion]:
         "backward": "this backward pass does not finish the reduction",
     }
     yield from _told(performance, FROZEN_BEHIND, message, says, "DistributedDataParallel")
+
+
+def partly_frozen(performance: Performance) -> Iterator[Suspicion]:
+    """A model is sharded into flat parameters of which only a part is trained."""
+    for fault in faults_of(performance, PARTLY_FROZEN):
+        message = (
+            f"`{fault.words['frozen']}` is frozen and `{fault.words['trained']}` is not, "
+            "and both go into one flat parameter"
+        )
+        yield Suspicion(fault.span, message, way_to(fault), "FullyShardedDataParallel")
 
 
 def thawed_behind(performance: Performance) -> Iterator[Suspicion]:

@@ -79,7 +79,8 @@ class Fault:
     """An event that must not come in a state.
 
     ``at`` is where to point: ``event``, ``source``, ``made``, or a variable (where it got its value). ``says``, ``source_says`` and
-    ``made`` are the notes for the event, the source and the call that made the object, where these are shown beside.
+    ``made`` are the notes for the event, the source and the call that made the object, where these are shown beside. ``in_rounds``:
+    it also counts where it comes in the passes between those that begin or end a round.
     """
 
     event: str
@@ -90,6 +91,7 @@ class Fault:
     says: str
     source_says: str
     made: str
+    in_rounds: bool
 
 
 class Protocol(NamedTuple):
@@ -163,6 +165,7 @@ def protocol_of(parameters: Mapping[str, Any]) -> Protocol:
                 one.get("says", ""),
                 one.get("source-says", ""),
                 one.get("made-says", ""),
+                bool(one.get("in-rounds", False)),
             )
             for one in parameters["faults"]
             for event in _listed(one["on"])

@@ -29,8 +29,9 @@ from distlint.checks.protocol_rounds import (
     sum_of,
 )
 from distlint.link.abstract import Frame
-from distlint.link.walking import asks_for_main, guards_of, statements
+from distlint.link.walking import asks_for_main, below, bound_names, guards_of, statements
 from distlint.model import python as ir
+from distlint.model.document import Leaf
 
 if TYPE_CHECKING:
     from distlint.link.program import Program, Step
@@ -71,6 +72,7 @@ class Tests:
             stored = self._stored(step, counts)
             if stored is not None:
                 self._count(stored[1], step.frame, counts, 2)  # what decides by a name is as good as asked twice
+                counts[stored[0]] += 1
                 self._behind.setdefault(stored[0], set()).update(self._families(stored[1], step.frame))
                 if self._is_open(stored[1], step.frame):
                     self._taken.add(stored[0][1])
@@ -202,6 +204,73 @@ class Tests:
             if known is not None:
                 ways.append((value is key[1], known))
         return ways
+
+    def in_between(self, expr: ir.Expr, frame: Frame, depth: int = 0) -> bool | None:
+        """What a test of a round gives in a pass that neither begins nor ends one; ``None`` where it asks for something else.
+
+        A round that may have one pass only, as one whose length is an option that is 1 unless it is given, has no such pass.
+        """
+        if type(expr) is ir.Operation and expr.operators == ("not",):
+            found = self.in_between(expr.operands[0], frame, depth)
+            return None if found is None else not found
+        if type(expr) is ir.Operation and expr.operators[0] in ("and", "or"):
+            ends = expr.operators[0] == "or"
+            given = [self.in_between(one, frame, depth) for one in expr.operands]
+            return ends if ends in given else None if None in given else not ends
+        meant = self._keys.meant(expr, frame) if depth < MAX_MEANT else None
+        if meant is not None:
+            return self.in_between(*meant, depth + 1)
+        key = self._keys.key(expr, frame)
+        if key is None or not is_count(key[0]) or (key[0][0] == ROUND and not self._has_several(expr, frame)):
+            return None
+        return not key[1]
+
+    def in_between_at(self, step: Step) -> tuple[int | None, bool | None]:
+        """What the test of a step gives in such a pass; with the number of the variable's test where it is stored there."""
+        if step.point.kind == "test" and step.point.expr is not None:
+            return None, self.in_between(step.point.expr, step.frame)
+        stored = self._stored(step, self._numbers)
+        return (None, None) if stored is None else (self._numbers[stored[0]], self.in_between(stored[1], step.frame))
+
+    def _has_several(self, expr: ir.Expr, frame: Frame) -> bool:
+        """Whether the rounds that a test counts are known to have several passes."""
+        evaluator = self._project.evaluator(None)
+        for part in below(expr):
+            if type(part) is ir.Operation and part.operators == ("%",):
+                size = evaluator.ask_in(part.operands[1], frame)
+                numbers = size.value.options if isinstance(size, Leaf) else ()
+                if not numbers or not all(type(one) is int and one > 1 for one in numbers):
+                    return False
+        return True
+
+    def of_each_turn(self, step: Step) -> bool:
+        """Whether a step is come to in each turn of the innermost loop around it, or in all turns of it or in none."""
+        return all(self._lasts(test, frame) for test, frame in tests_around(self._project, self._program, step))
+
+    def _lasts(self, test: ir.Expr, frame: Frame) -> bool:
+        """Whether a test gives the same in all turns of the loop around it: it is about what nothing there gives another value."""
+        names: set[str] = set()
+        for part in below(test):
+            if type(part) is ir.Attribute:
+                if not names_changing(self._project, part.name) <= {"__init__"}:
+                    return False
+            elif type(part) is ir.Name:
+                names.add(part.id)
+            elif type(part) not in (ir.Constant, ir.Operation):
+                return False
+        body = body_of(self._project, frame.file, frame.function)
+        loops = [one for one in statements(body) if isinstance(one, ir.For | ir.While) and ir.encloses(one.at, test.at)]
+        if not loops:
+            return not (names - {"self"}) & self._project.flow(frame.file, frame.function).bound
+        targets = [one.target for one in loops if isinstance(one, ir.For)]
+        for one in statements(loops[-1].body):
+            if isinstance(one, ir.Assign):
+                targets += one.targets
+            elif isinstance(one, ir.For | ir.AugAssign):
+                targets.append(one.target)
+            elif isinstance(one, ir.With):
+                targets += [bound for _, bound in one.items if bound is not None]
+        return not names.intersection(name for one in targets for name in bound_names(one))
 
     def _of_several(
         self, expr: ir.Operation, frame: Frame, results: Results, depth: int

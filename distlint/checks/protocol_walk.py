@@ -87,6 +87,7 @@ class Walk:
         self._parents: dict[Node, tuple[Node, _Way]] = {}
         self._loops: dict[int, list[list[int]]] = {}
         self._ending: set[int] | None = None
+        self._between: dict[int, tuple[int | None, bool | None]] = {}
         self.cut = False
 
     def hits(self) -> Iterator[Hit]:
@@ -95,7 +96,7 @@ class Walk:
         if self.cut:
             return
         seen: set[tuple[int, str]] = set()
-        certain = {**self._before(), **self._after(), **self._always()}
+        certain = {**self._before(), **self._after(), **self._always(), **self._in_rounds()}
         for (node, fault), met in sorted(certain.items(), key=lambda one: (one[0][0].step, one[0][1].message)):
             if (node.step, fault.message) not in seen:
                 seen.add((node.step, fault.message))
@@ -366,6 +367,22 @@ class Walk:
                     found.update(outcomes)
         return found
 
+    def _in_rounds(self) -> dict[tuple[Node, Fault], Met]:
+        """The faults to which the passes within a round lead, from an event of each turn: what its tests let happen comes later."""
+        declared = [fault for fault in self._protocol.faults if fault.in_rounds]
+        found: dict[tuple[Node, Fault], Met] = {}
+        for node, ways in self._ways.items() if declared else ():
+            for way in ways:
+                if not (way.acted and way.sure and way.moved) or way.to.state in (UNBORN, GONE):
+                    continue
+                if not any(_may_fault(fault, way.to.state) for fault in declared):
+                    continue
+                around = self._around(node.step)
+                if around and self._tests.of_each_turn(self._steps[node.step]):
+                    outcomes, _ = self._coming(way.to, frozenset(around[0]), in_between=True)
+                    found.update({one: met for one, met in (outcomes or {}).items() if one[1].in_rounds})
+        return found
+
     def _is_chained(self, way: _Way) -> bool:
         """Whether the move itself has to be the only thing that can come."""
         return any(move is not None and move.chained for _, move in way.moved)
@@ -394,9 +411,12 @@ class Walk:
         return None
 
     def _coming(
-        self, start: Node, around: frozenset[int], *, chained: bool
+        self, start: Node, around: frozenset[int], *, chained: bool = False, in_between: bool = False
     ) -> tuple[dict[tuple[Node, Fault], Met] | None, bool]:
-        """The faults that come next on every way that leaves no loop ``around``, and whether any does; ``None``: something else may."""
+        """The faults that come next on every way that leaves no loop ``around``, and whether any does; ``None``: something else may.
+
+        ``in_between``: tests of a round go as they do in a pass that neither begins nor ends one.
+        """
         found: dict[tuple[Node, Fault], Met] = {}
         reached = False
         seen = {start}
@@ -415,10 +435,24 @@ class Walk:
                     continue
                 if node.step in around and self._leaves(node.step, way.to.step):
                     continue
+                if in_between and not self._goes_between(node.step, way.to):
+                    continue
                 if way.to not in seen:
                     seen.add(way.to)
                     stack.append(way.to)
         return found, reached
+
+    def _goes_between(self, index: int, to: Node) -> bool:
+        """Whether a pass within a round may go from a step to a node."""
+        step = self._steps[index]
+        if index not in self._between:
+            self._between[index] = self._tests.in_between_at(step)
+        number, gives = self._between[index]
+        if gives is None:
+            return True
+        if number is not None:
+            return (number, not gives) not in to.results
+        return any(goal == to.step and label != ("false" if gives else "true") for goal, label in step.next)
 
     def _leaves(self, head: int, target: int) -> bool:
         return any(label == "done" for goal, label in self._steps[head].next if goal == target)

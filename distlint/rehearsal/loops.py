@@ -21,6 +21,7 @@ from distlint.rehearsal.notes import OWN_ORDER
 from distlint.rehearsal.samples import order_of
 from distlint.rehearsal.sets_of_texts import holds_texts
 from distlint.rehearsal.stage import Scope
+from distlint.rehearsal.telling_loops import MOST_TOLD, only_tells
 from distlint.rehearsal.trace import End, Laps, Round, is_idle
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Ranged
 from distlint.rehearsal.values import Items, Made, Table, Tensor, holds_work, is_known, signature, source_of
@@ -64,6 +65,8 @@ class Loops(Ways):
             and writes_files(self.stage.project, statement, scope.file)
         ):
             most = MOST_FILES
+        if items is not None and most < len(items) <= MOST_TOLD and only_tells(statement):
+            most = MOST_TOLD
         if items is not None and (len(items) <= most or (len(items) <= _MAX_WORKS and any(map(holds_work, items)))):
             return self._turns(statement, items, scope)
         count = len(items) if items is not None else self.number_of(iterable)

@@ -42,6 +42,7 @@ from distlint.frameworks.torch import rehearsed_saves as saves
 from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch import rehearsed_sequences as sequences
 from distlint.frameworks.torch import rehearsed_shapes as shapes
+from distlint.frameworks.torch import rehearsed_shards as shards
 from distlint.frameworks.torch import rehearsed_shares as shares
 from distlint.frameworks.torch import rehearsed_spread as spreading
 from distlint.frameworks.torch import rehearsed_starts as starts
@@ -177,6 +178,8 @@ class Torch(Models):
         visible.asked(player, name, given, call, scope)
         span = ir.unpack(call.at, scope.file)
         last = name.rpartition(".")[2]
+        if name == "torch.save":
+            shards.saved(player, given, call, scope)
         wrapped = wrappers.wrapped(player, name, given, call, scope)
         if wrapped is not NotImplemented:
             return wrapped

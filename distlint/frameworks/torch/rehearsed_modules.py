@@ -71,7 +71,7 @@ _WITH_PARAMETERS = (
 )
 _STATE = "state"
 BARE, WRAPPED = "names of parameters", "names of parameters of the wrapped model"
-MAX_WEIGHTS = 64
+MAX_WEIGHTS = 96
 """Parameters of a model that are known one by one."""
 MAX_PARTS = 200
 """Parts of a model that are looked at."""

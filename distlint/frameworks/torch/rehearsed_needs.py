@@ -14,6 +14,7 @@ from distlint.rehearsal.unknowns import UNKNOWN
 FROZEN = "layers and parameters that were frozen at some time"
 
 _SAID = "what was said of the gradients of parameters"
+_IN_PART = "whether parameters were told of their gradients in loops of which not all turns are followed"
 _ALL = ""
 _MOST = 2_000
 
@@ -22,6 +23,8 @@ def said(player: Any, what: Any, parts: Iterable[Any], wanted: Any) -> None:
     """It is said of a parameter, or of a module with its ``parts``; of which of them, and what, may not be known."""
     stage = player.stage
     kept = stage.kept.setdefault(_SAID, {})
+    if stage.loops or stage.unsure:
+        stage.kept[_IN_PART] = True
     value = wanted if isinstance(wanted, bool) and not stage.unsure else UNKNOWN
     name = getattr(what, "name", _ALL)
     owners = getattr(what, "owners", ())
@@ -39,6 +42,11 @@ def said(player: Any, what: Any, parts: Iterable[Any], wanted: Any) -> None:
             about[_ALL] = UNKNOWN  # one of several, or one that stands for all
     if not owners and hasattr(what, "owners") and len(kept) < _MOST:
         kept[id(what)] = (what, {_ALL: value})
+
+
+def was_told_in_part(player: Any) -> bool:
+    """Whether something was said of parameters on some way, or in some turn of a loop, so that there may be more of it."""
+    return bool(player.stage.kept.get(_IN_PART))
 
 
 def parted(player: Any, whole: Any, part: Any) -> None:

@@ -9,7 +9,7 @@ functions there make the entries first).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from distlint.frameworks.torch.rehearsed_resumed import Resumed
 from distlint.model import python as ir
@@ -42,6 +42,7 @@ _LATE = frozenset(
 _LOOKING = frozenset({"get", "items", "keys", "values"})
 _MOMENTUM = "torch.optim.SGD()"
 _DEEP = 3
+_FOUND = "checkpoints loaded into what has no entries"
 
 
 class Entries(Resumed):
@@ -85,28 +86,37 @@ class View(Made):
 class State(Made):
     """What ``optimizer.state_dict()`` gave: ``empty`` if no parameter has an entry."""
 
-    __slots__ = ("empty", "filled", "span")
+    __slots__ = ("empty", "filled", "owner", "span")
 
-    def __init__(self, call: ir.Call, span: Span, *, empty: bool) -> None:
+    def __init__(self, owner: Entries, call: ir.Call, span: Span, *, empty: bool) -> None:
         super().__init__("state of an optimizer", call)
+        self.owner = owner
         self.span = span
         self.empty = empty
-        self.filled: tuple[Span, tuple[Span, ...]] | None = None
-        """Where a checkpoint was loaded into it, and the calls that lead there."""
+        self.filled: Filling | None = None
+
+
+class Filling(NamedTuple):
+    """Where a checkpoint was loaded into a state, the calls that lead there, the way of tests that did, and what these rest on."""
+
+    span: Span
+    chain: tuple[Span, ...]
+    way: tuple[int, ...]
+    reasons: tuple[Any, ...]
 
 
 def taken(player: Any, optimizer: Entries, call: ir.Call, scope: Any) -> Any:
     """``optimizer.state_dict()``."""
     optimizer.handled += 1
-    return State(call, ir.unpack(call.at, scope.file), empty=_is_empty(player, optimizer))
+    return State(optimizer, call, ir.unpack(call.at, scope.file), empty=_is_empty(player, optimizer))
 
 
 def _is_empty(player: Any, optimizer: Entries) -> bool:
-    """Whether an optimizer certainly has no entries yet, and will have some."""
+    """Whether an optimizer certainly has no entries yet, and will have some: in a later turn of a loop it may have stepped."""
     if (
         optimizer.touched
         or "state" in optimizer.stored
-        or player.stage.unsure
+        or (player.stage.unsure and (player.stage.loops or player.stage.repeating))
         or optimizer.arguments is None
         or optimizer.arguments.open
     ):
@@ -140,13 +150,21 @@ def filled(player: Any, state: Table, call: ir.Call, scope: Any, *, objects: boo
         if isinstance(value, Table):
             filled(player, value, call, scope, objects=objects, depth=depth + 1)
         elif isinstance(value, State):
-            value.filled = (span, player.stage.chain)
+            _fill(player, value, span)
         elif objects and isinstance(value, Thing):
             _through(player, value, call, scope, depth)
         elif objects and isinstance(value, Entries):
             inner = taken(player, value, call, scope)
-            inner.filled = (span, player.stage.chain)
+            _fill(player, inner, span)
             loaded(player, value, inner)
+
+
+def _fill(player: Any, state: State, span: Span) -> None:
+    stage = player.stage
+    state.filled = Filling(span, stage.chain, tuple(stage.contexts), tuple(stage.reasons))
+    found = stage.kept.get(_FOUND, {}).get((id(state.owner), span))
+    if found is not None and not state.empty and found in stage.faults:
+        stage.faults.remove(found)  # in a later turn of a loop there is something to be filled
 
 
 def _through(player: Any, thing: Thing, call: ir.Call, scope: Any, depth: int) -> None:
@@ -163,11 +181,21 @@ def _through(player: Any, thing: Thing, call: ir.Call, scope: Any, depth: int) -
 
 def loaded(player: Any, optimizer: Entries, state: Any) -> None:
     """``optimizer.load_state_dict(state)``."""
-    lacking = isinstance(state, State) and state.empty and state.filled is not None
-    if lacking and not player.stage.unsure and _is_empty(player, optimizer):
+    filled = state.filled if isinstance(state, State) and state.empty else None
+    if filled is not None and player.stage.is_sure_for(filled.way) and _is_empty(player, optimizer):
         optimizer.lacking = state
     else:
         optimizer.touched = True
+
+
+def _comes_behind(player: Any, filling: Filling) -> bool:
+    """Whether what is done here is done behind the way on which a state was filled, and not on another way of its tests."""
+    stage = player.stage
+    here = tuple(stage.contexts)
+    common = next((at for at, pair in enumerate(zip(here, filling.way, strict=False)) if pair[0] != pair[1]), len(here))
+    if common >= len(filling.way):
+        return True
+    return not any(one is other for one in stage.reasons for other in filling.reasons[common:])
 
 
 def stepped(player: Any, optimizer: Entries, call: ir.Call, scope: Any) -> None:
@@ -177,14 +205,14 @@ def stepped(player: Any, optimizer: Entries, call: ir.Call, scope: Any) -> None:
         state is not None
         and state.filled is not None
         and not optimizer.touched
-        and not player.stage.unsure
+        and _comes_behind(player, state.filled)
         and optimizer.call is not None
     ):
-        place, chain = state.filled
+        place, chain = state.filled[:2]
         event = Event("load", call, scope.file, scope.function, {})
         event.chain = chain
         made = ir.unpack(optimizer.call.at, optimizer.file)
-        player.stage.faults.append(
-            Fault(UNFILLED, place, event, {"made": made, "taken": state.span, "step": event.span})
-        )
+        fault = Fault(UNFILLED, place, event, {"made": made, "taken": state.span, "step": event.span})
+        player.stage.faults.append(fault)
+        player.stage.kept.setdefault(_FOUND, {})[(id(optimizer), place)] = fault
     optimizer.touched = True

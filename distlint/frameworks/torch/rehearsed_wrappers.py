@@ -36,11 +36,13 @@ from distlint.frameworks.torch import rehearsed_reentrant as reentrant
 from distlint.frameworks.torch import rehearsed_rounds as rounds
 from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch import rehearsed_sharding as sharding
+from distlint.frameworks.torch import rehearsed_shards as shards
 from distlint.frameworks.torch import rehearsed_some_ways as some_ways
 from distlint.frameworks.torch import rehearsed_spread as spread
 from distlint.frameworks.torch import rehearsed_stale as stale
 from distlint.frameworks.torch import rehearsed_thawed as thawed
 from distlint.frameworks.torch import rehearsed_unfilled as unfilled
+from distlint.frameworks.torch import rehearsed_units as units
 from distlint.frameworks.torch import rehearsed_waits as waits
 from distlint.frameworks.torch.rehearsed_needs import FROZEN
 from distlint.frameworks.torch.rehearsed_outputs import IN_PLACE as KEPT
@@ -212,8 +214,10 @@ def wrapped(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> 
         apart.ignored(player, found)
         beside.wrapped(player, found)
         if given.get("use_orig_params", None, False) is False and not given.open:
+            units.wrapped(player, found.inner, given, call, scope)
             stale.sharded(player, found)
         spread.spread(player, found.inner, found.group)
+        shards.wrapped(player, found)
         pieces.sharded(player, found, modules.parts_of_model(found.inner))
         return found
     if name in IN_PLACE:
