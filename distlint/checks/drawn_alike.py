@@ -34,13 +34,13 @@ def drawn_batches(context: CheckContext, file: str) -> Iterator[tuple[Part, str,
             if not isinstance(loop, ir.For | ir.While) or not trains(project, file, loop.body):
                 continue
             for call in expressions_below(loop.body):
-                if type(call) is ir.Call and call.args and _is_wrapped(context, call, file, function):
+                if type(call) is ir.Call and call.args and is_wrapped(context, call, file, function):
                     draw = _draw(context, call.args[0], file, function)
                     if draw is not None:
                         yield *draw, Part(call, file, function)
 
 
-def _is_wrapped(context: CheckContext, call: ir.Call, file: str, function: int) -> bool:
+def is_wrapped(context: CheckContext, call: ir.Call, file: str, function: int) -> bool:
     """Whether a call is the forward pass of a wrapped model."""
     if type(call.func) is not ir.Name and type(call.func) is not ir.Attribute:
         return False
