@@ -73,6 +73,13 @@ def made_of(
         waiting += [Part(one, file, function) for one in inner]
 
 
+def sources(project: Project, part: Part) -> list[Part]:
+    """What a variable or an attribute is given, everywhere; nothing for other expressions."""
+    if type(part.expr) is ir.Attribute:
+        return list(_stored(project, part.expr.name))
+    return list(_bound(project, part.expr.id, part.file, part.function)) if type(part.expr) is ir.Name else []
+
+
 def _given(call: ir.Call, placing: frozenset[str]) -> list[ir.Expr]:
     """What a call is given that may have a part in what it gives."""
     if type(call.func) is ir.Attribute and call.func.name in placing:
