@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from distlint.checks.derivations import Part
 from distlint.checks.execution import body_of
 from distlint.checks.loaders import Pass, handed_on, loader_classes, loaders_in, loops
 from distlint.checks.programs import family
@@ -32,10 +33,11 @@ if TYPE_CHECKING:
 
 
 class Rounds(NamedTuple):
-    """How often gradients are added up: where that stands, and the factors of the number of processes in it."""
+    """How often gradients are added up: where that stands, the factors of the number of processes in it, and the number itself."""
 
     span: Span
     degree: Degree
+    number: Part
 
 
 def given_together(context: CheckContext) -> Iterator[Finding]:
@@ -56,13 +58,14 @@ def given_together(context: CheckContext) -> Iterator[Finding]:
                 continue
             told |= family(project, file)
             sizes, counts = (find_argument(call, table[name], None)[0] for name in ("batch", "steps"))
-            rounds = Rounds(ir.unpack((counts if counts is not None else held).at, file), steps)
+            number = counts if counts is not None else held
+            rounds = Rounds(ir.unpack(number.at, file), steps, Part(number, file, site.site.function))
             yield _finding(context, ir.unpack((sizes if sizes is not None else held).at, file), batch, rounds)
 
 
 def counted_apart(context: CheckContext, site: CallSite, given: ir.Expr, batch: Degree) -> Iterator[Finding]:
     """The rounds of a loader with a size that is divided by the number of processes."""
-    for rounds in (*_of_takers(context, site), *_of_hooks(context, site), *_of_loops(context, site)):
+    for rounds in (*_of_takers(context, site), *_of_hooks(context, site), *rounds_of_loops(context, site)):
         if rounds.degree.power <= -1:
             yield _finding(context, ir.unpack(given.at, site.file), batch, rounds)
             return
@@ -116,7 +119,7 @@ def _rounds(context: CheckContext, call: ir.Call, file: str, function: int) -> I
         given = find_argument(call, word, None)[0] if made == name else None
         degree = Degrees(context.project).of(given, file, function) if given is not None else None
         if given is not None and degree is not None:
-            yield Rounds(ir.unpack(given.at, file), degree)
+            yield Rounds(ir.unpack(given.at, file), degree, Part(given, file, function))
 
 
 def _is_loader(project: Project, given: ir.Expr, found: CallSite, site: CallSite) -> bool:
@@ -126,7 +129,7 @@ def _is_loader(project: Project, given: ir.Expr, found: CallSite, site: CallSite
     )
 
 
-def _of_loops(context: CheckContext, site: CallSite) -> Iterator[Rounds]:
+def rounds_of_loops(context: CheckContext, site: CallSite) -> Iterator[Rounds]:
     """The rounds that loops over the loader count before they step."""
     project: Project = context.project
     names = loader_classes(project, context.parameters["loaders"])
@@ -203,4 +206,4 @@ def _iterated(project: Project, given: ir.Expr, file: str, function: int) -> Ite
 def _number(project: Project, expr: ir.Expr, file: str, function: int) -> Iterator[Rounds]:
     degree = Degrees(project).of(expr, file, function)
     if degree is not None:
-        yield Rounds(ir.unpack(expr.at, file), degree)
+        yield Rounds(ir.unpack(expr.at, file), degree, Part(expr, file, function))

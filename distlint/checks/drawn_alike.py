@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 from distlint.checks.derivations import RANK_WORDS, Part
 from distlint.checks.execution import body_of
 from distlint.checks.loaders import trains
+from distlint.checks.made_of import made_of
 from distlint.checks.preparing import last_name
 from distlint.link.abstract import Instance, options_of
-from distlint.link.modules import External, FunctionRef
-from distlint.link.walking import children, expressions_below, statements
+from distlint.link.modules import External
+from distlint.link.walking import expressions_below, statements
 from distlint.model import python as ir
 
 if TYPE_CHECKING:
     from distlint.checks.registry import CheckContext
     from distlint.link.project import Project
 
-_MOVING = frozenset({"to", "cuda", "pin_memory", "type", "contiguous"})
-"""Methods whose arguments say where a batch goes, and not what is in it."""
-MAX_PARTS = 400
+_PLACING = frozenset({"to", "cuda", "pin_memory", "type", "contiguous", "device"})
+"""Methods and keywords whose arguments say where a batch goes, and not what is in it."""
 
 
 def drawn_batches(context: CheckContext, file: str) -> Iterator[tuple[Part, str, Part]]:
@@ -34,23 +34,24 @@ def drawn_batches(context: CheckContext, file: str) -> Iterator[tuple[Part, str,
             if not isinstance(loop, ir.For | ir.While) or not trains(project, file, loop.body):
                 continue
             for call in expressions_below(loop.body):
-                if type(call) is ir.Call and call.args and _is_wrapped(context, call, file, function):
+                if type(call) is ir.Call and call.args and is_wrapped(context, call, file, function):
                     draw = _draw(context, call.args[0], file, function)
                     if draw is not None:
                         yield *draw, Part(call, file, function)
 
 
-def _is_wrapped(context: CheckContext, call: ir.Call, file: str, function: int) -> bool:
+def is_wrapped(context: CheckContext, call: ir.Call, file: str, function: int) -> bool:
     """Whether a call is the forward pass of a wrapped model."""
     if type(call.func) is not ir.Name and type(call.func) is not ir.Attribute:
         return False
     options = options_of(context.project.evaluator(None).ask(call.func, file, function))
-    return bool(options) and all(
-        isinstance(one, Instance)
-        and not one.part
-        and isinstance(one.callee, External)
-        and one.callee.name in context.parameters["wrappers"]
+    if not options or not all(isinstance(one, Instance) and not one.part for one in options):
+        return False
+    # a model that is wrapped only where there are several processes is wrapped wherever ranks could draw the same
+    return any(
+        isinstance(one.callee, External) and one.callee.name in context.parameters["wrappers"]
         for one in options
+        if isinstance(one, Instance)
     )
 
 
@@ -59,8 +60,8 @@ def _draw(context: CheckContext, batch: ir.Expr, file: str, function: int) -> tu
 
     And the library whose random numbers it takes; ``""`` for a generator that is seeded on the way.
     """
-    parts = list(_made_of(context.project, Part(batch, file, function)))
-    if len(parts) >= MAX_PARTS or any(RANK_WORDS.search(_word(part.expr)) for part in parts):
+    parts = list(made_of(context.project, Part(batch, file, function), placing=_PLACING))
+    if any(part.fixed or RANK_WORDS.search(_word(part.expr)) for part in parts):
         return None
     draws = [
         one for one in parts if type(one.expr) is ir.Call and last_name(one.expr.func) in context.parameters["draws"]
@@ -70,7 +71,7 @@ def _draw(context: CheckContext, batch: ir.Expr, file: str, function: int) -> tu
         return None
     draw = draws[0]
     generators = [word.value for word in draw.expr.keywords if word.name == "generator"] or [draw.expr.func]  # type: ignore[union-attr]
-    source = _made_of(context.project, Part(generators[0], draw.file, draw.function))
+    source = made_of(context.project, Part(generators[0], draw.file, draw.function), placing=_PLACING)
     if any(_is_seeded(context, part.expr) for part in source):
         return draw, ""
     root = (context.project.modules.dotted(draw.expr.func, draw.file) or "").partition(".")[0]  # type: ignore[union-attr]
@@ -89,46 +90,3 @@ def _word(expr: ir.Expr) -> str:
         if type(expr) is ir.Constant and type(expr.value) is str and expr.value.isupper()
         else last_name(expr)
     )
-
-
-def _made_of(project: Project, start: Part) -> Iterator[Part]:
-    """What a value is made of: the expressions, those of the variables in them, and those that functions of the project return."""
-    waiting, count = [start], 0
-    seen: set[tuple[object, ...]] = set()
-    while waiting and count < MAX_PARTS:
-        part = waiting.pop()
-        count += 1
-        yield part
-        expr = part.expr
-        inner = children(expr)
-        if type(expr) is ir.Call:
-            if last_name(expr.func) in _MOVING:
-                inner = (expr.func,)
-            else:
-                inner = (expr.func, *expr.args, *(word.value for word in expr.keywords if word.name != "device"))
-            target = project.modules.resolve(expr.func, part.file)
-            if isinstance(target, FunctionRef) and ("call", target) not in seen:
-                seen.add(("call", target))
-                for statement in statements(project.function(target).body):
-                    if type(statement) is ir.Return and statement.value is not None:
-                        waiting.append(Part(statement.value, target.file, target.index))
-        waiting += [Part(one, part.file, part.function) for one in inner]
-        if type(expr) is ir.Name and (expr.id, part.file, part.function) not in seen:
-            seen.add((expr.id, part.file, part.function))
-            for statement in statements(body_of(project, part.file, part.function)):
-                if (
-                    type(statement) is ir.Assign
-                    and statement.value is not None
-                    and expr.id in _bound(statement.targets)
-                ):
-                    waiting.append(Part(statement.value, part.file, part.function))
-                elif type(statement) is ir.For and expr.id in _bound((statement.target,)):
-                    waiting.append(Part(statement.iterable, part.file, part.function))
-
-
-def _bound(targets: tuple[ir.Expr, ...]) -> set[str]:
-    found = set()
-    for one in targets:
-        items = one.items if type(one) is ir.ListDisplay else (one,)
-        found |= {item.id for item in items if type(item) is ir.Name}
-    return found

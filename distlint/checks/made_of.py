@@ -28,10 +28,14 @@ def name_of(expr: ir.Expr) -> str:
     return expr.name if type(expr) is ir.Attribute else expr.id if type(expr) is ir.Name else ""
 
 
-def made_of(project: Project, start: Part, *, bodies: bool = False) -> Iterator[Part]:
+def made_of(
+    project: Project, start: Part, *, bodies: bool = False, placing: frozenset[str] = frozenset()
+) -> Iterator[Part]:
     """The parts of a value, but for the other fields of the objects that it is read from; ``fixed`` marks where there are too many.
 
-    ``bodies`` says that all that the functions of the project do which give it counts, not only what they return.
+    ``bodies`` says that all that the functions of the project do which give it counts, not only what they return. ``placing`` names
+    methods and keywords whose arguments say where a value goes, and not what it is; with them what is handed to a function of the project
+    counts only where that function uses it, and so does what a method of others is called on.
     """
     waiting, seen = [start], set[tuple[object, ...]]()
     while waiting:
@@ -47,7 +51,7 @@ def made_of(project: Project, start: Part, *, bodies: bool = False) -> Iterator[
             inner = []
             waiting += _stored(project, expr.name)
         elif type(expr) is ir.Call:
-            inner = [*expr.args, *(word.value for word in expr.keywords)]
+            inner = _given(expr, placing)
             edges = project.call_graph.targets(file, function, expr)
             for edge in edges:
                 given = statements(project.function(edge.target).body)
@@ -57,12 +61,36 @@ def made_of(project: Project, start: Part, *, bodies: bool = False) -> Iterator[
                     if bodies or type(one) is ir.Return
                     for value in expressions_of(one)
                 ]
+            if placing and edges and all(_takes_by_name(project, edge.target, expr) for edge in edges):
+                inner = []  # its parameters lead to them
             if not edges:
                 # a function that is not known says by its name what it gives
                 inner.append(expr.func)
+                if placing and type(expr.func) is ir.Attribute:
+                    inner.append(expr.func.base)
         elif type(expr) is ir.Name:
             waiting += _bound(project, expr.id, file, function)
         waiting += [Part(one, file, function) for one in inner]
+
+
+def sources(project: Project, part: Part) -> list[Part]:
+    """What a variable or an attribute is given, everywhere; nothing for other expressions."""
+    if type(part.expr) is ir.Attribute:
+        return list(_stored(project, part.expr.name))
+    return list(_bound(project, part.expr.id, part.file, part.function)) if type(part.expr) is ir.Name else []
+
+
+def _given(call: ir.Call, placing: frozenset[str]) -> list[ir.Expr]:
+    """What a call is given that may have a part in what it gives."""
+    if type(call.func) is ir.Attribute and call.func.name in placing:
+        return []
+    return [*call.args, *(word.value for word in call.keywords if word.name not in placing)]
+
+
+def _takes_by_name(project: Project, target: FunctionRef, call: ir.Call) -> bool:
+    """Whether each argument of a call of a function goes to a parameter of a name."""
+    starred = any(type(one) is ir.Starred for one in call.args) or any(word.name is None for word in call.keywords)
+    return not starred and not any(one.kind.startswith("var-") for one in project.function(target).parameters)
 
 
 def _bound(project: Project, name: str, file: str, function: int) -> Iterator[Part]:
@@ -88,7 +116,9 @@ def _bound(project: Project, name: str, file: str, function: int) -> Iterator[Pa
 
 def _assigned(body: tuple[ir.Stmt, ...], name: str) -> Iterator[ir.Expr]:
     for statement in statements(body):
-        if type(statement) is ir.AugAssign and _holds(statement.target, name):
+        if type(statement) is ir.For and _holds(statement.target, name):
+            yield statement.iterable
+        elif type(statement) is ir.AugAssign and _holds(statement.target, name):
             yield statement.value
         elif type(statement) is ir.Assign and statement.value is not None:
             for target in statement.targets:

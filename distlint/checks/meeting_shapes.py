@@ -11,7 +11,7 @@ from distlint.checks.meetings import Met, Suspicion, listed, meetings, others
 from distlint.model.finding import Related
 from distlint.rehearsal.bounds import is_limited
 from distlint.rehearsal.merging import alike
-from distlint.rehearsal.notes import ROWS, WEIGHTS
+from distlint.rehearsal.notes import ROWS, WEIGHTS, WHOLE_DIVIDED
 from distlint.rehearsal.performance import Performance
 from distlint.rehearsal.stage import Event
 from distlint.rehearsal.sums import added
@@ -360,3 +360,16 @@ def not_contiguous(performance: Performance) -> Iterator[Suspicion]:
                 and look.get("packed") is False
             ):
                 yield Suspicion(event.span, f"`{event.name}` is given a tensor that is not contiguous", (), event.name)
+
+
+def whole_divided(performance: Performance) -> Iterator[Suspicion]:
+    """A tensor of whole numbers is added up, and divided in place behind it."""
+    for stage in performance.stages:
+        for fault in stage.faults:
+            if fault.kind == WHOLE_DIVIDED:
+                yield Suspicion(
+                    fault.span,
+                    f"this tensor of {fault.words['dtype']} is divided in place, and holds no fractions",
+                    (Related(fault.event.span, "it is added up over the ranks here"),),
+                    fault.event.name,
+                )

@@ -42,7 +42,11 @@ def is_own_mean(context: CheckContext, quotient: ir.Operation, file: str, functi
         return False
     used = {part.id for one in (upper, lower) for part in below(one) if type(part) is ir.Name}
     names = forward(body, used)
-    before = [call for call in calls_of(body) if call.at < quotient.at and JOINING.search(called_name(call))]
+    before = [
+        call
+        for call in calls_of(body)
+        if call.at < quotient.at and not ir.encloses(call.at, quotient.at) and JOINING.search(called_name(call))
+    ]
     return counts and not any(mentions(one, names) for call in before for one in call.args)
 
 
@@ -57,9 +61,17 @@ def _is_counter(body: tuple[ir.Stmt, ...], name: str) -> bool:
         elif type(statement) is ir.Assign and any(name in bound_names(one) for one in statement.targets):
             value = statement.value
             values = value.items if type(value) is ir.ListDisplay else (value,)
-            if not all(type(one) is ir.Constant for one in values):
+            if not all(_is_start(one) for one in values):
                 return False
     return added
+
+
+def _is_start(expr: ir.Expr | None) -> bool:
+    """Whether an expression is a number, or a tensor of one, to begin with."""
+    if type(expr) is ir.Call:
+        first = expr.args[0] if expr.args else None
+        return called_name(expr) == "zeros" or (called_name(expr) == "tensor" and type(first) is ir.Constant)
+    return type(expr) is ir.Constant
 
 
 def _is_collected(body: tuple[ir.Stmt, ...], name: str) -> bool:

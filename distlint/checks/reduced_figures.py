@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from distlint.checks.derivations import Part
 from distlint.checks.execution import body_of
 from distlint.checks.mean_losses import is_mean
 from distlint.checks.own_means import is_own_mean
@@ -52,7 +53,7 @@ MAX_SITES = 100
 """Sums in one function that are looked at; each is compared with all that the function does."""
 
 _ORDER = frozenset({"<", ">", "<=", ">=", "==", "!=", "is", "in"})
-_MAKERS = frozenset({"tensor", "as_tensor", "FloatTensor", "asarray"})
+_MAKERS = frozenset({"tensor", "as_tensor", "FloatTensor", "asarray", "float"})
 _SCALED = re.compile(r"^(?:div|mul|true_divide|divide|multiply)_?$")
 
 
@@ -74,12 +75,13 @@ def _added(context: CheckContext, site: CallSite) -> Iterator[Finding]:
     project: Project = context.project
     tensor, _ = find_argument(site.site.call, "tensor", 0)
     root = root_of(tensor)
-    if not root or tensor is None or _operation(site.site.call) != "SUM" or _has_group(site.site.call):
+    if not root or tensor is None or operation_of(site.site.call) != "SUM" or has_group(site.site.call):
         return
     body = body_of(project, site.file, site.site.function)
     if _is_scaled(body, forward(body, (root,))):
         return
-    for source in _Means(context).of(tensor, site.file, site.site.function):
+    for found in Means(context).of(tensor, site.file, site.site.function):
+        source = ir.unpack(found.expr.at, found.file)
         shown, scaled = _uses(context, site, root)
         if shown is not None and not scaled:
             yield context.finding(
@@ -99,7 +101,7 @@ def root_of(tensor: ir.Expr | None) -> str:
     return name if not any(step == ".grad" for step in steps) else ""
 
 
-def _operation(call: ir.Call) -> str:
+def operation_of(call: ir.Call) -> str:
     """The reduction of a call; ``""`` where it is not known."""
     given, certain = find_argument(call, "op", 1)
     if given is None:
@@ -107,20 +109,21 @@ def _operation(call: ir.Call) -> str:
     return given.name if type(given) is ir.Attribute else ""
 
 
-def _has_group(call: ir.Call) -> bool:
+def has_group(call: ir.Call) -> bool:
     """Whether a call is made in a group of which it isn't known how many ranks are in it: perhaps one."""
     given, certain = find_argument(call, "group", 2)
     return not certain if given is None else not (type(given) is ir.Constant and given.value is None)
 
 
-class _Means:
-    """Finds where a figure is worked out as a mean."""
+class Means:
+    """Finds where a figure is worked out as a mean; ``losses`` says that what a loss function gives counts as one."""
 
-    def __init__(self, context: CheckContext) -> None:
+    def __init__(self, context: CheckContext, *, losses: bool = True) -> None:
+        self._losses = losses
         self._context = context
         self._project: Project = context.project
 
-    def of(self, expr: ir.Expr, file: str, function: int, depth: int = 0) -> Iterator[Span]:
+    def of(self, expr: ir.Expr, file: str, function: int, depth: int = 0) -> Iterator[Part]:
         """Where an expression comes from a mean over a batch; nothing where it may be something else."""
         if depth > MAX_DEPTH:
             return
@@ -129,23 +132,23 @@ class _Means:
             if function >= 0 and not _changes(body_of(self._project, file, function), expr.id):
                 yield from self._of_parameter(expr.id, file, function, depth)
         elif type(expr) is ir.Call:
-            if is_mean(self._context, expr, file, function):
-                yield ir.unpack(expr.at, file)
+            if self._losses and is_mean(self._context, expr, file, function):
+                yield Part(expr, file, function)
         elif type(expr) is ir.ListDisplay and len(expr.items) == 1:
             yield from self.of(expr.items[0], file, function, depth + 1)
         elif type(expr) is ir.Operation and is_own_mean(self._context, expr, file, function):
-            yield ir.unpack(expr.at, file)
+            yield Part(expr, file, function)
 
     def _source(self, expr: ir.Expr, file: str, function: int) -> ir.Expr:
         """What an expression was set to, through variables and copies."""
         for _ in range(6):
-            found = _bare(followed(expr, self._project.flow(file, function).before(expr.at)))
+            found = bare_figure(followed(expr, self._project.flow(file, function).before(expr.at)))
             if found is expr:
                 break
             expr = found
         return expr
 
-    def _of_parameter(self, name: str, file: str, function: int, depth: int) -> Iterator[Span]:
+    def _of_parameter(self, name: str, file: str, function: int, depth: int) -> Iterator[Part]:
         definition = self._project.function(FunctionRef(file, function))
         position = next((i for i, one in enumerate(definition.parameters) if one.name == name), None)
         callers = self._project.callers(FunctionRef(file, function))
@@ -162,7 +165,7 @@ class _Means:
         yield from found
 
 
-def _bare(expr: ir.Expr) -> ir.Expr:
+def bare_figure(expr: ir.Expr) -> ir.Expr:
     """An expression without copies and views of it, and without the tensor that a number is put into."""
     while True:
         if type(expr) is ir.Call and type(expr.func) is ir.Attribute and expr.func.name in _VIEWS:
@@ -249,8 +252,8 @@ def reached(
             for position in given:
                 place = position - (1 if definition.owner >= 0 else 0) + caller.shift
                 argument, _ = find_argument(caller.site.call, definition.parameters[position].name, place)
-                if argument is not None and type(_bare(argument)) is ir.Name:
-                    bound.add(_bare(argument).id)  # type: ignore[union-attr]
+                if argument is not None and type(bare_figure(argument)) is ir.Name:
+                    bound.add(bare_figure(argument).id)  # type: ignore[union-attr]
         if bound or inside:
             yield from reached(project, caller.file, caller.site.function, bound, tuple(inside), depth + 1)
 
@@ -271,7 +274,7 @@ def _is_scaled(body: tuple[ir.Stmt, ...], names: frozenset[str]) -> bool:
                     return True
                 if type(part) is ir.Call and _SCALED.match(called_name(part)) and mentions(part, names):
                     return True
-                if type(part) is ir.Call and called_name(part) == "all_reduce" and _operation(part) != "SUM":
+                if type(part) is ir.Call and called_name(part) == "all_reduce" and operation_of(part) != "SUM":
                     return True
     return False
 
@@ -283,12 +286,12 @@ def _divided(context: CheckContext, site: CallSite) -> Iterator[Finding]:
     project: Project = context.project
     tensor, _ = find_argument(site.site.call, "tensor", 0)
     root = root_of(tensor)
-    operation = _operation(site.site.call)
+    operation = operation_of(site.site.call)
     if not root or operation not in ("SUM", "AVG"):
         return
     wanted = 1 if operation == "AVG" else 2
     for region, around in reached(project, site.file, site.site.function, {root}):
-        for expr, at in _divisions(region.body(project)):
+        for expr, at in divisions(region.body(project)):
             concerned = mentions(expr, region.names) or any(one.at == expr.at for one in around)
             if not concerned or not names_world(expr):
                 continue
@@ -306,7 +309,8 @@ def _divided(context: CheckContext, site: CallSite) -> Iterator[Finding]:
                 return
 
 
-def _divisions(body: tuple[ir.Stmt, ...]) -> Iterator[tuple[ir.Expr, ir.Position]]:
+def divisions(body: tuple[ir.Stmt, ...]) -> Iterator[tuple[ir.Expr, ir.Position]]:
+    """The divisions in a body, those in place included."""
     for statement in statements(body):
         if type(statement) is ir.AugAssign and statement.operator == "/":
             yield ir.Operation(("/",), (statement.target, statement.value), statement.at), statement.at

@@ -114,6 +114,7 @@ _FAULTS: dict[str, _Fault] = {
     "before-start": meeting_uses.before_start,
     "after-end": meeting_uses.after_end,
     "packed": meeting_shapes.not_contiguous,
+    "whole-divided": meeting_shapes.whole_divided,
 }
 _SIZED = frozenset({"list-length", "peer"})
 """Faults that do not count where they show with the defaults of options alone: these often have to agree with the number of processes."""

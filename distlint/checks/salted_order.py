@@ -16,8 +16,9 @@ from distlint.checks.programs import family, left_out
 from distlint.checks.rank_ways import all_ranks_go, in_many_processes, ways_to
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.spread_names import MAX_DEPTH, Region, called_name, calls_of, mentions, regions
+from distlint.checks.texts_by_use import by_use
 from distlint.link.project import CallSite
-from distlint.link.text_values import Texts, is_set_order
+from distlint.link.text_values import Shows, Texts, is_set_order
 from distlint.link.walking import below, bound_names, expressions_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
@@ -139,13 +140,16 @@ def _orders(texts: Texts, statement: ir.Stmt, file: str, function: int) -> Itera
                     if counted is None:
                         continue
                     number = _number(iterable, target)
-                    used = any(mentions(one, (number,)) for one in (part.element, *tests)) if number else False
-                    made = is_set_order(texts, counted, file, function) if used else None
+                    body = (part.element, *tests)
+                    used = any(mentions(one, (number,)) for one in body) if number else False
+                    shows = by_use(texts, _other(target, number), tuple(below(part.element)))
+                    made = is_set_order(texts, counted, file, function, shows=shows) if used else None
                     if made is not None:
                         yield iterable, made
             elif type(part) is ir.Call and called_name(part) == "dict" and len(part.args) == 1:
                 counted = _counted(part.args[0])
-                made = is_set_order(texts, counted, file, function) if counted is not None else None
+                shows = by_use(texts, "", ())
+                made = is_set_order(texts, counted, file, function, shows=shows) if counted is not None else None
                 if made is not None:
                     yield part.args[0], made
             elif type(part) is ir.Subscript and type(part.index) is ir.Slice and _names_rank(part.index):
@@ -153,7 +157,7 @@ def _orders(texts: Texts, statement: ir.Stmt, file: str, function: int) -> Itera
                 if made is not None:
                     yield part.base, made
             elif type(part) is ir.Call and called_name(part) == "index" and type(part.func) is ir.Attribute:
-                made = is_set_order(texts, part.func.base, file, function)
+                made = is_set_order(texts, part.func.base, file, function, shows=by_use(texts, "", ()))
                 if made is not None:
                     yield part.func.base, made
     if type(statement) is ir.For:
@@ -161,11 +165,11 @@ def _orders(texts: Texts, statement: ir.Stmt, file: str, function: int) -> Itera
         if counted is not None:
             number = _number(statement.iterable, statement.target)
             if number and _decides(statement.body, number):
-                made = is_set_order(texts, counted, file, function)
+                made = is_set_order(texts, counted, file, function, shows=_in_loop(texts, statement, number))
                 if made is not None:
                     yield statement.iterable, made
         elif _numbers_by_length(statement):
-            made = is_set_order(texts, statement.iterable, file, function)
+            made = is_set_order(texts, statement.iterable, file, function, shows=_in_loop(texts, statement, ""))
             if made is not None:
                 yield statement.iterable, made
 
@@ -192,6 +196,16 @@ def _number(iterable: ir.Expr, target: ir.Expr) -> str:
         first = type(iterable.args[0]) is ir.Call and called_name(iterable.args[0]) in _COUNTING
     item = target.items[0 if first else 1]
     return item.id if type(item) is ir.Name else ""
+
+
+def _other(target: ir.Expr, number: str) -> str:
+    """The name that holds an item beside its number."""
+    return next((name for name in bound_names(target) if name != number), "")
+
+
+def _in_loop(texts: Texts, loop: ir.For, number: str) -> Shows:
+    body = [part for one in statements(loop.body) for expr in expressions_of(one) for part in below(expr)]
+    return by_use(texts, _other(loop.target, number), tuple(body))
 
 
 def _decides(body: tuple[ir.Stmt, ...], number: str) -> bool:

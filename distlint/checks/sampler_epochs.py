@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from distlint.checks.called_places import joining_calls
+from distlint.checks.cycled_loaders import cycled
 from distlint.checks.derivations import Part, derivation
 from distlint.checks.divergence import DivergenceView
 from distlint.checks.epoch_settings import relation_of, sampler_of, settings_of
@@ -70,6 +71,7 @@ def sampler_epochs(context: CheckContext) -> Iterator[Finding]:
         if not _EPOCH_STORED.search(project.text_of(sampler.made.file))
         for finding in _judged(context, sampler)
     ]
+    found += [(one.span, finding) for one, finding in cycled(context, _shuffles, {span for span, _ in found})]
     seen = orders(Rehearsal.of(project))
     made = {span for span, _ in found}
     for order in seen.same:

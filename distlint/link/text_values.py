@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from distlint.link.abstract import Instance
@@ -54,6 +55,8 @@ _AUGMENTING = ("|", "+", "&", "-", "^")
 _ORDER_KEEPING = frozenset({"list", "tuple", "iter", "reversed"})
 
 Part = tuple["int | str", ...]
+Shows = Callable[[ir.Expr, str, int], bool]
+"""A test of what a set of a function holds: the expression, its file and function."""
 _VALUE = "[]"
 """In a part: what an index gives, which is an item of a list, and a value of a dictionary; a key that is known stands behind it."""
 _ROWS = ("csv.reader", "csv.DictReader")
@@ -447,27 +450,33 @@ def _place_of(target: ir.Expr, name: str) -> Part | None:
     return None
 
 
-def is_set_order(texts: Texts, expr: ir.Expr, file: str, function: int, depth: int = 0) -> ir.Expr | None:
-    """The set of strings in whose order an expression gives its items; ``None`` where that is not shown."""
+def is_set_order(
+    texts: Texts, expr: ir.Expr, file: str, function: int, depth: int = 0, *, shows: Shows | None = None
+) -> ir.Expr | None:
+    """The set of strings in whose order an expression gives its items; ``None`` where that is not shown.
+
+    ``shows`` is a further test whether strings are in a set, for those that do not come from strings that are seen.
+    """
     if depth > MAX_DEPTH:
         return None
     if type(expr) is ir.Name:
         known = texts.local(expr, file, function)
         if known is not expr and not _is_sorted_later(texts, expr, file, function):
-            return is_set_order(texts, known, file, function, depth + 1)
+            return is_set_order(texts, known, file, function, depth + 1, shows=shows)
         return None
     if type(expr) is ir.Attribute:
         stores = texts.stores(expr, file, function)
         if len(stores) == 1 and stores[0][1] is not None and not stores[0][2]:
             where, value, _ = stores[0]
-            return is_set_order(texts, value, where.file, where.index, depth + 1)  # type: ignore[arg-type]
+            return is_set_order(texts, value, where.file, where.index, depth + 1, shows=shows)  # type: ignore[arg-type]
         return None
     if is_set(texts, expr, file, function, depth):
-        return expr if texts.holds_texts(expr, file, function) else None
+        shown = texts.holds_texts(expr, file, function) or (shows is not None and shows(expr, file, function))
+        return expr if shown else None
     if type(expr) is ir.Comprehension and expr.kind == "list" and len(expr.generators) == 1:
-        return is_set_order(texts, expr.generators[0][1], file, function, depth + 1)
+        return is_set_order(texts, expr.generators[0][1], file, function, depth + 1, shows=shows)
     if type(expr) is ir.Call and type(expr.func) is ir.Name and expr.func.id in _ORDER_KEEPING and expr.args:
-        return is_set_order(texts, expr.args[0], file, function, depth + 1)
+        return is_set_order(texts, expr.args[0], file, function, depth + 1, shows=shows)
     if type(expr) is ir.Call:
         edges = texts.project.call_graph.targets(file, function, expr)
         if len(edges) == 1:
@@ -476,7 +485,7 @@ def is_set_order(texts: Texts, expr: ir.Expr, file: str, function: int, depth: i
                 one.value for one, _ in texts.project.flow(ref.file, ref.index).returns if one.value is not None
             ]
             if len(returned) == 1:
-                return is_set_order(texts, returned[0], ref.file, ref.index, depth + 1)
+                return is_set_order(texts, returned[0], ref.file, ref.index, depth + 1, shows=shows)
     return None
 
 

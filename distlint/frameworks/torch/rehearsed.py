@@ -17,6 +17,7 @@ from distlint.frameworks.torch import rehearsed_communication as communication
 from distlint.frameworks.torch import rehearsed_copies as copies
 from distlint.frameworks.torch import rehearsed_data as data
 from distlint.frameworks.torch import rehearsed_distributions as distributions
+from distlint.frameworks.torch import rehearsed_divided as divided
 from distlint.frameworks.torch import rehearsed_empty as empty
 from distlint.frameworks.torch import rehearsed_epochs as epochs
 from distlint.frameworks.torch import rehearsed_foreach as foreach
@@ -144,6 +145,7 @@ class Torch(Models):
     def changed(self, player: Any, tensor: Tensor, how: str, others: list[Any], span: Span | None = None) -> None:
         """A tensor was changed in place."""
         buffers.changed(player, tensor, how, others, span)
+        divided.changed(player, tensor, how, others, span)
         alone(tensor, others)
         recording.changed(tensor, others)
         if isinstance(tensor.whole, Gradient):
