@@ -102,13 +102,39 @@ def _subject(project: Project, arguments: TrainingArguments, run: Run | None, fo
         span=span,
         settings=settings,
         versions=project.environments.for_file(span.file),
-        names={"world_size": run.world_size if run is not None else unknown("no launch is known")},
+        names={
+            "world_size": run.world_size if run is not None else unknown("no launch is known"),
+            "gathers_to_save": gathers_to_save(settings, arguments.open),
+        },
         open_blocks=frozenset({""}) if arguments.open else frozenset(),
         default=_default,
         run=run,
         extra={"call": found.span, "site": found} if found is not None else {"by_caller": arguments.by_caller},
         sketch=partial(_training_sketch, project),
     )
+
+
+def gathers_to_save(settings: dict[str, Setting], is_open: bool) -> Value:
+    """Whether ``save_model`` gathers weights that FSDP has parted, by the training arguments alone.
+
+    Source: transformers 5.23.0, ``trainer.py``, ``save_model``, and ``training_args.py``: with ``FULL_STATE_DICT``, which is the default.
+    """
+    parted, config = settings.get("fsdp"), settings.get("fsdp_config")
+    if parted is None:
+        return unknown("other arguments are not known") if is_open else known(False)
+    words = parted.value.only
+    if not parted.value.is_known or not isinstance(words, bool | str | list):
+        return unknown("not known whether FSDP is used")
+    if not words or words == "no":
+        return known(False)
+    if config is None:
+        return unknown("other arguments are not known") if is_open else known(True)
+    given = config.value.only
+    if not config.value.is_known or not isinstance(given, dict | None):
+        return unknown("the configuration of FSDP is not known")
+    given = given or {}
+    kind = given.get("state_dict_type", given.get("fsdp_state_dict_type", "FULL_STATE_DICT"))
+    return known("FULL_STATE_DICT" in str(kind).upper())
 
 
 def _training_sketch(project: Project, subject: Subject) -> Sketch | None:
