@@ -86,7 +86,8 @@ SAVE = 'save("last.pt", net, opt, epoch)'
         ),
         (
             (
-                "    sched = OneCycleLR(opt, 0.1, total_steps=200)\n    state = torch.load('last.pt')\n    net.load_state_dict(state['net'])\n"
+                "    sched = OneCycleLR(opt, 0.1, total_steps=200)\n    state = torch.load('last.pt')\n"
+                "    net.load_state_dict(state['net'])\n"
                 "    opt.load_state_dict(state.get('opt'))\n    start = state.pop('epoch') + 1"
             ),
             SAVE,
