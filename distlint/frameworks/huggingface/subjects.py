@@ -104,6 +104,7 @@ def _subject(project: Project, arguments: TrainingArguments, run: Run | None, fo
         versions=project.environments.for_file(span.file),
         names={
             "world_size": run.world_size if run is not None else unknown("no launch is known"),
+            "uses_fsdp": uses_fsdp(settings, arguments.open),
             "gathers_to_save": gathers_to_save(settings, arguments.open),
         },
         open_blocks=frozenset({""}) if arguments.open else frozenset(),
@@ -114,19 +115,25 @@ def _subject(project: Project, arguments: TrainingArguments, run: Run | None, fo
     )
 
 
-def gathers_to_save(settings: dict[str, Setting], is_open: bool) -> Value:
-    """Whether ``save_model`` gathers weights that FSDP has parted, by the training arguments alone.
-
-    Source: transformers 5.23.0, ``trainer.py``, ``save_model``, and ``training_args.py``: with ``FULL_STATE_DICT``, which is the default.
-    """
-    parted, config = settings.get("fsdp"), settings.get("fsdp_config")
+def uses_fsdp(settings: dict[str, Setting], is_open: bool) -> Value:
+    """Whether training arguments ask for FSDP themselves: by a switch, or by words of which some are given."""
+    parted = settings.get("fsdp")
     if parted is None:
         return unknown("other arguments are not known") if is_open else known(False)
     words = parted.value.only
     if not parted.value.is_known or not isinstance(words, bool | str | list):
         return unknown("not known whether FSDP is used")
-    if not words or words == "no":
-        return known(False)
+    return known(bool(words) and words != "no")
+
+
+def gathers_to_save(settings: dict[str, Setting], is_open: bool) -> Value:
+    """Whether ``save_model`` gathers weights that FSDP has parted, by the training arguments alone.
+
+    Source: transformers 5.23.0, ``trainer.py``, ``save_model``, and ``training_args.py``: with ``FULL_STATE_DICT``, which is the default.
+    """
+    parted, config = uses_fsdp(settings, is_open), settings.get("fsdp_config")
+    if parted.only is not True:
+        return parted
     if config is None:
         return unknown("other arguments are not known") if is_open else known(True)
     given = config.value.only
