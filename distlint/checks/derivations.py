@@ -34,8 +34,8 @@ _RANDOM = re.compile(
     r"^(?:rand|randn|randint|random|normal|uniform|choice|sample|default_rng|randperm|permutation)", re.IGNORECASE
 )
 
-_SEEDING = re.compile(r"random|seed|rng|set_|environ|path|use_|enable|register|add_|init")
-"""Names of library functions that may change what the module gives later."""
+_SEEDING = re.compile(r"random|seed|rng|set_(?!(?:default_)?device)|environ|path|use_|enable|register|add_|init")
+"""Names of library functions that may change what the module gives later; on which device that stands has no part in its value."""
 
 _UNREPEATED = re.compile(r"getpid|urandom|uuid|initial_seed|get_ident|hostname|entropy|^time|^now$|^secrets$")
 """Names of what gives something else each time, or in each process."""

@@ -28,10 +28,13 @@ def receivers(project: Project, found: CallSite) -> Iterator[Instance]:
                 yield option
 
 
-def configurations(context: CheckContext, made: Instance) -> list[Subject]:
-    """The configurations that the call gets which made an object (``extra["made-by"]`` of a subject is that call)."""
+def configurations(context: CheckContext, made: Instance, kind: str = "") -> list[Subject]:
+    """The configurations that the call gets which made an object (``extra["made-by"]`` of a subject is that call).
+
+    ``kind`` is the kind of subject; without it the one that the rule names.
+    """
     place = made.span()
-    return [one for one in context.subjects(context.parameters["subject"]) if one.extra.get("made-by") == place]
+    return [one for one in context.subjects(kind or context.parameters["subject"]) if one.extra.get("made-by") == place]
 
 
 def handed_over(

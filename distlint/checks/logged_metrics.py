@@ -4,7 +4,8 @@ Parameters: ``hooks`` (methods that a trainer calls with such parts), ``training
 by a value), ``deciders`` (classes, each with the place of the argument ``monitor``), ``results`` (attributes that hold what was logged),
 ``collecting`` (last names of calls that give the same on all processes), ``joining`` (how the names of functions look that bring
 together what the processes have), ``acting`` (names of calls that do something for good), ``switches`` (attributes of a trainer that
-change what it does), ``shared`` (attributes that are the same on all processes), ``metrics`` (libraries of metrics that reduce themselves).
+change what it does), ``needing`` (classes that fail without the value, with the place of ``monitor``), ``shared`` (attributes that are
+the same on all processes), ``metrics`` (libraries of metrics that reduce themselves).
 
 Without the word for it (``sync_dist``) nothing is reduced of what is logged, one by one or as a dictionary: see the evidence of the rule.
 """
@@ -16,6 +17,7 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.checks.derivations import derivation
+from distlint.checks.divergence import DivergenceView
 from distlint.checks.execution import body_of
 from distlint.checks.hooked import Hooked, processes
 from distlint.checks.preparing import last_name, texts_of
@@ -25,10 +27,11 @@ from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.followed import followed
 from distlint.link.modules import FunctionRef
-from distlint.link.walking import below, calls_in, expressions_of, statements
+from distlint.link.walking import below, calls_in, expressions_of, guards_of, statements
 from distlint.model import python as ir
 from distlint.model.document import Leaf
 from distlint.model.finding import Finding, Related
+from distlint.model.span import Span
 
 if TYPE_CHECKING:
     from distlint.checks.registry import CheckContext
@@ -47,6 +50,7 @@ class _Decision(NamedTuple):
 
 def logged_metrics(context: CheckContext, hooked: Hooked) -> Iterator[Finding]:
     """A finding for each value of one part of the data that is logged as it is, and that something goes by."""
+    yield from _logged_by_one(context, hooked)
     deciding = _deciding(context, hooked)
     if not deciding:
         return
@@ -58,6 +62,74 @@ def logged_metrics(context: CheckContext, hooked: Hooked) -> Iterator[Finding]:
             if place[:2] not in seen:
                 seen.add(place[:2])
                 yield from _of_function(context, hooked, place, wanted)
+
+
+def _logged_by_one(context: CheckContext, hooked: Hooked) -> Iterator[Finding]:
+    """A finding for each value that the first process alone logs, and that something of every process asks for."""
+    project: Project = context.project
+    needed: dict[str, Related] = {}
+    for file in sorted(family(project, hooked.trainer.file) & set(project.python_files)):
+        for name, position in context.parameters.get("needing", {}).items():
+            for site in project.module(file).calls.get(name, ()):
+                given, _ = find_argument(site.call, "monitor", position)
+                if given is None or find_argument(site.call, "strict", None)[0] is not None:
+                    continue
+                for text in _texts(project, given, file, site.function):
+                    needed.setdefault(text, Related(ir.unpack(given.at, file), "every process asks for it here"))
+    if not needed:
+        return
+    logged: dict[str, list[tuple[_Place, ir.Call]]] = {}
+    for place in _reached(project, hooked, [*hooked.methods]):
+        for call in calls_in(body_of(project, place.file, place.function)):
+            if type(call.func) is not ir.Attribute or texts_of(call.func.base) != place.me:
+                continue
+            if last_name(call.func) == "log_dict" and not [*_entries(project, call, place.file, place.function)]:
+                return  # nobody knows what is logged by it
+            for key, _ in _entries(project, call, place.file, place.function):
+                texts = _texts(project, key, place.file, place.function)
+                if not texts:
+                    return
+                for text in texts:
+                    logged.setdefault(text, []).append((place, call))
+    known = {(one.file, call.at) for places in logged.values() for one, call in places}
+    for text, places in logged.items():
+        if text in needed and not _is_given_elsewhere(context, hooked, text, known):
+            tests = [_test_of_one(project, one, call) for one, call in places]
+            if tests[0] is None or None in tests:
+                continue
+            yield context.finding(
+                f"`{text}` is logged on the first process only, and all of them look for it: the others raise an exception",
+                ir.unpack(places[0][1].at, places[0][0].file),
+                related=[Related(tests[0], "this lets the first process pass alone"), needed[text], processes(hooked)],
+                symbol=text,
+                help="log it on every process, with `sync_dist=True` where each has another value",
+            )
+
+
+def _is_given_elsewhere(context: CheckContext, hooked: Hooked, text: str, known: set[tuple[str, ir.Position]]) -> bool:
+    """Whether something beside the module may log a value, as a callback does, or puts it where the results are."""
+    project: Project = context.project
+    files = family(project, hooked.trainer.file) & set(project.python_files)
+    if any(one in project.text_of(file) for file in files for one in context.parameters["results"]):
+        return True
+    for name in ("log", "log_dict"):
+        for site in project.sites(name):
+            if site.file in files and (site.file, site.site.call.at) not in known:
+                keys = [one for one, _ in _entries(project, site.site.call, site.file, site.site.function)]
+                if not keys or any(text in _texts(project, one, site.file, site.site.function) for one in keys):
+                    return True
+    return False
+
+
+def _test_of_one(project: Project, place: _Place, call: ir.Call) -> Span | None:
+    """The test in the function of a call that lets the first process alone come to it."""
+    view = DivergenceView.of_project(project)
+    for guard in guards_of(body_of(project, place.file, place.function), call.at) or ():
+        if guard.test is not None and guard.kind in ("if", "exit", "expression"):
+            outcomes = view.outcomes(guard.test, place.file, place.function)
+            if outcomes == ((True, False) if guard.holds else (False, True)):
+                return ir.unpack(guard.test.at, place.file)
+    return None
 
 
 class _Place(NamedTuple):

@@ -2,8 +2,8 @@
 
 Parameters: ``faults`` (which of ``skipped``, ``different``, ``rounds``, ``exception`` the rule is about); ``configured`` (a label of
 collectives that are such only under a configuration; the rule is about those alone), with ``subject`` and ``when`` (the condition over the
-configurations of the object that is called; where it has none, over those of the program); ``except`` (kinds of collectives that other
-rules are about).
+configurations of the object that is called; where it has none, over those of the program), or with a table ``configurations`` of conditions
+by subject, one of which has to hold; ``except`` (kinds of collectives that other rules are about).
 """
 
 from __future__ import annotations
@@ -109,18 +109,30 @@ def _is_so_configured(context: CheckContext, one: Operation) -> bool:
     thing = func.base if type(func) is ir.Attribute and not one.spec.name.endswith(CALLED) else func
     if one.spec.name.count(".") > 1 and ".module." in one.spec.name and type(thing) is ir.Attribute:
         thing = thing.base
-    condition = compile_condition(context.parameters["when"])
     options = options_of(project.evaluator(None).ask(thing, one.file, one.function))
     made = [option for option in options if isinstance(option, Instance)]
-    subjects = [subject for option in made for subject in configurations(context, option)] or _of_program(context, one)
-    return len(made) == len(options) and bool(subjects) and all(condition.judge(subject).holds for subject in subjects)
+    if len(made) != len(options):
+        return False
+    parameters = context.parameters
+    wanted = (
+        parameters["configurations"] if "configurations" in parameters else {parameters["subject"]: parameters["when"]}
+    )
+    return any(_all_hold(context, one, made, kind, condition) for kind, condition in wanted.items())
 
 
-def _of_program(context: CheckContext, one: Operation) -> list[Subject]:
+def _all_hold(context: CheckContext, one: Operation, made: list[Instance], kind: str, condition: str) -> bool:
+    """Whether a condition holds for all configurations of a kind that a call has to do with, of which there are some."""
+    subjects = [subject for option in made for subject in configurations(context, option, kind)]
+    subjects = subjects or _of_program(context, one, kind)
+    compiled = compile_condition(condition)
+    return bool(subjects) and all(compiled.judge(subject).holds for subject in subjects)
+
+
+def _of_program(context: CheckContext, one: Operation, kind: str) -> list[Subject]:
     """The configurations of the runs that reach a call, and those that the program of the call makes itself."""
     found = []
-    for subject in context.subjects(context.parameters["subject"]):
-        made = subject.extra.get("made-by")
+    for subject in context.subjects(kind):
+        made = subject.extra.get("made-by", subject.extra.get("call"))
         script = subject.run.script_file if subject.run is not None else made.file if isinstance(made, Span) else ""
         if script and one.file in context.project.closure(script):
             found.append(subject)

@@ -1,7 +1,8 @@
 """What a function gives that a decorator lets one rank run alone, used by all of them: the others get ``None``.
 
 Parameters: ``sending`` (names of calls that give the others what one rank has), ``computing`` (how the names of library functions begin
-that make something else of ``None`` than of a value).
+that make something else of ``None`` than of a value), ``refusing`` (functions that raise for ``None``, by their dotted names; builtins
+by theirs).
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 MAX_CALLERS = 8
 """Callers of one function that are looked at."""
 
+_SHOWING = re.compile(r"print|log|info|warn|debug|write|error|critical|exception", re.IGNORECASE)
+"""Names of calls that merely show a text."""
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "@", "<", ">", "<=", ">="})
 """Operators that ``None`` has not."""
 
@@ -93,6 +96,8 @@ def _use(context: CheckContext, caller: Caller) -> ir.Expr | None:
         return None
     for statement in statements(body):
         if type(statement) is ir.Assign and statement.value is not None and statement.value.at == call.at:
+            if any(type(one) is ir.ListDisplay for one in statement.targets):
+                return call  # taken apart into several variables
             kept = _kept(call, statement)
             return None if kept is None else _worked_with(context, file, _readers(project, file, function, kept), kept)
     return _worked_with(context, file, [function], _Result(call))
@@ -139,7 +144,9 @@ def _worked_with(context: CheckContext, file: str, functions: list[int], result:
                     continue
                 if type(statement) in (ir.If, ir.While, ir.Match) or any(_is_asking(one, read) for one in below(expr)):
                     return None
-                taken = next((one for one in below(expr) if _works(context, file, one, result)), None)
+                worked = next((one for one in below(expr) if _works(context, file, one, result)), None)
+                turned = expr if type(statement) is ir.For and result.is_read(expr) else None
+                taken = worked or turned or _path_in(expr, result)
                 if found is None and taken is not None and not may_be_for_rank_0(project, file, index, taken.at):
                     found = taken
     return found if stores <= 1 else None
@@ -167,10 +174,40 @@ def _works(context: CheckContext, file: str, expr: ir.Expr, result: _Result) -> 
     if type(expr) is ir.Call:
         name = context.project.modules.dotted(expr.func, file)
         given = (*expr.args, *(one.value for one in expr.keywords))
-        return name.startswith(tuple(context.parameters["computing"])) and any(map(result.is_read, given))
+        if not name and type(expr.func) is ir.Name and not _is_defined(context.project, file, expr.func.id):
+            name = expr.func.id
+        takes = name.startswith(tuple(context.parameters["computing"])) or name in context.parameters["refusing"]
+        return takes and any(map(result.is_read, given))
     if type(expr) is ir.Operation:
         return bool(_ARITHMETIC & set(expr.operators)) and any(map(result.is_read, expr.operands))
+    if type(expr) is ir.Comprehension:
+        return any(result.is_read(iterable) for _, iterable, _ in expr.generators)
     return type(expr) in (ir.Attribute, ir.Subscript) and result.is_read(expr.base)  # type: ignore[union-attr]
+
+
+def _path_in(expr: ir.Expr, result: _Result) -> ir.Expr | None:
+    """A path that a text makes of the result (``f"{result}/last.pt"``), unless it is merely shown."""
+    shown = [one.at for one in below(expr) if type(one) is ir.Call and _SHOWING.search(called_name(one))]
+    for one in below(expr):
+        if type(one) is ir.Formatted and not any(ir.encloses(around, one.at) for around in shown):
+            for part, behind in zip(one.parts, one.parts[1:], strict=False):
+                text = behind.value if type(behind) is ir.Constant else ""
+                if _is_result(part, result) and isinstance(text, str) and text.startswith("/"):
+                    return one
+    return None
+
+
+def _is_result(part: ir.Expr, result: _Result) -> bool:
+    """Whether a part of a text is the result, as it is."""
+    return result.is_read(part.value if type(part) is ir.Wrapped and part.value is not None else part)
+
+
+def _is_defined(project: Project, file: str, name: str) -> bool:
+    """Whether a file defines or imports a function of this name itself."""
+    module = project.module(file)
+    return any(one.name == name for one in module.functions) or any(
+        name in (one.alias, one.name) for one in module.imports
+    )
 
 
 def _is_name(expr: ir.Expr, name: str) -> bool:

@@ -9,9 +9,12 @@ import pytest
 from tests.fixture_cases import check
 
 PROGRAM = """
+import os
+from pathlib import Path
 import torch
 import torch.distributed as dist
 from accelerate import Accelerator
+from lightning.pytorch.callbacks import ModelCheckpoint
 from lightning.pytorch.utilities import rank_zero_only
 
 accelerator = Accelerator()
@@ -79,6 +82,31 @@ USE = "found = made(rows)\n    print(found + 1)"
         (
             "rank_zero_only",
             "box = [made(rows)]\n    dist.broadcast_object_list(box)\n    print(box[0] + 1)",
+            "pass",
+            False,
+        ),
+        ("rank_zero_only", "print(os.path.join(made(rows), 'last.pt'))", "pass", True),
+        ("rank_zero_only", "found = made(rows)\n    print(Path(found) / 'last.pt')", "pass", True),
+        ("rank_zero_only", "found = made(rows)\n    print(Path('runs') / found)", "pass", True),
+        ("rank_zero_only", "found = made(rows)\n    torch.save(rows, f'{found}/rows.pt')", "pass", True),
+        ("rank_zero_only", "found = made(rows)\n    torch.save(rows, os.path.join('runs', found))", "pass", True),
+        ("rank_zero_only", "found = made(rows)\n    for one in found:\n        print(one)", "pass", True),
+        ("rank_zero_only", "first, second = made(rows)", "pass", True),
+        ("rank_zero_only", "found = made(rows)\n    saved = [one + 1 for one in found]", "pass", True),
+        ("rank_zero_only", "found = made(rows)\n    print(f'{found}/rows.pt')", "pass", False),
+        ("rank_zero_only", "found = made(rows)\n    print(f'in {found}')", "pass", False),
+        ("rank_zero_only", "found = made(rows)\n    keep = ModelCheckpoint(dirpath=found)", "pass", False),
+        ("rank_zero_only", "found = made(rows)\n    print(os.listdir(found))", "pass", False),
+        ("rank_zero_only", "print(os.path.join(made(rows) or 'runs', 'last.pt'))", "pass", False),
+        (
+            "rank_zero_only",
+            "found = made(rows)\n    if dist.get_rank() == 0:\n        print(Path(found))",
+            "pass",
+            False,
+        ),
+        (
+            "rank_zero_only",
+            "box = [made(rows)]\n    dist.broadcast_object_list(box)\n    print(Path(box[0]))",
             "pass",
             False,
         ),

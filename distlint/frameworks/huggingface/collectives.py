@@ -55,6 +55,12 @@ _TRAINER = tuple(
     for name in ("train", "evaluate", "predict")
 )
 
+_WHOLE_SAVES = tuple(
+    # gathers the weights of a model that is parted between the processes; any other the main process writes alone
+    CollectiveSpec(f"{trainer}.save_model", "Trainer save_model", configured="parted-model")
+    for trainer in _TRAINERS
+)
+
 _OWN_ACCELERATOR = tuple(
     replace(one, name=one.name.replace("accelerate.Accelerator()", f"{trainer}.accelerator"))
     for trainer in _TRAINERS
@@ -63,7 +69,7 @@ _OWN_ACCELERATOR = tuple(
 )
 """The accelerator that a trainer holds, which its subclasses use."""
 
-COLLECTIVES = (*_BARRIERS, *_ACCELERATOR, *_TRAINER, *_OWN_ACCELERATOR)
+COLLECTIVES = (*_BARRIERS, *_ACCELERATOR, *_TRAINER, *_WHOLE_SAVES, *_OWN_ACCELERATOR)
 
 UNEVEN = ("accelerate.Accelerator().join_uneven_inputs",)
 

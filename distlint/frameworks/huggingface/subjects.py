@@ -102,13 +102,46 @@ def _subject(project: Project, arguments: TrainingArguments, run: Run | None, fo
         span=span,
         settings=settings,
         versions=project.environments.for_file(span.file),
-        names={"world_size": run.world_size if run is not None else unknown("no launch is known")},
+        names={
+            "world_size": run.world_size if run is not None else unknown("no launch is known"),
+            "uses_fsdp": uses_fsdp(settings, arguments.open),
+            "gathers_to_save": gathers_to_save(settings, arguments.open),
+        },
         open_blocks=frozenset({""}) if arguments.open else frozenset(),
         default=_default,
         run=run,
         extra={"call": found.span, "site": found} if found is not None else {"by_caller": arguments.by_caller},
         sketch=partial(_training_sketch, project),
     )
+
+
+def uses_fsdp(settings: dict[str, Setting], is_open: bool) -> Value:
+    """Whether training arguments ask for FSDP themselves: by a switch, or by words of which some are given."""
+    parted = settings.get("fsdp")
+    if parted is None:
+        return unknown("other arguments are not known") if is_open else known(False)
+    words = parted.value.only
+    if not parted.value.is_known or not isinstance(words, bool | str | list):
+        return unknown("not known whether FSDP is used")
+    return known(bool(words) and words != "no")
+
+
+def gathers_to_save(settings: dict[str, Setting], is_open: bool) -> Value:
+    """Whether ``save_model`` gathers weights that FSDP has parted, by the training arguments alone.
+
+    Source: transformers 5.23.0, ``trainer.py``, ``save_model``, and ``training_args.py``: with ``FULL_STATE_DICT``, which is the default.
+    """
+    parted, config = uses_fsdp(settings, is_open), settings.get("fsdp_config")
+    if parted.only is not True:
+        return parted
+    if config is None:
+        return unknown("other arguments are not known") if is_open else known(True)
+    given = config.value.only
+    if not config.value.is_known or not isinstance(given, dict | None):
+        return unknown("the configuration of FSDP is not known")
+    given = given or {}
+    kind = given.get("state_dict_type", given.get("fsdp_state_dict_type", "FULL_STATE_DICT"))
+    return known("FULL_STATE_DICT" in str(kind).upper())
 
 
 def _training_sketch(project: Project, subject: Subject) -> Sketch | None:
