@@ -124,7 +124,7 @@ def _set_default(
     evaluator: Evaluator, call: ir.Call, keys: tuple[Any, ...], before: Mapping, frame: Frame, state: Env, where: Span
 ) -> Abstract:
     key = _first_argument(evaluator, call, frame, state, where)
-    if not key.is_known or not call.args:
+    if not key.is_known or not isinstance(key.only, str | int | float | bool | None) or not call.args:
         return merged(before, keys, None, where)
     entry, sure = find(before, (*keys, key.only))
     if entry is not None and entry.certain:

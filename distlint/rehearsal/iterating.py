@@ -11,6 +11,7 @@ from distlint.model.span import Span
 from distlint.rehearsal import rows_called, rows_followed
 from distlint.rehearsal.absent import used
 from distlint.rehearsal.bounds import is_of_members, narrowed
+from distlint.rehearsal.chosen_items import is_drawn
 from distlint.rehearsal.dealt_turns import take_own
 from distlint.rehearsal.entities import ClassValue, FunctionValue, Library, MethodOf
 from distlint.rehearsal.failing import length_of, more_of
@@ -361,7 +362,9 @@ class Iterating:
         if isinstance(first, Ranged) and isinstance(turns, Opaque) and turns is not UNKNOWN:
             turns.source = first.count.source  # it has as many items as numbers are gone through
         count = self._count(expr, first, inner, whole) if tests else turns
-        whole.chance = whole.chance or any(map(is_by_chance, asked))
+        # numbers that were drawn before are there: how many of them pass is no more by chance than of others
+        by_chance = whole.chance or any(map(is_by_chance, asked))
+        whole.chance = by_chance and not (isinstance(first, Items) and is_drawn(first.sample))
         if own:
             count = Opaque(None, source_of(own))
         elif expr.kind == "set" or (asked and whole.chance):

@@ -20,7 +20,6 @@ from distlint.rehearsal.values import Given, Items, Tensor, combined
 _NORMS = ("torch.linalg.vector_norm", "torch.linalg.norm", "torch.linalg.matrix_norm")
 _TOTAL = ("torch.nn.utils.get_total_norm", "torch.nn.utils.clip_grad.get_total_norm")
 _SCALE = ("torch.nn.utils.clip_grads_with_norm_", "torch.nn.utils.clip_grad.clip_grads_with_norm_")
-_FLATTENED = ("torch._utils._flatten_dense_tensors", "torch._C._nn.flatten_dense_tensors")
 _UNFLATTENED = ("torch._utils._unflatten_dense_tensors", "torch._C._nn.unflatten_dense_tensors")
 _EACH = "torch._foreach_"
 
@@ -39,9 +38,6 @@ def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any
         for one in gradients:
             player.changed(one, "mul_", [given.get("total_norm", 2, UNKNOWN)])
         return None if gradients else NotImplemented
-    if name in _FLATTENED:
-        tensors = _tensors(player, given.get("tensors", 0, UNKNOWN))
-        return fresh(name, None, tensors[0].dtype, tensors, span) if tensors else NotImplemented
     if name in _UNFLATTENED:
         return _unflattened(player, name, given, span)
     if not name.startswith(_EACH):
