@@ -159,7 +159,7 @@ def test_thawed_while_the_wrapper_does_not_know(parts: dict[str, str], model: st
         {"hooks": AT_EPOCH, "frozen": f"{FREEZE}\n    switch(net.bert, True)"},
         {"hooks": AT_EPOCH.replace("on_epoch_begin", "on_init_end")},
         {"hooks": AT_EPOCH, "frozen": "switch(net.classifier, False)"},
-        {"hooks": AT_EPOCH, "told": ', fsdp="full_shard"'},
+        {"hooks": AT_EPOCH, "told": ', fsdp="full_shard"', "optimizers": "(None, None)"},
         {"hooks": AT_EPOCH, "told": ', deepspeed="ds.json"'},
         {"hooks": AT_EPOCH.replace("True", "False"), "frozen": "pass"},
         {"then": "trainer.train()\n    switch(net.bert, True)\n    trainer.evaluate()"},
