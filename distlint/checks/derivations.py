@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from distlint.checks.execution import body_of
@@ -138,6 +138,26 @@ def derivation(
     return work.run()
 
 
+def comes_of(
+    project: Project,
+    expr: ir.Expr,
+    file: str,
+    function: int,
+    matches: Callable[[str], object],
+    *,
+    is_path: bool = False,
+    by_field: bool = False,
+) -> bool | None:
+    """Whether a name that fits has a part in an expression; ``None`` if none is seen, but that is not all that it is made from.
+
+    The same as looking through a ``derivation``, which is worked out only as far as the answer asks for.
+    """
+    work = _Slice(project, by_field=by_field, until=matches)
+    work.add(expr, file, function, fixed=is_path)
+    made = work.run()
+    return True if work.is_met else False if made.whole else None
+
+
 def derivation_without_rank(project: Project, made: Instance, apart: Collection[str] = ()) -> Derivation | None:
     """What an object is made from, all that its class does included; ``None`` where that may have to do with the rank.
 
@@ -166,9 +186,18 @@ class _PlainPlaces(dict[tuple[str, int, ir.Position], bool]):
 
 class _Slice:
     def __init__(
-        self, project: Project, *, methods: bool = False, by_field: bool = False, of: ClassRef | None = None
+        self,
+        project: Project,
+        *,
+        methods: bool = False,
+        by_field: bool = False,
+        of: ClassRef | None = None,
+        until: Callable[[str], object] | None = None,
     ) -> None:
         self._project = project
+        self._until = until
+        self.is_met = False
+        """Whether something was seen whose name makes an end to the search."""
         self._of = of
         self._by_field = by_field
         self._methods = methods
@@ -181,6 +210,8 @@ class _Slice:
 
     def add(self, expr: ir.Expr, file: str, function: int, *, fixed: bool = False) -> None:
         """An expression and all below it are to be looked at; ``fixed`` where it is a text or a path."""
+        if self._until is not None and self._meets(expr):
+            return
         paths = {id(one) for one in self._paths(expr, file, fixed=fixed)}
         whole: set[int] = set()
         for part in below(expr):
@@ -193,6 +224,17 @@ class _Slice:
                 if self._is_field(part, file, function):
                     whole.add(id(part.base))
             self._stack.append(Part(part, file, function, id(part) in paths))
+
+    def _meets(self, expr: ir.Expr) -> bool:
+        """Whether the search has its answer by the names in an expression, without asking what any of them stands for."""
+        assert self._until is not None  # noqa: S101
+        behind: set[int] = set()
+        for part in below(expr) if not self.is_met else ():
+            if type(part) is ir.Attribute and self._by_field:
+                behind |= {id(one) for one in below(part.base)}  # may be left out, as not what the field holds
+            if id(part) not in behind and (word := _word_of(part)) and self._until(word):
+                self.is_met = True
+        return self.is_met
 
     def _add_option(self, read: ir.Attribute, file: str, function: int) -> bool:
         """Whether an attribute is an option of a command line: all that there is to it is how that is defined, and what is stored in it."""
@@ -241,14 +283,16 @@ class _Slice:
 
     def run(self) -> Derivation:
         """Follows everything within the budget."""
-        while self._stack:
+        while self._stack and not self.is_met:
             if len(self._parts) >= MAX_PARTS:
                 self._whole = False
                 break
             part = self._stack.pop()
             self._parts.append(part)
             expr = part.expr
-            if type(expr) is ir.Name:
+            if self._until is not None and self._until(_word_of(expr)):
+                self.is_met = True
+            elif type(expr) is ir.Name:
                 if (expr.id, part.file, part.function) not in self._names:
                     self._name(expr.id, part.file, part.function, fixed=part.fixed or self._is_plain(part))
             elif type(expr) is ir.Attribute:

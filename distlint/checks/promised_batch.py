@@ -172,5 +172,7 @@ def _promised(project: Project, given: ir.Expr, file: str, function: int) -> Par
             return None
         if found is None and _PROMISING.match(name):
             found = part
+    if found is None:
+        return None
     degree = Degrees(project).of(given, file, function)
     return found if degree is not None and degree.power == 0 else None

@@ -22,7 +22,7 @@ from distlint.checks.protocol_tests import Tests
 from distlint.checks.protocol_things import Thing, Things
 from distlint.checks.protocol_walk import Hit, Walk
 from distlint.checks.registry import CheckContext, check
-from distlint.link.abstract import Frame, Instance, options_of
+from distlint.link.abstract import Frame, Instance, PartialValue, Reference, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.calls import keywords_given
 from distlint.link.mentions import mentions
@@ -164,6 +164,12 @@ def _may_make(declared: Protocol, things: Things, call: ir.Call, frame: Frame) -
     target = things.evaluator.modules.resolve(call.func, frame.file)
     named = isinstance(target, FunctionRef | ClassRef) or bool(things.evaluator.modules.dotted(call.func, frame.file))
     if isinstance(call.func, ir.Attribute) or named or not any(role.parameters for role in declared.roles.values()):
+        return False
+    # what a name stands for is worked out for much else; what calling it gives may be the work of the whole program
+    called = options_of(things.evaluator.ask_in(call.func, frame))
+    if not all(isinstance(one, Reference | PartialValue) for one in called):
+        return False
+    if any(isinstance(one, Reference) and isinstance(one.target, FunctionRef) for one in called):
         return False
     options = options_of(things.evaluator.ask_in(call, frame))
     return len(options) == 1 and all(

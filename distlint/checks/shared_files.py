@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from distlint.checks.common_ways import jobs_of, tests_of, ways_of_all
-from distlint.checks.derivations import derivation
+from distlint.checks.derivations import RANK_WORDS, comes_of
 from distlint.checks.execution import body_of, handles_errors_around
 from distlint.checks.programs import left_out
 from distlint.checks.registry import CheckContext, check
@@ -84,8 +84,11 @@ def _sites(project: Project, name: str, late: list[str]) -> Iterator[CallSite]:
 
 def is_own(project: Project, path: list[ir.Expr], found: CallSite) -> bool:
     """Whether a path may differ from rank to rank."""
-    for expr in path:
-        made = derivation(project, expr, found.file, found.site.function, is_path=True, by_field=True)
-        if not made.whole or made.mentions_rank() or any(name in _OWN_WORDS for name in made.names()):
-            return True
-    return False
+    return any(
+        comes_of(project, expr, found.file, found.site.function, _is_own_word, is_path=True, by_field=True) is not False
+        for expr in path
+    )
+
+
+def _is_own_word(name: str) -> bool:
+    return name in _OWN_WORDS or RANK_WORDS.search(name) is not None
