@@ -15,14 +15,14 @@ from distlint.checks.protocol_sources import Chain, Sources, Use
 from distlint.link.abstract import Abstract, Frame, Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.flow import Env
-from distlint.link.modules import ClassRef, External
+from distlint.link.modules import ClassRef, External, FunctionRef
 from distlint.link.program import names_leading_to
 from distlint.link.walking import below, expressions_of
 from distlint.model import python as ir
 from distlint.model.document import Leaf
 
 if TYPE_CHECKING:
-    from distlint.link.project import Project
+    from distlint.link.project import CallSite, Project
 
 _KEEPING_NAMES = """
 to cuda cpu train eval half float double bfloat16 requires_grad_ share_memory apply type to_empty contiguous __enter__
@@ -157,7 +157,26 @@ class Things:
         name = function.name
         if name == "__init__" and function.owner >= 0:
             name = module.classes[function.owner].name
-        return len(self.project.sites(name)) > 1
+        ref = FunctionRef(frame.file, frame.function)
+        return sum(self._may_call(ref, one) for one in self.project.sites(name)) > 1
+
+    def _may_call(self, ref: FunctionRef, site: CallSite) -> bool:
+        """Whether a call of something of the same name may be one of a function: it is none of a library's, or of another class's."""
+        func = site.site.call.func
+        if self.evaluator.modules.dotted(func, site.file):
+            return False
+        if type(func) is not ir.Attribute:
+            return True
+        for one in options_of(self.evaluator.ask(func.base, site.file, site.site.function)):
+            if not isinstance(one, Instance) or one.part:
+                return True
+            if isinstance(one.callee, ClassRef):
+                method = self.evaluator.modules.method(one.callee, func.name)
+                if method is None or method == ref:
+                    return True
+            elif not isinstance(one.callee, External):
+                return True
+        return False
 
     def made_by(self, instance: Instance) -> str:
         """The library function or class whose call made an object, or the first library class that its own derives from."""
