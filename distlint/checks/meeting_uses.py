@@ -31,6 +31,7 @@ from distlint.rehearsal.notes import (
     PAST_WRAPPER,
     READY_TWICE,
     REDRAWN,
+    REPLACED_BEHIND,
     SCALED_USE,
     SCALER_ORDER,
     SHARDED_BEHIND,
@@ -442,6 +443,13 @@ def sharded_behind(performance: Performance) -> Iterator[Suspicion]:
     message = "the optimizer is made before the model is sharded, so it holds parameters that are not trained"
     says = {"sharded": "the model is sharded here", "step": "the step changes parameters without gradients"}
     yield from _told(performance, SHARDED_BEHIND, message, says)
+
+
+def replaced_behind(performance: Performance) -> Iterator[Suspicion]:
+    """A layer was put into a model in place of one that the optimizer holds."""
+    message = "the optimizer was made before this layer was put in: it steps the one that was there, and this one stays as it is"
+    says = {"made": "the optimizer is made here", "step": "the step leaves the new layer as it is"}
+    yield from _told(performance, REPLACED_BEHIND, message, says)
 
 
 def left_in_checkpoint(performance: Performance) -> Iterator[Suspicion]:

@@ -96,6 +96,7 @@ _FAULTS: dict[str, _Fault] = {
     "parts-taken": meeting_uses.parts_taken,
     "redrawn": meeting_uses.redrawn,
     "sharded-behind": meeting_uses.sharded_behind,
+    "replaced-behind": meeting_uses.replaced_behind,
     "left-in-checkpoint": meeting_uses.left_in_checkpoint,
     "state-loaded-by-some": meeting_uses.state_loaded_by_some,
     "trained-alone": meeting_beside.trained_alone,

@@ -50,6 +50,7 @@ def stored(player: Any, base: Any, name: str, value: Any, span: Span) -> None:
         and not player.stage.unsure
     ):
         kept[id(value)] = (value, span, player.stage.chain)
+        stale.put_in(player, base, name, value, span)
 
 
 def wrapped(player: Any, wrapper: Any) -> None:

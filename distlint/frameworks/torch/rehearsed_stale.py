@@ -1,7 +1,7 @@
-"""Optimizers that were made before their model was sharded, in the rehearsal of a program.
+"""Optimizers that were made before their model was sharded, or got other layers, in the rehearsal of a program.
 
 Sources: torch 2.13, ``distributed/fsdp/_fully_shard/_fsdp_param.py`` and ``distributed/fsdp/_flat_param.py``: sharding puts new parameters
-into the modules; an optimizer keeps the tensors that it was made with.
+into the modules; ``optim/optimizer.py``, ``add_param_group``: an optimizer keeps the tensors that it was made with.
 """
 
 from __future__ import annotations
@@ -10,17 +10,21 @@ from typing import Any
 
 from distlint.frameworks.torch.rehearsed_apart import left_aside
 from distlint.frameworks.torch.rehearsed_beside import modules_of
-from distlint.frameworks.torch.rehearsed_modules import with_parts
+from distlint.frameworks.torch.rehearsed_modules import Layer, with_parts
+from distlint.frameworks.torch.rehearsed_needs import FROZEN
 from distlint.frameworks.torch.rehearsed_regrouped import regroups
 from distlint.frameworks.torch.rehearsed_weights import Weight
 from distlint.link.modules import FunctionRef
 from distlint.model import python as ir
+from distlint.model.span import Span
 from distlint.rehearsal.iterators import Generated
-from distlint.rehearsal.notes import SHARDED_BEHIND
+from distlint.rehearsal.notes import REPLACED_BEHIND, SHARDED_BEHIND
 from distlint.rehearsal.stage import Event, Fault
+from distlint.rehearsal.values import Thing
 
 _MADE = "optimizers, and the calls that lead to where they are made"
 _STALE = "optimizers whose parameters were sharded since they were made"
+_REPLACED = "optimizers whose layers were replaced since they were made"
 _MOST = 64
 
 
@@ -32,6 +36,7 @@ def made(player: Any, optimizer: Any) -> None:
     rows = player.stage.kept.setdefault(_MADE, [])
     if len(rows) < _MOST:
         rows.append((optimizer, player.stage.chain))
+    player.stage.kept.pop(_REPLACED, None)  # the new layers are this one's, perhaps
 
 
 def all_made(stage: Any) -> list[Any]:
@@ -63,8 +68,49 @@ def _is_taken(one: Any, own: set[int]) -> bool:
     return any(id(part) in own for part in with_parts(one))
 
 
+def put_in(player: Any, base: Any, name: str, layer: Any, span: Span) -> None:
+    """A layer becomes an attribute of a module: in place of one that optimizers hold, perhaps."""
+    stage = player.stage
+    old = base.attributes.get(name) if isinstance(base, Thing) else None
+    if stage.unsure or not isinstance(old, Thing | Layer) or old is layer:
+        return
+    before = {id(part) for part in with_parts(old)}
+    new = [one for one in with_parts(layer) if id(one) not in before and _has_weights(one)]
+    if not new:
+        return
+    replaced = stage.kept.setdefault(_REPLACED, {})
+    for optimizer, chain in stage.kept.get(_MADE, ()):
+        given = optimizer.held or optimizer.arguments.get("params", 0)
+        held = list(modules_of(player, given))
+        if any(_is_taken(one, before) for one in held) and not any(_is_taken(one, {id(layer)}) for one in held):
+            replaced[id(optimizer)] = (optimizer, span, chain, new)
+
+
+def _has_weights(part: Any) -> bool:
+    return isinstance(part, Weight) or (isinstance(part, Layer) and part.has_parameters)
+
+
+def _stepped_without(player: Any, optimizer: Any, event: Event) -> None:
+    """An optimizer takes a step; a layer of its model that came later is not among what it holds."""
+    stage = player.stage
+    _, span, chain, new = stage.kept.get(_REPLACED, {}).pop(id(optimizer), (None, None, (), ()))
+    still = stage.kept.get(FROZEN, {})
+    if (
+        span is None
+        or stage.unsure
+        or optimizer.call is None
+        or optimizer.hooks
+        or all(id(one) in still for one in new)
+    ):
+        return
+    event.chain = chain
+    made = ir.unpack(optimizer.call.at, optimizer.file)
+    stage.faults.append(Fault(REPLACED_BEHIND, span, event, {"made": made, "step": event.span}))
+
+
 def refilled(player: Any, optimizer: Any) -> None:
     """An optimizer is given other parameters."""
+    player.stage.kept.pop(_REPLACED, None)
     found = player.stage.kept.get(_STALE, {}).pop(id(optimizer), None)
     if found is not None and optimizer.call is not None:
         player.stage.looked_at(SHARDED_BEHIND, ir.unpack(optimizer.call.at, optimizer.file), fits=True)
@@ -72,7 +118,7 @@ def refilled(player: Any, optimizer: Any) -> None:
 
 def groups_asked(player: Any, optimizer: Any, scope: Any) -> None:
     """A function asks for the groups of an optimizer: to put the new parameters there, perhaps."""
-    if id(optimizer) in player.stage.kept.get(_STALE, {}):
+    if any(id(optimizer) in player.stage.kept.get(one, {}) for one in (_STALE, _REPLACED)):
         if regroups(player.stage.project, FunctionRef(scope.file, scope.function)):
             refilled(player, optimizer)
 
@@ -80,6 +126,7 @@ def groups_asked(player: Any, optimizer: Any, scope: Any) -> None:
 def stepped(player: Any, optimizer: Any, call: ir.Call, scope: Any) -> None:
     """An optimizer takes a step over what it holds."""
     stage = player.stage
+    _stepped_without(player, optimizer, Event("step", call, scope.file, scope.function, {}))
     _, span, chain = stage.kept.get(_STALE, {}).pop(id(optimizer), (None, None, ()))
     if span is None or stage.unsure or optimizer.call is None or optimizer.hooks:
         return
