@@ -99,7 +99,7 @@ def _is_of_parent(tracer: Tracer, expr: ir.Expr, ground: Ground) -> bool:
 def _drawn_from(tracer: Tracer, expr: ir.Expr, ground: Ground, span: Any) -> Divergence:
     """What a generator that is given by an argument draws."""
     for option in divergence_objects.objects(tracer, expr, ground):
-        return divergence_seeds.of_generator(tracer, option, ground.file, span)
+        return divergence_seeds.of_generator(tracer, option, ground, span)
     return UNKNOWN
 
 
@@ -413,7 +413,7 @@ def _of_named(
     if any(callee in one.makers for one in tracer.sources.generators):
         if _is_of_parent(tracer, expr, ground):
             return UNKNOWN
-        return divergence_seeds.of_generator(tracer, option, ground.file, span)
+        return divergence_seeds.of_generator(tracer, option, ground, span)
     if dotted in tracer.sources.filled:
         return UNKNOWN
     return None

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from distlint.checks import divergence_callers, divergence_failures, divergence_names, divergence_objects
+from distlint.checks import (
+    divergence_callers,
+    divergence_failures,
+    divergence_frames,
+    divergence_names,
+    divergence_objects,
+)
 from distlint.checks.divergence_state import DIFFERS, THE_SAME, UNKNOWN, Divergence, one_of
 from distlint.checks.ranks import RANK_NAMES
 from distlint.link.modules import ClassRef, External, FunctionRef, GlobalRef
@@ -77,6 +83,9 @@ def parameter_value(tracer: Tracer, ref: FunctionRef, position: int, path: Path,
     if ground.given is not None:
         given = ground.given.get(parameter.name)
         return _argument(tracer, given, path) if given is not None else _default(tracer, ref, parameter)
+    made, is_known = divergence_frames.made_with(tracer, ref, position, ground.own)
+    if is_known:
+        return _argument(tracer, made, path) if made is not None else _default(tracer, ref, parameter)
     callers = divergence_callers.callers(tracer, ref, ground)
     if not callers or len(callers) > MAX_CALLERS:
         guessed = not callers and parameter.name in RANK_NAMES and not path

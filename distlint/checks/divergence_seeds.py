@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from distlint.checks.divergence_frames import ground_of, ground_of_frame
 from distlint.checks.divergence_state import DIFFERS, THE_SAME, UNKNOWN, Divergence
 from distlint.checks.rank_seeds import told_by_rank
 from distlint.link.abstract import Instance
@@ -11,7 +12,7 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 
 if TYPE_CHECKING:
-    from distlint.checks.divergence_trace import Tracer
+    from distlint.checks.divergence_trace import Ground, Tracer
     from distlint.model.framework import GeneratorSpec
 
 MAX_SEEDS = 12
@@ -53,19 +54,19 @@ def _seeded(tracer: Tracer, generator: GeneratorSpec, file: str) -> Divergence:
     return THE_SAME if all(way.is_same for way in ways) else UNKNOWN
 
 
-def of_generator(tracer: Tracer, option: Instance, file: str, span: Span) -> Divergence:
-    """What is drawn from a generator object: as its seed is."""
+def of_generator(tracer: Tracer, option: Instance, ground: Ground, span: Span) -> Divergence:
+    """What is drawn from a generator object: as its seed is, for the calls that lead to where it is asked for."""
     found = None
     arguments = [*option.call.args, *(k.value for k in option.call.keywords if k.name == "seed")]
     if arguments and type(arguments[0]) is not ir.Starred:
-        found = tracer.of(arguments[0], tracer.ground(option.frame.file, option.frame.function), option.state)
+        found = tracer.of(arguments[0], ground_of_frame(tracer, option.frame, ground), option.state)
     for site in tracer.project.sites("manual_seed"):
         func = site.site.call.func
-        if type(func) is not ir.Attribute or not site.site.call.args or site.file != file:
+        if type(func) is not ir.Attribute or not site.site.call.args or site.file != ground.file:
             continue
         known = tracer.evaluator.ask(func.base, site.file, site.site.function)
         if isinstance(known, Instance) and known.identity == option.identity:
-            found = tracer.here(site.site.call.args[0], tracer.ground(site.file, site.site.function))
+            found = tracer.here(site.site.call.args[0], ground_of(tracer, ground, site.file, site.site.function))
     if found is None:
         return Divergence(DIFFERS, UNSEEDED, (span,))
     if found.differs:

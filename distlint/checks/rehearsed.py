@@ -24,6 +24,7 @@ from distlint.checks import (
     meeting_rows,
     meeting_shapes,
     meeting_states,
+    meeting_statistics,
     meeting_uses,
     meeting_works,
 )
@@ -63,6 +64,7 @@ _FAULTS: dict[str, _Fault] = {
     "splits": meeting_shapes.wrong_splits,
     "changed-by-some": meeting_copies.changed_by_some,
     "averaged-by-each": meeting_copies.averaged_by_each,
+    "followed": meeting_statistics.followed_statistics,
     "own-folder": meeting_states.own_folders,
     "figure-decides": meeting_choices.own_figures,
     "own-search": meeting_closures.own_searches,

@@ -34,6 +34,7 @@ from distlint.checks.own_parts import own_items, takes_own_in
 from distlint.checks.preparing import Preparations
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
+from distlint.checks.rehearsed import rehearsed
 from distlint.checks.spread_names import (
     JOINING,
     Region,
@@ -76,7 +77,7 @@ def tallies(context: CheckContext) -> Iterator[Finding]:
         return
     reported: set[tuple[str, int]] = set()
     if context.parameters["fault"] == "followed":
-        for finding in followed_figures(context):
+        for finding in chain(followed_figures(context), _by_rehearsal(context)):
             reported.add((finding.span.file, finding.span.line))
             yield finding
     if context.parameters["fault"] == "half":
@@ -119,6 +120,12 @@ def tallies(context: CheckContext) -> Iterator[Finding]:
                     if key not in reported:
                         reported.add(key)
                         yield finding
+
+
+def _by_rehearsal(context: CheckContext) -> Iterator[Finding]:
+    """Those that a rehearsal of the program shows, where there is a schedule that follows figures."""
+    if any(context.project.sites(name.rpartition(".")[2]) for name in context.parameters["schedulers"]):
+        yield from rehearsed(context)
 
 
 def _own_data(context: CheckContext, loader: Instance) -> Span | None:

@@ -16,6 +16,7 @@ from distlint.checks.trace_lines import Clash, Line, Part, clash_of, counts
 from distlint.checks.trace_orders import told
 from distlint.model import python as ir
 from distlint.rehearsal.failing import ENDING
+from distlint.rehearsal.joined_tests import Joins
 from distlint.rehearsal.performance import Performance
 from distlint.rehearsal.stage import Event, Stage
 from distlint.rehearsal.trace import (
@@ -116,6 +117,7 @@ class Comparison:
         self.performance = performance
         self.files = files
         self.whole = True
+        self._joins = Joins(performance.stages)
         self._looked: dict[int, int] = {}
         self._of_stages: dict[int, list[Branch | Round]] = {}
         self._of_pairs: dict[tuple[int, int], frozenset[int]] = {}
@@ -256,7 +258,7 @@ class Comparison:
         usual: int,
         ends: frozenset[int] = frozenset(),
     ) -> Choice:
-        return Choice(arms, turns, usual, settled, files=self.files, told=ends)
+        return Choice(self._joins.followed(arms), turns, usual, settled, files=self.files, told=ends)
 
     def _told(self, first: Stage, other: Stage) -> frozenset[int]:
         """What others have sent decides these tests and loops (by ``id``) of two processes, in a way that we don't know."""

@@ -21,7 +21,7 @@ from distlint.checks.spread_names import called_name
 from distlint.link.arguments import find_argument
 from distlint.link.modules import FunctionRef
 from distlint.link.project import CallSite
-from distlint.link.walking import asks_for_main, below, calls_in
+from distlint.link.walking import asks_for_main, below, calls_in, expressions_below, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.value import Confidence
@@ -194,9 +194,10 @@ def _follows_unwaited(context: CheckContext, write: Access, read: Access) -> boo
                 continue
             if down[0].at >> 44 >= other[0].at >> 44:
                 continue
-            if not any(
+            waited = any(
                 _waits(context, step.file, step.function, call) for step, call in _between(project, down, other)
-            ):
+            )
+            if not waited and not _waits_on_leaving(context, down, other[0].at):
                 return True
     return False
 
@@ -225,6 +226,34 @@ def _between(project: Project, down: tuple[Step, ...], other: tuple[Step, ...]) 
         for call in calls_in(body_of(project, step.file, step.function)):
             if call.at >> 44 < step.at >> 44:
                 yield step, call
+
+
+def _waits_on_leaving(context: CheckContext, down: tuple[Step, ...], read_at: ir.Position) -> bool:
+    """Whether a write lies in a context that is left before the read, and at the end of which ranks wait for each other."""
+    project: Project = context.project
+    for step in down:
+        for holder in statements(body_of(project, step.file, step.function)):
+            if type(holder) is not ir.With or not ir.encloses(holder.at, step.at):
+                continue
+            if step is down[0] and ir.encloses(holder.at, read_at):
+                continue
+            if any(_ends_waiting(context, step, one) for one, _ in holder.items):
+                return True
+    return False
+
+
+def _ends_waiting(context: CheckContext, step: Step, manager: ir.Expr) -> bool:
+    """Whether leaving a context makes ranks wait."""
+    project: Project = context.project
+    if type(manager) is ir.Call and called_name(manager) in context.parameters["waiting"]:
+        return True
+    for edge in project.call_graph.contexts(step.file, step.function, manager)[1]:
+        file, function = edge.target.file, edge.target.index
+        body = body_of(project, file, function)
+        given = [one.at for one in expressions_below(body) if type(one) is ir.Wrapped and one.kind.startswith("yield")]
+        if any(call.at > min(given, default=0) and _waits(context, file, function, call) for call in calls_in(body)):
+            return True
+    return False
 
 
 def _waits(context: CheckContext, file: str, function: int, call: ir.Call, depth: int = 0) -> bool:

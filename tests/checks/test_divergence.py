@@ -37,6 +37,23 @@ from accelerate.utils import set_seed
 
 """
 
+SITE = """
+def make(seed):
+    return random.Random(seed)
+def site(s):
+    rng = {made}
+    return [rng.random() for _ in range(3)]
+"""
+
+OF_SITE = """
+class Site:
+    def __init__(self, seed):
+        self.seed = seed
+        self.rng = np.random.default_rng(seed)
+    def draw(self):
+        return self.rng.random()
+"""
+
 LOSS = """
 def main():
     torch.manual_seed(0)
@@ -189,6 +206,11 @@ DIFFERENT = [
     ("rng = random.Random(dist.get_rank())\nprobe(rng.random() < 0.5)", "seed"),
     ("rng = np.random.default_rng(dist.get_rank())\nprobe(rng.random() < 0.5)", "seed"),
     ("g = torch.Generator()\ng.manual_seed(dist.get_rank())\nprobe(torch.rand(1, generator=g).item())", "seed"),
+    (SITE.format(made="random.Random(s)") + "common = site(7)\nprobe(site(dist.get_rank()))", "seed"),
+    (SITE.format(made="make(s)") + "common = site(7)\nprobe(site(dist.get_rank()))", "seed"),
+    (SITE.format(made="make(s)") + "mine = site(7)\nprobe([site(s + dist.get_rank()) for s in (0, 1)])", "seed"),
+    (OF_SITE + "common = Site(7).draw()\nmine = Site(dist.get_rank())\nprobe(mine.draw())", "seed"),
+    (OF_SITE + "common = Site(7)\nmine = Site(dist.get_rank())\nprobe(mine.seed)", "rank"),
     ("def coin():\n    return random.random() < 0.5\nprobe(coin())", "random"),
     ("order = torch.randperm(8)\nprobe(order[0] == 0)", "random"),
     # the process and machine
@@ -471,6 +493,12 @@ NOT_DIFFERENT = [
     ("rng = np.random.default_rng(0)\nprobe(rng.random() < 0.5)", "same"),
     ("g = torch.Generator()\ng.manual_seed(0)\nprobe(torch.rand(1, generator=g).item())", "same"),
     ("g = torch.Generator().manual_seed(0)\nprobe(torch.rand(1, generator=g).item())", None),
+    # a function that each rank calls with its own seed, and once more with one that all have
+    (SITE.format(made="random.Random(s)") + "mine = site(dist.get_rank())\nprobe(site(7))", "same"),
+    (SITE.format(made="make(s)") + "mine = site(dist.get_rank())\nprobe(site(7))", "same"),
+    (SITE.format(made="make(s)") + "mine = site(dist.get_rank())\nprobe([site(s) for s in (0, 1)])", "same"),
+    (OF_SITE + "mine = Site(dist.get_rank()).draw()\ncommon = Site(7)\nprobe(common.draw())", "same"),
+    (OF_SITE + "mine = Site(dist.get_rank())\ncommon = Site(7)\nprobe(common.seed)", "same"),
     # the same again
     ("x = torch.tensor([dist.get_rank()])\ndist.all_reduce(x)\nprobe(x.item() > 0)", "same"),
     ("x = torch.tensor([dist.get_rank()])\ndist.broadcast(x, src=0)\nprobe(x.item() > 0)", "same"),

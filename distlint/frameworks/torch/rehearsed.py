@@ -47,6 +47,7 @@ from distlint.frameworks.torch import rehearsed_shards as shards
 from distlint.frameworks.torch import rehearsed_shares as shares
 from distlint.frameworks.torch import rehearsed_spread as spreading
 from distlint.frameworks.torch import rehearsed_starts as starts
+from distlint.frameworks.torch import rehearsed_statistics as statistics
 from distlint.frameworks.torch import rehearsed_tensors as tensors
 from distlint.frameworks.torch import rehearsed_under_way as under_way
 from distlint.frameworks.torch import rehearsed_unfilled as unfilled
@@ -129,6 +130,7 @@ class Torch(Models):
         for value in held_in(values):
             unfilled.touch(value)
             buffers.handed(player, value)
+            statistics.handed(player, modules.parts_of_model(value))
             saves.handed(value)
             scaling.handed(value)
             hooks.handed(value)

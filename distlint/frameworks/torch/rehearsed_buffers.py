@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_statistics as statistics
 from distlint.frameworks.torch.rehearsed_empty import things_in
 from distlint.frameworks.torch.rehearsed_plain import BUFFERS
 from distlint.model import python as ir
@@ -98,6 +99,7 @@ def evened(player: Any, tensor: Tensor, *, of_state: bool) -> None:
 
 def told(player: Any) -> None:
     """The program goes through buffers, or through states, by itself: it may bring them together."""
+    statistics.evened(player)
     for marks in player.stage.kept.get(_MARKED, {}).values():
         for mark in marks.values():
             _even(player, mark)

@@ -22,6 +22,7 @@ from distlint.frameworks.torch import rehearsed_passes as passes
 from distlint.frameworks.torch import rehearsed_plain as plain
 from distlint.frameworks.torch import rehearsed_redrawn as redrawn
 from distlint.frameworks.torch import rehearsed_sharding as sharding
+from distlint.frameworks.torch import rehearsed_statistics as statistics
 from distlint.frameworks.torch import rehearsed_thawed as thawed
 from distlint.frameworks.torch import rehearsed_visible as visible
 from distlint.frameworks.torch import rehearsed_written as writing
@@ -123,6 +124,8 @@ class Layer(Made):
         if name in ("weight", "bias"):
             passes.read(player, [self])
             return self.weight(name)
+        if name in statistics.BUFFERS:
+            statistics.evened(player)
         known = {"Linear": ("in_features", "out_features"), "Embedding": ("num_embeddings", "embedding_dim")}
         names = known.get(self.kind, ())
         if name in names and self.arguments is not None:
@@ -218,6 +221,7 @@ class Layer(Made):
         if self.kind == "SyncBatchNorm" and self.training:
             note(player, "SyncBatchNorm", call, scope)
         found = self._out(given, span)
+        statistics.passed(player, self, given.values(), found)
         overflows.typed(player, self.kind, found)
         copies.computed(player, self, found, span)
         return came_out(
@@ -456,6 +460,7 @@ def module_method(player: Any, module: Any, name: str, given: Given, call: ir.Ca
         return None
     if name in ("modules", "named_modules", "children", "named_children") and not given.values():
         listed = members(module, "", deep="modules" in name)
+        statistics.evened(player)
         if listed is not None:
             return Members(listed if name.startswith("named") else [one for _, one in listed])
     if name == "get_submodule" and isinstance(given.get("target", 0), str):
@@ -475,6 +480,7 @@ def module_method(player: Any, module: Any, name: str, given: Given, call: ir.Ca
     if name == "load_state_dict":
         state = given.get("state_dict", 0, UNKNOWN)
         _loaded(module, state)
+        statistics.evened(player)
         copies.evened(player, parts_of_model(module))
         for part in parts_of_model(state.module) if isinstance(state, Parameters) else ():
             if isinstance(part, Layer):

@@ -15,6 +15,7 @@ from distlint.frameworks.torch import rehearsed_resumed as resumed
 from distlint.frameworks.torch import rehearsed_rounds as rounds
 from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch import rehearsed_stale as stale
+from distlint.frameworks.torch import rehearsed_statistics as statistics
 from distlint.frameworks.torch import rehearsed_thawed as thawed
 from distlint.frameworks.torch import rehearsed_under_way as under_way
 from distlint.frameworks.torch import rehearsed_unfilled as unfilled
@@ -173,7 +174,10 @@ class Scheduler(resumed.Resumed):
             source = source_of(given.values())
             if isinstance(self.optimizer, Optimizer) and source is not None:
                 self.optimizer.source = source
-            if given.values() and not self.name.endswith(_FOLLOWING):
+            if self.name.endswith(_FOLLOWING):
+                made = ir.unpack(self.call.at, self.file) if self.call is not None else None
+                statistics.followed(player, source, made, call, scope)
+            elif given.values():
                 self.handled += 1  # it is told where it is
             resumed.stepped(player, self, call, scope)
             return None

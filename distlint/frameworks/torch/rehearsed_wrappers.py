@@ -40,6 +40,7 @@ from distlint.frameworks.torch import rehearsed_shards as shards
 from distlint.frameworks.torch import rehearsed_some_ways as some_ways
 from distlint.frameworks.torch import rehearsed_spread as spread
 from distlint.frameworks.torch import rehearsed_stale as stale
+from distlint.frameworks.torch import rehearsed_statistics as statistics
 from distlint.frameworks.torch import rehearsed_thawed as thawed
 from distlint.frameworks.torch import rehearsed_unfilled as unfilled
 from distlint.frameworks.torch import rehearsed_units as units
@@ -204,6 +205,7 @@ def wrapped(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> 
         beside.wrapped(player, made)
         plain.wrapped(player, made)
         buffering.wrapped(player, made)
+        statistics.wrapped(player, made, modules.parts_of_model(made.inner))
         return _evened(player, made, call, scope)
     if name == SHARDED:
         group = player.stage.group_of(given.get("process_group", 1, None))
