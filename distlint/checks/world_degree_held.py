@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from distlint.link.project import Project
 
 MAX_CALLERS = 4
+MAX_KEYS = 6
 MAX_VISITS = 1_000
 """Variables that are followed for one question: chains of functions that are handed the same object are gone through many times over."""
 _PLAIN = frozenset({"dict", "SimpleNamespace", "Namespace", "EasyDict", "DotDict", "replace", "MappingProxyType"})
@@ -50,6 +51,8 @@ class Unseen:
 
 
 UNSEEN = Unseen()
+Key = tuple[str, ...]
+"""The names that lead from an object to what it holds: ``("train", "batch_size")`` of ``config["train"]["batch_size"]``."""
 Held = Degree | Unseen | None
 """What is held under a name; ``None`` where ways disagree, or it is too much to follow."""
 
@@ -95,14 +98,14 @@ class HeldDegrees:
                 return [join.branches[0 if known else 1]]
         return join.branches
 
-    def _held(self, base: ir.Expr, key: str, file: str, function: int, state: Env) -> Held:
+    def _held(self, base: ir.Expr, key: Key, file: str, function: int, state: Env) -> Held:
         """The degree of what the object of an expression holds under a name."""
         if type(base) is ir.Name:
             return self._behind(base.id, key, file, function, state)
         if type(base) is ir.DictDisplay:
             for name, item in zip(base.keys, base.values, strict=True):
-                if type(name) is ir.Constant and name.value == key:
-                    return self._of(item, file, function, state)
+                if type(name) is ir.Constant and name.value == key[0]:
+                    return self._within(item, key[1:], file, function, state)
             return UNSEEN
         if type(base) is ir.Call:
             return self._of_result(base, key, file, function, state)
@@ -113,12 +116,21 @@ class HeldDegrees:
             if where is not None and value is not None and not part:
                 before = self._project.flow(where.file, where.index).before(value.at)
                 return self._held(value, key, where.file, where.index, before)
+        if len(key) < MAX_KEYS:
+            if type(base) is ir.Subscript and type(base.index) is ir.Constant and type(base.index.value) is str:
+                return self._held(base.base, (base.index.value, *key), file, function, state)
+            if type(base) is ir.Attribute:
+                return self._held(base.base, (base.name, *key), file, function, state)
         return UNSEEN
+
+    def _within(self, expr: ir.Expr, rest: Key, file: str, function: int, state: Env) -> Held:
+        """The degree of what stands under a name, or is held under further ones by what stands there."""
+        return self._held(expr, rest, file, function, state) if rest else self._of(expr, file, function, state)
 
     def _behind(
         self,
         name: str,
-        key: str,
+        key: Key,
         file: str,
         function: int,
         state: Env,
@@ -144,7 +156,7 @@ class HeldDegrees:
         return outside() if outside is not None else self._from_callers(name, key, file, function)
 
     def _joined(
-        self, name: str, key: str, file: str, function: int, join: Join, outside: Callable[[], Held] | None
+        self, name: str, key: Key, file: str, function: int, join: Join, outside: Callable[[], Held] | None
     ) -> Held:
         active = ("held", name, key, id(join))
         if active in self._active:
@@ -162,14 +174,17 @@ class HeldDegrees:
             return agreed(seen)
         return UNSEEN if not seen else None
 
-    def _stored(self, store: Store, key: str, file: str, function: int, outside: Callable[[], Held] | None) -> Held:
+    def _stored(self, store: Store, key: Key, file: str, function: int, outside: Callable[[], Held] | None) -> Held:
         """What a change of an object puts under a name."""
         before = store.prev
         if before is None:
             return UNSEEN
-        if len(store.path) == 1 and _names(store.path[0], key):
+        steps = len(store.path)
+        if 0 < steps <= len(key) and all(_names(step, name) for step, name in zip(store.path, key, strict=False)):
             if store.action == "set":
-                return self._of(store.expr, file, function, before)
+                return self._within(store.expr, key[steps:], file, function, before)
+            if steps < len(key):
+                return UNSEEN
             earlier = self._behind(store.name, key, file, function, before, outside)
             if isinstance(earlier, Unseen):
                 earlier = Degree(0)
@@ -179,7 +194,7 @@ class HeldDegrees:
         return UNSEEN
 
     def _changed_by(
-        self, store: Store, call: ir.Call, key: str, file: str, function: int, outside: Callable[[], Held] | None
+        self, store: Store, call: ir.Call, key: Key, file: str, function: int, outside: Callable[[], Held] | None
     ) -> Held:
         """What an object holds behind a call of a project function that it was handed to."""
         edges = self._project.call_graph.targets(file, function, call)
@@ -207,7 +222,7 @@ class HeldDegrees:
                 return UNSEEN if not seen else agreed(seen) if len(seen) == len(found) else None
         return UNSEEN
 
-    def _from_callers(self, name: str, key: str, file: str, function: int) -> Held:
+    def _from_callers(self, name: str, key: Key, file: str, function: int) -> Held:
         """What the object that a parameter is given holds."""
         if function < 0:
             return UNSEEN
@@ -229,7 +244,7 @@ class HeldDegrees:
         seen = [one for one in found if not isinstance(one, Unseen)]
         return agreed(seen) if len(seen) == len(found) else UNSEEN
 
-    def _of_result(self, call: ir.Call, key: str, file: str, function: int, state: Env) -> Held:
+    def _of_result(self, call: ir.Call, key: Key, file: str, function: int, state: Env) -> Held:
         """What the result of a call holds under a name."""
         made = [
             one.callee
@@ -237,7 +252,7 @@ class HeldDegrees:
             if isinstance(one, Instance) and isinstance(one.callee, ClassRef) and one.call.at == call.at
         ]
         if len(made) == 1:
-            return self._of_object(made[0], key, call, file, function)
+            return self._of_object(made[0], key[0], call, file, function) if len(key) == 1 else UNSEEN
         edges = self._project.call_graph.targets(file, function, call)
         if len(edges) == 1 and edges[0].certain:
             ref = edges[0].target
@@ -252,8 +267,8 @@ class HeldDegrees:
         name = func.name if type(func) is ir.Attribute else func.id if type(func) is ir.Name else ""
         if name in _PLAIN or (self._makers and self._project.modules.dotted(func, file) in self._makers):
             for keyword in call.keywords:
-                if keyword.name == key:
-                    return self._of(keyword.value, file, function, state)
+                if keyword.name == key[0]:
+                    return self._within(keyword.value, key[1:], file, function, state)
             spread = [self._held(one.value, key, file, function, state) for one in call.keywords if one.name is None]
             if len(spread) == 1:
                 return spread[0]
@@ -287,7 +302,9 @@ class HeldDegrees:
         own = self._project.function(maker).parameters[0].name
         ends = self._project.flow(maker.file, maker.index).ends()
         found = [
-            self._behind(own, key, maker.file, maker.index, end, lambda: self._field(owner, key, call, file, function))
+            self._behind(
+                own, (key,), maker.file, maker.index, end, lambda: self._field(owner, key, call, file, function)
+            )
             for end in ends
         ]
         seen = [one for one in found if not isinstance(one, Unseen)]
