@@ -14,6 +14,7 @@ from distlint.link.arguments import find_argument
 from distlint.link.calls import decorated
 from distlint.link.flow import Bind, Env, Join, Store
 from distlint.link.modules import ClassRef, FunctionRef
+from distlint.link.walking import access_path
 from distlint.model import python as ir
 from distlint.model.span import Span
 
@@ -29,6 +30,8 @@ _PLAIN = frozenset({"dict", "SimpleNamespace", "Namespace", "EasyDict", "DotDict
 """Calls whose keywords are what the result holds."""
 _COPIES = frozenset({"copy", "deepcopy", "vars", "dict", "replace", "asdict", "MappingProxyType"})
 """Calls whose result holds what their first argument does."""
+_EMPTYING = frozenset({"clear", "pop", "popitem", "delete", "unknown"})
+"""What may take a number out of a mapping, so that nobody knows what it holds then."""
 
 
 class Degree(NamedTuple):
@@ -183,15 +186,31 @@ class HeldDegrees:
         if 0 < steps <= len(key) and all(_names(step, name) for step, name in zip(store.path, key, strict=False)):
             if store.action == "set":
                 return self._within(store.expr, key[steps:], file, function, before)
-            if steps < len(key):
-                return UNSEEN
-            earlier = self._behind(store.name, key, file, function, before, outside)
-            if isinstance(earlier, Unseen):
-                earlier = Degree(0)
-            return scaled(earlier, self._of(store.expr, file, function, before), store.action.removesuffix("="))
-        if not store.path and store.action == "call" and type(store.expr) is ir.Call:
-            return self._changed_by(store, store.expr, key, file, function, outside)
+            if steps == len(key):
+                earlier = self._behind(store.name, key, file, function, before, outside)
+                if isinstance(earlier, Unseen):
+                    earlier = Degree(0)
+                return scaled(earlier, self._of(store.expr, file, function, before), store.action.removesuffix("="))
+        if steps < len(key) and all(_names(step, name) for step, name in zip(store.path, key, strict=False)):
+            if type(store.expr) is ir.Call and store.action == "call":
+                return self._changed_by(store, store.expr, key, file, function, outside)
+            if type(store.expr) is ir.Call and store.action == "update":
+                return self._updated_by(store.expr, key[steps:], file, function, before)
+            if store.action in _EMPTYING:
+                return None
         return UNSEEN
+
+    def _updated_by(self, call: ir.Call, key: Key, file: str, function: int, before: Env) -> Held:
+        """What ``update`` puts under a name; ``None`` where it may be any number."""
+        for word in call.keywords:
+            if word.name == key[0]:
+                return self._within(word.value, key[1:], file, function, before)
+        given = (*call.args, *(word.value for word in call.keywords if word.name is None))
+        found = [self._held(one, key, file, function, before) for one in given]
+        seen = [one for one in found if not isinstance(one, Unseen)]
+        if seen:
+            return seen[-1]
+        return UNSEEN if all(type(one) is ir.DictDisplay and None not in one.keys for one in given) else None
 
     def _changed_by(
         self, store: Store, call: ir.Call, key: Key, file: str, function: int, outside: Callable[[], Held] | None
@@ -205,12 +224,12 @@ class HeldDegrees:
         shift = edges[0].shift - (1 if self._project.function(target).owner >= 0 else 0)
         for position, parameter in enumerate(self._project.function(target).parameters):
             given, _ = find_argument(call, parameter.name, position + shift)
-            if type(given) is ir.Name and given.id == store.name:
+            if given is not None and _is_place(given, store):
                 flow = self._project.flow(target.file, target.index)
                 found = [
                     self._behind(
                         parameter.name,
-                        key,
+                        key[len(store.path) :],
                         target.file,
                         target.index,
                         end,
@@ -330,6 +349,19 @@ class HeldDegrees:
         return (
             UNSEEN if default is None else self._of(default, owner.file, -1, self._project.flow(owner.file, -1).entry)
         )
+
+
+def _is_place(given: ir.Expr, store: Store) -> bool:
+    """Whether an argument is the object that a call changes: a variable, or what it holds under some names."""
+    root, steps = access_path(given)
+    return (
+        root == store.name
+        and len(steps) == len(store.path)
+        and all(
+            one is other or one == other or (type(one) is ir.Constant and _names(other, one.value))
+            for one, other in zip(steps, store.path, strict=True)
+        )
+    )
 
 
 def _names(step: ir.Expr | str, key: str) -> bool:
