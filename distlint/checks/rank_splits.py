@@ -1,10 +1,11 @@
 """Data that is parted between the ranks in a way that does not fit together.
 
-The rule's ``fault`` is ``fixed`` (a sampler that is told the same rank, or one process only, on every rank), ``swapped`` (one that is
-told its rank as the number of processes) or ``order`` (an order that each rank draws for itself before it takes its part).
-Parameters: ``starts`` (calls that make processes a job), ``samplers``, and for ``order`` ``draws`` (functions that draw an order: kind of
-random numbers, the argument that holds a generator, with its position where it has one; the kind ``own`` for methods of a generator),
-``seeds`` (by kind) and ``takers`` (calls that deal out what they are given).
+The rule's ``fault`` is ``fixed`` (a sampler that is told the same rank, or one process only, on every rank, or a rank that several share),
+``swapped`` (one that is told its rank as the number of processes) or ``order`` (an order that each rank draws for itself before it takes
+its part).
+Parameters: ``starts`` (calls that make processes a job), ``samplers``, for ``fixed`` those of ``shared_ranks``, and for ``order``
+``draws`` (functions that draw an order: kind of random numbers, the argument that holds a generator, with its position where it has one;
+the kind ``own`` for methods of a generator), ``seeds`` (by kind) and ``takers`` (calls that deal out what they are given).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from distlint.checks.rank_ways import all_ranks_go, may_be_for_rank_0, ways_to
 from distlint.checks.ranks import FIRST, SECOND, Process
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.seeds import seeds_before
+from distlint.checks.shared_ranks import shared_rank
 from distlint.checks.spread_names import Region, called_name, calls_of, forward, joins, mentions, regions
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 _DEALING = re.compile(r"scatter|(?:^|_)i?send(?:_|$)", re.IGNORECASE)
 """Names of functions by which one rank may hand out what it has drawn."""
 _PROBES = (Process(5, 5, world=1009), Process(7, 7, world=1009))
+_ON_OTHER_NODE = Process(13, 5, 8, node=1, per_node=8, world=16)
 
 
 @check("rank-splits")
@@ -71,12 +74,18 @@ def _fixed(context: CheckContext, starts: list[CallSite]) -> Iterator[Finding]:
             )
         elif rank is not None:
             first, second = _on_both(view, rank, file, function)
-            if type(first) is int and type(second) is int and first == second:
+            # what is the same on some processes only is for those to share who share a part of the job, too
+            other = view.view(_ON_OTHER_NODE).ask(rank, file, function)
+            if type(first) is int and type(second) is int and first == second == other:
                 yield context.finding(
                     f"this sampler is told that its rank is {first} on every rank, so all go through the same part",
                     ir.unpack(rank.at, file),
                     related=related,
                 )
+            else:
+                shared = shared_rank(context, site, starts, start)
+                if shared is not None:
+                    yield shared
 
 
 def _swapped(context: CheckContext, starts: list[CallSite]) -> Iterator[Finding]:

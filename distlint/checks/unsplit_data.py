@@ -5,7 +5,7 @@ the ranks), ``streams`` (base classes of datasets that need no sampler), ``worke
 that ask for the worker of a loader), ``loaders`` with their positional
 ``signature``, ``samplers`` (that part the data), ``plain-samplers`` (prefix of those that do not), ``datasets``
 (prefixes of the names of library datasets that do not part themselves), ``seeds`` (calls that seed random numbers),
-``other-parallelism`` (words of programs in which ranks share their data on purpose), ``spreading`` (calls that hand
+``other-parallelism`` (and what else ``whole_meshes`` takes), ``spreading`` (calls that hand
 each rank its part), ``draws`` and ``generators`` (names of calls that draw the rows of a batch, and that seed a generator for it),
 ``drawing`` (samplers of the library that draw, see ``partial_samplers``),
 ``message`` and ``wrapped`` (other words for the message, and for the place of the wrapper), ``stream-help`` (the help where the
@@ -14,7 +14,6 @@ dataset is a stream).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -39,6 +38,7 @@ from distlint.checks.registry import CheckContext, check
 from distlint.checks.spread_names import called_name
 from distlint.checks.taken_items import is_trained_on, loaders_behind, takers
 from distlint.checks.told_streams import is_told
+from distlint.checks.whole_meshes import shares_on_purpose
 from distlint.link.abstract import Abstract, Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.modules import ClassRef, External, FunctionRef
@@ -67,7 +67,7 @@ def unsplit_data(context: CheckContext) -> Iterator[Finding]:
         if not loaders or _parts_batches(context, place):
             continue
         wrap = next((one for one in wraps if one.file in family(project, place.file)), None)
-        if wrap is None or _shares_on_purpose(context, place.file):
+        if wrap is None or shares_on_purpose(context, place.file):
             continue
         new = [one for one in loaders if (one.frame.file, one.call.at) not in reported]
         whole = [one for one in new if is_whole(context, one) and not _is_handed_in_vain(context, one, wraps)]
@@ -119,7 +119,7 @@ def _drawn_by_hand(context: CheckContext, files: frozenset[str], wraps: list[Cal
         wrap = next((one for one in wraps if one.file in family(context.project, file)), None)
         if not samplers.isdisjoint(family(context.project, file)):
             continue  # what is drawn is the data itself, as a rule, which a sampler parts
-        if wrap is None or _shares_on_purpose(context, file):
+        if wrap is None or shares_on_purpose(context, file):
             continue
         for draw, library, forward in drawn_batches(context, file):
             span = ir.unpack(draw.expr.at, draw.file)
@@ -389,8 +389,3 @@ def _names_rank(expr: ir.Expr) -> bool:
         if word and RANK_WORDS.search(word):
             return True
     return False
-
-
-def _shares_on_purpose(context: CheckContext, file: str) -> bool:
-    words = re.compile("|".join(context.parameters["other-parallelism"]))
-    return any(words.search(context.project.text_of(one)) for one in family(context.project, file))

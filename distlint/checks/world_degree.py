@@ -49,7 +49,7 @@ class Degrees(HeldDegrees):
     def held(self, base: ir.Expr, key: str, file: str, function: int) -> Degree | None:
         """The degree of what a mapping or an object holds under a name."""
         self._steps = self._visits = 0
-        found = self._held(base, key, file, function, self._project.flow(file, function).before(base.at))
+        found = self._held(base, (key,), file, function, self._project.flow(file, function).before(base.at))
         return NONE if isinstance(found, Unseen) else found
 
     def _of(self, expr: ir.Expr, file: str, function: int, state: Env) -> Degree | None:
@@ -75,7 +75,7 @@ class Degrees(HeldDegrees):
         if type(expr) is ir.Attribute:
             return self._attribute(expr, file, function, state)
         if type(expr) is ir.Subscript and type(expr.index) is ir.Constant and type(expr.index.value) is str:
-            held = self._held(expr.base, expr.index.value, file, function, state)
+            held = self._held(expr.base, (expr.index.value,), file, function, state)
             return NONE if isinstance(held, Unseen) else held
         if type(expr) is ir.Call:
             return self._call(expr, file, function, state)
@@ -191,7 +191,7 @@ class Degrees(HeldDegrees):
         return Degree(1) if self._is_size(name) else NONE
 
     def _attribute(self, expr: ir.Attribute, file: str, function: int, state: Env) -> Degree | None:
-        held = self._held(expr.base, expr.name, file, function, state)
+        held = self._held(expr.base, (expr.name,), file, function, state)
         if not isinstance(held, Unseen):
             return held
         if type(expr.base) is ir.Name and expr.base.id == "self" and function >= 0:

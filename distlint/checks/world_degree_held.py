@@ -14,6 +14,7 @@ from distlint.link.arguments import find_argument
 from distlint.link.calls import decorated
 from distlint.link.flow import Bind, Env, Join, Store
 from distlint.link.modules import ClassRef, FunctionRef
+from distlint.link.walking import access_path
 from distlint.model import python as ir
 from distlint.model.span import Span
 
@@ -22,12 +23,15 @@ if TYPE_CHECKING:
     from distlint.link.project import Project
 
 MAX_CALLERS = 4
+MAX_KEYS = 6
 MAX_VISITS = 1_000
 """Variables that are followed for one question: chains of functions that are handed the same object are gone through many times over."""
 _PLAIN = frozenset({"dict", "SimpleNamespace", "Namespace", "EasyDict", "DotDict", "replace", "MappingProxyType"})
 """Calls whose keywords are what the result holds."""
 _COPIES = frozenset({"copy", "deepcopy", "vars", "dict", "replace", "asdict", "MappingProxyType"})
 """Calls whose result holds what their first argument does."""
+_EMPTYING = frozenset({"clear", "pop", "popitem", "delete", "unknown"})
+"""What may take a number out of a mapping, so that nobody knows what it holds then."""
 
 
 class Degree(NamedTuple):
@@ -50,6 +54,8 @@ class Unseen:
 
 
 UNSEEN = Unseen()
+Key = tuple[str, ...]
+"""The names that lead from an object to what it holds: ``("train", "batch_size")`` of ``config["train"]["batch_size"]``."""
 Held = Degree | Unseen | None
 """What is held under a name; ``None`` where ways disagree, or it is too much to follow."""
 
@@ -95,14 +101,14 @@ class HeldDegrees:
                 return [join.branches[0 if known else 1]]
         return join.branches
 
-    def _held(self, base: ir.Expr, key: str, file: str, function: int, state: Env) -> Held:
+    def _held(self, base: ir.Expr, key: Key, file: str, function: int, state: Env) -> Held:
         """The degree of what the object of an expression holds under a name."""
         if type(base) is ir.Name:
             return self._behind(base.id, key, file, function, state)
         if type(base) is ir.DictDisplay:
             for name, item in zip(base.keys, base.values, strict=True):
-                if type(name) is ir.Constant and name.value == key:
-                    return self._of(item, file, function, state)
+                if type(name) is ir.Constant and name.value == key[0]:
+                    return self._within(item, key[1:], file, function, state)
             return UNSEEN
         if type(base) is ir.Call:
             return self._of_result(base, key, file, function, state)
@@ -113,12 +119,21 @@ class HeldDegrees:
             if where is not None and value is not None and not part:
                 before = self._project.flow(where.file, where.index).before(value.at)
                 return self._held(value, key, where.file, where.index, before)
+        if len(key) < MAX_KEYS:
+            if type(base) is ir.Subscript and type(base.index) is ir.Constant and type(base.index.value) is str:
+                return self._held(base.base, (base.index.value, *key), file, function, state)
+            if type(base) is ir.Attribute:
+                return self._held(base.base, (base.name, *key), file, function, state)
         return UNSEEN
+
+    def _within(self, expr: ir.Expr, rest: Key, file: str, function: int, state: Env) -> Held:
+        """The degree of what stands under a name, or is held under further ones by what stands there."""
+        return self._held(expr, rest, file, function, state) if rest else self._of(expr, file, function, state)
 
     def _behind(
         self,
         name: str,
-        key: str,
+        key: Key,
         file: str,
         function: int,
         state: Env,
@@ -144,7 +159,7 @@ class HeldDegrees:
         return outside() if outside is not None else self._from_callers(name, key, file, function)
 
     def _joined(
-        self, name: str, key: str, file: str, function: int, join: Join, outside: Callable[[], Held] | None
+        self, name: str, key: Key, file: str, function: int, join: Join, outside: Callable[[], Held] | None
     ) -> Held:
         active = ("held", name, key, id(join))
         if active in self._active:
@@ -162,24 +177,43 @@ class HeldDegrees:
             return agreed(seen)
         return UNSEEN if not seen else None
 
-    def _stored(self, store: Store, key: str, file: str, function: int, outside: Callable[[], Held] | None) -> Held:
+    def _stored(self, store: Store, key: Key, file: str, function: int, outside: Callable[[], Held] | None) -> Held:
         """What a change of an object puts under a name."""
         before = store.prev
         if before is None:
             return UNSEEN
-        if len(store.path) == 1 and _names(store.path[0], key):
+        steps = len(store.path)
+        if 0 < steps <= len(key) and all(_names(step, name) for step, name in zip(store.path, key, strict=False)):
             if store.action == "set":
-                return self._of(store.expr, file, function, before)
-            earlier = self._behind(store.name, key, file, function, before, outside)
-            if isinstance(earlier, Unseen):
-                earlier = Degree(0)
-            return scaled(earlier, self._of(store.expr, file, function, before), store.action.removesuffix("="))
-        if not store.path and store.action == "call" and type(store.expr) is ir.Call:
-            return self._changed_by(store, store.expr, key, file, function, outside)
+                return self._within(store.expr, key[steps:], file, function, before)
+            if steps == len(key):
+                earlier = self._behind(store.name, key, file, function, before, outside)
+                if isinstance(earlier, Unseen):
+                    earlier = Degree(0)
+                return scaled(earlier, self._of(store.expr, file, function, before), store.action.removesuffix("="))
+        if steps < len(key) and all(_names(step, name) for step, name in zip(store.path, key, strict=False)):
+            if type(store.expr) is ir.Call and store.action == "call":
+                return self._changed_by(store, store.expr, key, file, function, outside)
+            if type(store.expr) is ir.Call and store.action == "update":
+                return self._updated_by(store.expr, key[steps:], file, function, before)
+            if store.action in _EMPTYING:
+                return None
         return UNSEEN
 
+    def _updated_by(self, call: ir.Call, key: Key, file: str, function: int, before: Env) -> Held:
+        """What ``update`` puts under a name; ``None`` where it may be any number."""
+        for word in call.keywords:
+            if word.name == key[0]:
+                return self._within(word.value, key[1:], file, function, before)
+        given = (*call.args, *(word.value for word in call.keywords if word.name is None))
+        found = [self._held(one, key, file, function, before) for one in given]
+        seen = [one for one in found if not isinstance(one, Unseen)]
+        if seen:
+            return seen[-1]
+        return UNSEEN if all(type(one) is ir.DictDisplay and None not in one.keys for one in given) else None
+
     def _changed_by(
-        self, store: Store, call: ir.Call, key: str, file: str, function: int, outside: Callable[[], Held] | None
+        self, store: Store, call: ir.Call, key: Key, file: str, function: int, outside: Callable[[], Held] | None
     ) -> Held:
         """What an object holds behind a call of a project function that it was handed to."""
         edges = self._project.call_graph.targets(file, function, call)
@@ -190,12 +224,12 @@ class HeldDegrees:
         shift = edges[0].shift - (1 if self._project.function(target).owner >= 0 else 0)
         for position, parameter in enumerate(self._project.function(target).parameters):
             given, _ = find_argument(call, parameter.name, position + shift)
-            if type(given) is ir.Name and given.id == store.name:
+            if given is not None and _is_place(given, store):
                 flow = self._project.flow(target.file, target.index)
                 found = [
                     self._behind(
                         parameter.name,
-                        key,
+                        key[len(store.path) :],
                         target.file,
                         target.index,
                         end,
@@ -207,7 +241,7 @@ class HeldDegrees:
                 return UNSEEN if not seen else agreed(seen) if len(seen) == len(found) else None
         return UNSEEN
 
-    def _from_callers(self, name: str, key: str, file: str, function: int) -> Held:
+    def _from_callers(self, name: str, key: Key, file: str, function: int) -> Held:
         """What the object that a parameter is given holds."""
         if function < 0:
             return UNSEEN
@@ -229,7 +263,7 @@ class HeldDegrees:
         seen = [one for one in found if not isinstance(one, Unseen)]
         return agreed(seen) if len(seen) == len(found) else UNSEEN
 
-    def _of_result(self, call: ir.Call, key: str, file: str, function: int, state: Env) -> Held:
+    def _of_result(self, call: ir.Call, key: Key, file: str, function: int, state: Env) -> Held:
         """What the result of a call holds under a name."""
         made = [
             one.callee
@@ -237,7 +271,7 @@ class HeldDegrees:
             if isinstance(one, Instance) and isinstance(one.callee, ClassRef) and one.call.at == call.at
         ]
         if len(made) == 1:
-            return self._of_object(made[0], key, call, file, function)
+            return self._of_object(made[0], key[0], call, file, function) if len(key) == 1 else UNSEEN
         edges = self._project.call_graph.targets(file, function, call)
         if len(edges) == 1 and edges[0].certain:
             ref = edges[0].target
@@ -252,8 +286,8 @@ class HeldDegrees:
         name = func.name if type(func) is ir.Attribute else func.id if type(func) is ir.Name else ""
         if name in _PLAIN or (self._makers and self._project.modules.dotted(func, file) in self._makers):
             for keyword in call.keywords:
-                if keyword.name == key:
-                    return self._of(keyword.value, file, function, state)
+                if keyword.name == key[0]:
+                    return self._within(keyword.value, key[1:], file, function, state)
             spread = [self._held(one.value, key, file, function, state) for one in call.keywords if one.name is None]
             if len(spread) == 1:
                 return spread[0]
@@ -287,7 +321,9 @@ class HeldDegrees:
         own = self._project.function(maker).parameters[0].name
         ends = self._project.flow(maker.file, maker.index).ends()
         found = [
-            self._behind(own, key, maker.file, maker.index, end, lambda: self._field(owner, key, call, file, function))
+            self._behind(
+                own, (key,), maker.file, maker.index, end, lambda: self._field(owner, key, call, file, function)
+            )
             for end in ends
         ]
         seen = [one for one in found if not isinstance(one, Unseen)]
@@ -313,6 +349,19 @@ class HeldDegrees:
         return (
             UNSEEN if default is None else self._of(default, owner.file, -1, self._project.flow(owner.file, -1).entry)
         )
+
+
+def _is_place(given: ir.Expr, store: Store) -> bool:
+    """Whether an argument is the object that a call changes: a variable, or what it holds under some names."""
+    root, steps = access_path(given)
+    return (
+        root == store.name
+        and len(steps) == len(store.path)
+        and all(
+            one is other or one == other or (type(one) is ir.Constant and _names(other, one.value))
+            for one, other in zip(steps, store.path, strict=True)
+        )
+    )
 
 
 def _names(step: ir.Expr | str, key: str) -> bool:
