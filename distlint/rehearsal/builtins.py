@@ -12,12 +12,10 @@ from distlint.rehearsal.absent import used_by
 from distlint.rehearsal.bounds import is_limited, same_bounds
 from distlint.rehearsal.calls import Calls
 from distlint.rehearsal.entities import ClassValue, FunctionValue, LambdaOf, MethodOf, ModuleValue, Partial, Special
+from distlint.rehearsal.exceptions import CONVERTERS, CONVERTING, READING, thrown_by
 from distlint.rehearsal.extremes import in_order, least_or_sum
 from distlint.rehearsal.failing import (
-    CONVERTERS,
-    CONVERTING,
     ENDING,
-    READING,
     handles,
     may_fail,
     own_file,
@@ -125,6 +123,7 @@ def _of_a_type(player: Calls, kind: str, name: str, given: Given, call: ir.Call,
     from distlint.rehearsal.methods import call_method
 
     values = given.positional
+    may_fail(player.stage, thrown_by(name), texts(values), call, scope)
     if name == "fromkeys" and values:
         items = player.items_of(values[0])
         if items is None or not all(map(is_key, items)):

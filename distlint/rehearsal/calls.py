@@ -20,13 +20,12 @@ from distlint.rehearsal.entities import (
     Partial,
     Special,
 )
+from distlint.rehearsal.exceptions import EXITING, READING, Raised, has_own_exceptions, thrown_by
 from distlint.rehearsal.failing import (
     COMPUTING,
-    READING,
     READING_PATHS,
     handles,
     is_reading,
-    kind_of,
     may_fail,
     own_file,
     saved,
@@ -317,7 +316,7 @@ class Calls(Definitions):
         if stage.grown == grown and ended != "raise" and stage.trace[-1:] == [frame]:
             stage.trace.pop()
         if ended == "raise" and not inner.results:
-            raise Left("raise")
+            raise Left(ended)
         results = inner.results if ended else [*inner.results, None]
         found = results[0] if results else UNKNOWN
         for other in results[1:]:
@@ -329,7 +328,7 @@ class Calls(Definitions):
     def _library(self, name: str, given: Given, call: ir.Call, scope: Scope, span: Span) -> Any:
         stage = self.stage
         if name in _LEAVING:
-            raise Left("exit" if given.get("code", 0) in (0, None) else "raise")
+            raise Left("exit" if given.get("code", 0) in (0, None) else Raised.of(EXITING))
         if name.startswith("builtins."):
             from distlint.rehearsal.builtins import call_builtin
 
@@ -356,7 +355,7 @@ class Calls(Definitions):
     def _of_library(self, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
         stage = self.stage
         own = own_file(stage, given.values(), call, scope) if is_reading(name) else None
-        may_fail(stage, kind_of(name), given.values() if own is None else [Opaque(None, own)], call, scope)
+        may_fail(stage, thrown_by(name), given.values() if own is None else [Opaque(None, own)], call, scope)
         found = standard_call(self, name, given, call, scope)
         if found is not NotImplemented:
             return found
@@ -418,7 +417,9 @@ class Calls(Definitions):
         own = None
         if isinstance(receiver, Made | Opaque):
             own = own_file(self.stage, [receiver], call, scope) if is_reading(name) else None
-            may_fail(self.stage, kind_of(name), [receiver, Opaque(None, own)], call, scope)
+            dotted = f"{receiver.name}.{name}" if isinstance(receiver, Made) else name
+            read = given.values() if has_own_exceptions(dotted) else ()
+            may_fail(self.stage, thrown_by(dotted), [receiver, *read, Opaque(None, own)], call, scope)
         if isinstance(receiver, Nothing):
             self.misused(receiver, span)
             return UNKNOWN

@@ -12,6 +12,7 @@ from distlint.link.walking import statements
 from distlint.model import python as ir
 from distlint.rehearsal.bounds import same_bounds
 from distlint.rehearsal.even_files import writes_evenly
+from distlint.rehearsal.exceptions import ANY, CONVERTING, READERS
 from distlint.rehearsal.files import asked
 from distlint.rehearsal.iterators import Generated
 from distlint.rehearsal.trace import Branch, End
@@ -22,50 +23,22 @@ if TYPE_CHECKING:
     from distlint.model.span import Span
     from distlint.rehearsal.stage import Scope, Stage
 
-_ANY = frozenset({"", "Exception", "BaseException"})
-CONVERTING = _ANY | {"ValueError", "TypeError", "JSONDecodeError", "UnicodeDecodeError"}
-"""Exceptions of what makes numbers or objects of texts; the empty name stands for a bare ``except``."""
-READING = CONVERTING | {"OSError", "IOError", "EnvironmentError", "FileNotFoundError", "EOFError", "RuntimeError"}
-"""Exceptions of what reads a file."""
-COMPUTING = _ANY | {"RuntimeError", "OutOfMemoryError"}
+COMPUTING = ANY | {"RuntimeError", "OutOfMemoryError"}
 """Exceptions of a model that is called; what handles any exception of a whole loop is not written because of those."""
 STEP = "of one step"
 """What stands in ``Stage.attempts`` for a handler around no loop: it is written for one step that fails, so that others go on."""
 FINDING = frozenset({"KeyError", "IndexError", "LookupError"})
 """Exceptions of a key or index; what handles any exception is not written because of those."""
+AMISS = frozenset({"ValueError"})
+"""Exceptions of what is looked for in a list; what handles any exception is not written because of those."""
+ASSERTING = frozenset({"AssertionError"})
+"""Exceptions of an ``assert``; what handles any exception is not written because of those."""
 DIVIDING = frozenset({"ZeroDivisionError", "ArithmeticError"})
 """Exceptions of a division; what handles any exception is not written because of those."""
 MISSING = frozenset({"FileNotFoundError", "OSError", "IOError"})
 """Exceptions of what reads a file that is not there."""
 ENDING = frozenset({"", "StopIteration", "BaseException", "Exception"})
 """Exceptions of an iterator without a next item."""
-
-CONVERTERS = frozenset({"int", "float"})
-_READERS = frozenset(
-    {
-        "load",
-        "loads",
-        "load_file",
-        "open",
-        "read_text",
-        "read_bytes",
-        "imread",
-        "read_image",
-        "safe_load",
-        "loadtxt",
-        "genfromtxt",
-        "read_csv",
-        "read_json",
-        "read_parquet",
-        "literal_eval",
-        "strptime",
-        "fromisoformat",
-        "b64decode",
-        "frombuffer",
-        "decode",
-    }
-)
-_TEXTS = frozenset({"loads", "literal_eval", "strptime", "fromisoformat", "b64decode", "decode"})
 
 FILES = frozenset({"OSError"})
 """What tells the exceptions of a place that reads a file."""
@@ -83,21 +56,6 @@ _UNEVEN = (OWN_FILE, OWN_FILES)
 SHARE = "the part of the data that each rank gets"
 
 
-def kind_of(name: str) -> frozenset[str]:
-    """The exceptions of a library's function of this name; none where it is not known to fail."""
-    last = name.rpartition(".")[2]
-    return CONVERTING if last in _TEXTS else READING if last in _READERS else frozenset()
-
-
-def caught_by(kind: ir.Expr | None) -> frozenset[str]:
-    """The last names of the exceptions that a handler takes."""
-    if kind is None:
-        return frozenset({""})
-    parts = kind.items if type(kind) is ir.ListDisplay else (kind,)
-    names = {part.id for part in parts if type(part) is ir.Name}
-    return frozenset(names | {part.name for part in parts if type(part) is ir.Attribute})
-
-
 def guarding(statement: ir.Try, caught: frozenset[str]) -> frozenset[str]:
     """What the handlers of a ``try`` take (``caught``), with ``STEP`` where they are around no loop."""
     around = any(type(inner) in (ir.For, ir.While) for inner in statements(statement.body))
@@ -108,7 +66,7 @@ def may_fail(stage: Stage, classes: frozenset[str], values: Iterable[Any], at: i
     """Notes a place that may fail for what a process has of its own, where a handler around it takes that."""
     if not classes or not any(names & classes for names in stage.attempts):
         return
-    if classes is COMPUTING and not any(names & (classes - _ANY) or STEP in names for names in stage.attempts):
+    if classes is COMPUTING and not any(names & (classes - ANY) or STEP in names for names in stage.attempts):
         return
     values = list(values)
     source = source_of(values)
@@ -212,7 +170,7 @@ def drawn_apart(stage: Stage, length: Any, span: Span) -> Any:
 
 def is_reading(name: str) -> bool:
     """Whether a library's function of this name reads what a path or an open file tells."""
-    return name.rpartition(".")[2] in _READERS - _TEXTS
+    return name.rpartition(".")[2] in READERS
 
 
 def texts(values: Iterable[Any]) -> list[Any]:

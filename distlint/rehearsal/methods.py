@@ -7,6 +7,7 @@ from typing import Any
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.calls import Calls
+from distlint.rehearsal.failing import AMISS, may_fail
 from distlint.rehearsal.iterating import is_key
 from distlint.rehearsal.iterators import Generated
 from distlint.rehearsal.merging import alike, merged
@@ -61,6 +62,8 @@ def call_method(player: Calls, receiver: Any, name: str, given: Given, call: ir.
         return receiver if name == "__iter__" else UNKNOWN
     if isinstance(receiver, str | bytes):
         return _of_text(player, receiver, name, given)
+    if name == "index" and type(receiver) is tuple:
+        may_fail(player.stage, AMISS, values, call, scope)
     if name in ("index", "count") and len(values) == 1 and all(map(is_known, (*receiver, values[0]))):
         if name == "count":
             return receiver.count(values[0])
@@ -110,6 +113,7 @@ def _of_list(
             return receiver.items.index(values[0]) if values[0] in receiver.items else UNKNOWN
         found = derived(name, [receiver, *values])
         if name == "index" and not is_known(values[0]):
+            may_fail(player.stage, AMISS, values, call, scope)
             found.source = found.source or player.stage.own_places(ir.unpack(call.at, scope.file), receiver.items)
         return found
     if name in ("union", "intersection", "difference", "symmetric_difference", "issubset", "issuperset", "isdisjoint"):

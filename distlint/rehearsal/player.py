@@ -7,6 +7,8 @@ from typing import Any
 from distlint.model import python as ir
 from distlint.rehearsal import rows_called, rows_followed
 from distlint.rehearsal.entities import ModuleValue
+from distlint.rehearsal.exceptions import Raised, names_raised
+from distlint.rehearsal.failing import ASSERTING, may_fail
 from distlint.rehearsal.iterating import is_key
 from distlint.rehearsal.loops import Loops
 from distlint.rehearsal.merging import merged
@@ -72,7 +74,10 @@ class Player(Loops):
         self.value(value, scope)
 
     def _on_Assert(self, statement: ir.Assert, scope: Scope) -> str:  # noqa: N802
-        holds = self.truth(self.value(statement.test, scope))
+        test = self.value(statement.test, scope)
+        holds = self.truth(test)
+        if holds is None:
+            may_fail(self.stage, ASSERTING, [test], statement.test, scope)
         if holds is False and not self.stage.unsure:
             self.stage.refused = True
         # what is supposed of a program is not to contradict what it demands; else what it demands is taken to be so
@@ -83,6 +88,8 @@ class Player(Loops):
         return "return"
 
     def _on_Jump(self, statement: ir.Jump, scope: Scope) -> str:  # noqa: N802
+        if statement.kind == "raise" and statement.values:
+            return Raised.of(names_raised(self.stage.project, self.value(statement.values[0], scope)))
         if statement.kind in ("break", "continue", "raise"):
             return statement.kind
         if statement.kind in ("global", "nonlocal"):

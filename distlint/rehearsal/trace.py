@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal.exceptions import Raised, raised_names
 from distlint.rehearsal.unknowns import Source
 
 if TYPE_CHECKING:
@@ -345,12 +346,17 @@ def _turns(bodies: list[list[Any]], choice: Choice, line: list[Step], *, driven:
 def _attempt(node: Attempt, choice: Choice, line: list[Step]) -> str:
     ended = follow(node.body, choice, line)
     if ended == "raise" and node.handlers:
-        failed = bool(choice.thrown)
+        failed, named = bool(choice.thrown), raised_names(ended)
+        thrown = choice.thrown = choice.thrown or named
         taking = _taking(node, choice)
         if taking is not None:
             choice.handling += failed
             ended = follow(taking, choice, line)
             choice.handling -= failed
+            if ended == "raise" and not isinstance(ended, Raised):
+                choice.thrown = choice.thrown or thrown  # it is raised again
+        elif named:
+            choice.thrown = frozenset()
     elif not ended:
         ended = follow(node.orelse, choice, line)
     if ended in ("cut", TOLD) or (node.unless_raised and ended in ("raise", "exit")):

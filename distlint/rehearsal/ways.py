@@ -12,7 +12,8 @@ from distlint.model import python as ir
 from distlint.rehearsal.bounds import narrowed, widened
 from distlint.rehearsal.calls import Calls
 from distlint.rehearsal.dealt_turns import take_own
-from distlint.rehearsal.failing import caught_by, guarding
+from distlint.rehearsal.exceptions import names_caught, raised_names
+from distlint.rehearsal.failing import guarding
 from distlint.rehearsal.iterators import Generated
 from distlint.rehearsal.libraries import First
 from distlint.rehearsal.merging import joined, merged
@@ -153,7 +154,7 @@ class Ways(Calls):
         stage = self.stage
         node = Attempt()
         grown = stage.grown
-        node.catches = [caught_by(kind) for kind, _, _ in statement.handlers]
+        node.catches = [self._caught(kind, scope) for kind, _, _ in statement.handlers]
         caught = frozenset(name for names in node.catches for name in names)
         stage.trace.append(node)
         stage.attempts.append(guarding(statement, caught))
@@ -164,7 +165,7 @@ class Ways(Calls):
             if left.kind != "raise" or not statement.handlers:
                 self.within(node.final, lambda: self.play(statement.final, scope))
                 raise
-            ended = "raise"
+            ended = left.kind
         finally:
             stage.attempts.pop()
         raised = _raises(node.body, caught)
@@ -178,6 +179,10 @@ class Ways(Calls):
         if stage.grown == grown and node in stage.trace[-1:] and not _holds_end(node):
             stage.trace.pop()
         return last or ended
+
+    def _caught(self, kind: ir.Expr | None, scope: Scope) -> frozenset[str]:
+        """The names of the exceptions that a handler takes, also where a variable holds them."""
+        return names_caught(self.stage.project, kind, UNKNOWN if kind is None else self.value(kind, scope))
 
     def _handled(
         self,
@@ -295,7 +300,7 @@ def _raises(nodes: list[Any], caught: frozenset[str]) -> Branch | None:
                     return node
                 continue
             for arm in node.arms:
-                if (arm and isinstance(arm[-1], End) and arm[-1].kind == "raise") or _raises(arm, caught) is not None:
+                if (arm and _is_raised(arm[-1], caught)) or _raises(arm, caught) is not None:
                     return node
         elif isinstance(node, Frame | Round):
             found = _raises(node.body, caught)
@@ -306,11 +311,27 @@ def _raises(nodes: list[Any], caught: frozenset[str]) -> Branch | None:
                 found = _raises(turn, caught)
                 if found is not None:
                     return found
-        elif isinstance(node, Attempt) and not node.handlers:
-            found = _raises(node.body, caught)
+        elif isinstance(node, Attempt):
+            found = _raises(node.body, caught) if not node.handlers else _raised_anew(node, caught)
             if found is not None:
                 return found
     return None
+
+
+def _raised_anew(node: Attempt, caught: frozenset[str]) -> Branch | None:
+    """What may fail in a ``try`` of which a handler raises an exception itself."""
+    for names, body in zip(node.catches, node.handlers, strict=False):
+        if body and _is_raised(body[-1], caught):
+            found = _raises(node.body, names)
+            if found is not None:
+                return found
+    return None
+
+
+def _is_raised(node: Any, caught: frozenset[str]) -> bool:
+    """Whether a way ends in an exception that handlers may take."""
+    names = raised_names(node.kind) if isinstance(node, End) else None
+    return names is not None and node.kind == "raise" and (not names or bool(names & caught))
 
 
 def _holds_end(node: Attempt) -> bool:

@@ -29,6 +29,7 @@ from distlint.frameworks.torch import rehearsed_written as writing
 from distlint.frameworks.torch.rehearsed_layers import SAME_SHAPES, out_shape, parameter_shapes, with_more
 from distlint.frameworks.torch.rehearsed_members import Members, all_modules, members, replaced, submodule
 from distlint.frameworks.torch.rehearsed_needs import FROZEN
+from distlint.frameworks.torch.rehearsed_one_of import one_of
 from distlint.frameworks.torch.rehearsed_outputs import IN_PLACE, came_out, note, passed
 from distlint.frameworks.torch.rehearsed_recording import computed
 from distlint.frameworks.torch.rehearsed_shapes import figured, fresh
@@ -173,13 +174,15 @@ class Layer(Made):
     def part(self, player: Any, index: Any, span: Span) -> Any:
         """One of them."""
         if self.children is not None and isinstance(index, int) and -len(self.children) <= index < len(self.children):
+            passes.names_one(player, self.children)
             return self.children[index]
         if self.children is not None and isinstance(index, slice) and self.arguments is not None:
             return self._cut(index)
         if self.children is not None and index in (self.names or ()):
+            passes.names_one(player, self.children)
             return self.children[(self.names or []).index(index)]
         chosen.picked(player, self.children, index)
-        return UNKNOWN
+        return one_of(player, self.children, index)
 
     def put(self, player: Any, index: Any, value: Any) -> None:
         """A module takes the place of another; which one may not be known."""

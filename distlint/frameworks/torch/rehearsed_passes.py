@@ -44,17 +44,20 @@ class Pass:
     """A forward pass: the layers that it uses, and those that it may use; ``open`` where others may be among them.
 
     ``chance`` are those that it uses where something that is drawn anew, as a batch is, says so: with the places where it does, and with
-    that something.
+    that something. ``choices`` are the layers of which it takes one, each time with those that it was not known to use; it began in
+    ``loops``.
 
     It stands among the wrappers that a tensor came out of (``Tensor.through``); ``group`` is ``None`` because nobody meets in it.
     """
 
-    __slots__ = ("chance", "group", "maybe", "open", "span", "used", "wrapper")
+    __slots__ = ("chance", "choices", "group", "loops", "maybe", "open", "span", "used", "wrapper")
 
-    def __init__(self, wrapper: Any, span: Span) -> None:
+    def __init__(self, wrapper: Any, span: Span, loops: tuple[int, int]) -> None:
         self.wrapper = wrapper
         self.span = span
+        self.loops = loops
         self.group = None
+        self.choices: dict[frozenset[int], list[set[int]]] = {}
         self.used: dict[int, Any] = {}
         self.maybe: dict[int, Any] = {}
         self.chance: dict[int, tuple[Any, set[Any], Any]] = {}
@@ -81,7 +84,7 @@ def begun(player: Any, wrapper: Any, span: Span) -> tuple[Any, ...]:
     kept = player.stage.kept
     if id(wrapper) not in kept.get(WATCHED, {}):
         return (wrapper,)
-    made = Pass(wrapper, span)
+    made = Pass(wrapper, span, _loops(player.stage))
     kept.setdefault(_PASSES, []).append((made, player.stage.unsure, len(player.stage.reasons)))
     kept[_OPEN] = True
     return wrapper, made
@@ -139,6 +142,51 @@ def used(player: Any, parts: Iterable[Any], place: Any = None) -> None:
     besides = stage.kept.setdefault(_BESIDES, {})
     if not passes and len(besides) < _MAX_MARKS:
         besides.update(marked)
+
+
+def chooses(player: Any, layers: Collection[Any]) -> bool:
+    """One of some layers is chosen during a pass; whether there is one.
+
+    As long as it is not called, the pass may use any of them.
+    """
+    parts = _parts(layers)
+    under_way = player.stage.kept.get(_PASSES, ())
+    for made, _, _ in under_way:
+        made.choices.setdefault(frozenset(map(id, layers)), []).append(parts.keys() - made.maybe.keys())
+        made.maybe.update(parts)
+    return bool(under_way)
+
+
+def names_one(player: Any, layers: Collection[Any]) -> None:
+    """A pass takes one of some layers by a name that is known: where it chooses one besides, those may be the ones that this leaves."""
+    for made, _, _ in player.stage.kept.get(_PASSES, ()):
+        key = frozenset(map(id, layers))
+        if key in made.choices:
+            made.maybe.update(_parts(layers))
+        made.choices.setdefault(key, []).append(set())
+
+
+def _loops(stage: Any) -> tuple[int, int]:
+    """Loops and comprehensions around of which one turn stands for others."""
+    return len(stage.loops), stage.repeating
+
+
+def _parts(layers: Collection[Any]) -> dict[int, Any]:
+    from distlint.frameworks.torch.rehearsed_modules import parts_of_model
+
+    return {id(part): part for layer in layers for part in (layer, *parts_of_model(layer))}
+
+
+def is_only_choice(player: Any, layers: Collection[Any]) -> bool:
+    """Whether the passes under way choose among some layers once, and in no loop of their own: what is chosen then is called."""
+    key = frozenset(map(id, layers))
+    under_way = [made for made, _, _ in player.stage.kept.get(_PASSES, ())]
+    if any(len(made.choices.get(key, ())) != 1 or _loops(player.stage) != made.loops for made in under_way):
+        return False
+    for made in under_way:
+        for part in made.choices[key][0]:
+            made.maybe.pop(part, None)
+    return True
 
 
 def _drawn_in(tests: Iterable[Any]) -> Any:
