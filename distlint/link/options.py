@@ -159,6 +159,10 @@ class Options:
         given = self._given[id(parser)].get(option.dest)
         if given is not None:
             return given
+        if launch.open_arguments and launch.is_open_to_caller_only:
+            return default.at_most(
+                Confidence.POSSIBLE
+            )  # as where no launch is known: it holds until somebody says otherwise
         if launch.open_arguments:
             return unknown(f"`{option.dest}` may be among arguments that we can't see", option.span)
         return default
@@ -180,14 +184,14 @@ class Options:
             given = last_given(launch, words)
             if given is not None:
                 return leaf(typed(given, ""), span)
-            if launch.open_arguments:
+            if launch.open_arguments and not launch.is_open_to_caller_only:
                 return Leaf(unknown(f"`{name}` may be among arguments that we can't see", span), span)
         if isinstance(instance.callee, External):
             return None
         for found, definition in dataclass_fields(self._project, evaluator, instance.callee):
             if found == name:
                 default = definition.default
-                sure = launch is not None or written is not None
+                sure = written is not None or (launch is not None and not launch.open_arguments)
                 return leaf(default if sure else default.at_most(Confidence.POSSIBLE), span)
         return None
 

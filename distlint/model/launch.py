@@ -36,6 +36,10 @@ class LaunchOption(NamedTuple):
     span: Span
 
 
+_OF_CALLER = ("${@}", "${*}")
+"""What a script hands on of the words that it is given itself."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Launch:
     """One command that starts processes; equal only to itself.
@@ -90,6 +94,11 @@ class Launch:
         """The value given for a launcher option, or absent."""
         given = self.options.get(dest)
         return given.value if given is not None else absent(self.span)
+
+    @property
+    def is_open_to_caller_only(self) -> bool:
+        """Whether the arguments that we do not see are those that whoever calls its script adds, and nothing else."""
+        return all(one.value.is_known or one.text in _OF_CALLER for one in self.arguments)
 
 
 def exclusive(first: Launch, second: Launch) -> bool:

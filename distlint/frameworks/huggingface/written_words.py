@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 PARSING = ("parse_args_into_dataclasses", "parse_args_and_config")
 """The methods that read words; the first parameter of both are the words."""
 
-_CALLER = ("${@}", "${*}")
-"""What a script hands on of the words that it is given itself."""
-
 
 class WrittenWords(NamedTuple):
     """The words; ``open`` where there may be others, ``by_caller`` where these are words of whoever starts the program alone."""
@@ -62,7 +59,7 @@ def written_words(project: Project, run: Run, files: Iterable[str]) -> WrittenWo
 
 def only_by_caller(launch: Launch | None) -> bool:
     """Whether the words of a launch that we do not see are those that whoever calls its script adds, and nothing else."""
-    return launch is None or all(one.value.is_known or one.text in _CALLER for one in launch.arguments)
+    return launch is None or launch.is_open_to_caller_only
 
 
 def _parts(expr: ir.Expr, before: Env) -> list[ir.Expr]:
