@@ -8,6 +8,7 @@ value for each sample), ``predicting`` (last names of calls that give one).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from distlint.checks.collected_values import Collected, collected
@@ -21,6 +22,9 @@ from distlint.link.project import Project
 from distlint.link.walking import access_path, below, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
+
+_OF_BATCH = re.compile(r"loss|scale|aux|norm|total|mean|ppl|perplex|num|count|temperature|(?:^|_)n$", re.IGNORECASE)
+"""Names of what a model says of a whole batch, or of itself."""
 
 
 @check("padded-metrics")
@@ -41,7 +45,7 @@ def padded_metrics(context: CheckContext) -> Iterator[Finding]:
                 continue
             if one.function != site.site.function and _minds_on_the_way(context, one, around):
                 continue
-            sample = sample_of(context, one.loop, one.given)
+            sample = sample_of(context, one.loop, one.given) or _output_of(context, found, one)
             handed = loader_of(context, found, one.loop, one.file, one.function)
             if sample is None or handed is None:
                 continue
@@ -99,6 +103,38 @@ def sample_of(context: CheckContext, loop: ir.For, given: ir.Expr) -> ir.Expr | 
         if name and access_path(made)[0] in targets:
             return item
     return None
+
+
+def _output_of(context: CheckContext, found: Preparations, one: Collected) -> ir.Expr | None:
+    """A part of what is collected that a prepared model gives for the samples of a batch: all but a loss or a number of the model's own."""
+    targets = {part.id for part in below(one.loop.target) if type(part) is ir.Name}
+    given = one.given
+    items = given.items if type(given) is ir.ListDisplay else (given,)
+    for item in items:
+        root, path = access_path(item)
+        if not root or any(type(one) is str and _OF_BATCH.search(one) for one in (root, *path)):
+            continue
+        for statement in statements(one.loop.body):
+            if type(statement) is not ir.Assign or type(statement.value) is not ir.Call:
+                continue
+            names = [part for target in statement.targets for part in _names_of(target)]
+            made = statement.value
+            if (
+                root not in names
+                or (path and len(names) > 1)
+                or context.parameters["reducing"].count(last_name(made.func))
+            ):
+                continue
+            asked = {part.id for part in below(made) if type(part) is ir.Name}
+            if asked & targets and any(map(found.is_prepared, found.objects(made.func, one.file, one.function))):
+                return item
+    return None
+
+
+def _names_of(target: ir.Expr) -> list[str]:
+    """The variables that a target consists of."""
+    parts = target.items if type(target) is ir.ListDisplay else (target,)
+    return [part.id for part in parts if type(part) is ir.Name]
 
 
 def _made(loop: ir.For, name: str) -> ir.Expr | None:
