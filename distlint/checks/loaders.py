@@ -213,8 +213,11 @@ def argument_of(
     if given is None:
         found = project.evaluator(None).argument(loader.call, name, position, loader.frame, loader.state)
         return None, () if found is None else options_of(found), certain or found is None
-    evaluator = project.evaluator(None)
-    return given, options_of(evaluator.evaluate(given, loader.frame, loader.state)), True
+    options = options_of(project.evaluator(None).evaluate(given, loader.frame, loader.state))
+    if name == "dataset":
+        # a loader goes through no data that is not there: `self.data = None` stands for what is put there before
+        options = tuple(one for one in options if not is_none(one)) or options
+    return given, options, True
 
 
 def is_none(value: Abstract) -> bool:
