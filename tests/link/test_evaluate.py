@@ -200,10 +200,17 @@ def test_a_run_decides_what_options_are(make_project: MakeProject, line: str, ex
 
 
 @pytest.mark.parametrize(
-    "line", ["torchrun a.py $ARGS", 'torchrun a.py "$@"', "torchrun a.py --zero-stage $UNKNOWN --cpu"]
+    "line", ["torchrun a.py $ARGS", 'torchrun a.py $ARGS "$@"', "torchrun a.py --zero-stage $UNKNOWN --cpu"]
 )
 def test_arguments_that_we_cannot_see_leave_options_unknown(make_project: MakeProject, line: str) -> None:
     assert options_of_run(make_project({"a.py": OPTIONS, "run.sh": line + "\n"}))[0].is_unknown
+
+
+def test_what_a_caller_may_add_leaves_defaults_possible(
+    make_project: MakeProject,
+) -> None:
+    value = options_of_run(make_project({"a.py": OPTIONS, "run.sh": 'torchrun a.py "$@"\n'}))[0]
+    assert (value.only, value.confidence) == (1, Confidence.POSSIBLE)
 
 
 def test_without_a_launch_a_default_is_only_possible(make_project: MakeProject) -> None:
