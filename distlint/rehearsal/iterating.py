@@ -284,8 +284,8 @@ class Iterating:
             return value.shape[0] if value.shape else UNKNOWN
         if isinstance(value, str | bytes | range) or type(value) is tuple:
             return len(value)
-        if isinstance(value, Ranged):
-            return value.count if isinstance(value.count, Sum) else _as_many_as(value)
+        if isinstance(value, Ranged) and isinstance(value.count, Sum):
+            return value.count
         if isinstance(value, Table):
             return value.length()
         if isinstance(value, Made):
@@ -359,6 +359,8 @@ class Iterating:
         own = [one for one in asked if source_of([one]) is not None]
         whole = derived("comprehension", [first, *found[:1], *own[:1]])
         turns = self.length(first)
+        if isinstance(first, Ranged) and isinstance(turns, Opaque) and turns is not UNKNOWN:
+            turns.source = first.count.source  # it has as many items as numbers are gone through
         count = self._count(expr, first, inner, whole) if tests else turns
         # numbers that were drawn before are there: how many of them pass is no more by chance than of others
         by_chance = whole.chance or any(map(is_by_chance, asked))
@@ -473,13 +475,6 @@ class Iterating:
             return self._turns_of(expr, level + 1, following, inner, found, asked)
         found.append(self.value(expr.element, inner))
         return True
-
-
-def _as_many_as(numbers: Ranged) -> Opaque:
-    """How many numbers there are: whatever makes this another number on each process does so for the length."""
-    found = length_of(numbers)
-    found.source = numbers.count.source
-    return found
 
 
 def _is_numbered(value: Any) -> bool:

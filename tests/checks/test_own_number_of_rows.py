@@ -197,36 +197,6 @@ def test_rows_of_the_own_part(
         ),
         (
             (
-                "mine = [doc for doc in self.docs if zlib.crc32(bytes(doc)) % self.world == self.rank]\n"
-                "        for start in range(0, len(mine) - self.size + 1, self.size):\n"
-                "            yield torch.tensor(mine[start][:3])"
-            ),
-            EACH,
-            True,
-        ),
-        (
-            (
-                "mine = [doc for doc in self.docs if zlib.crc32(bytes(doc)) % self.world == self.rank]\n"
-                "        order = range(len(mine))\n"
-                "        for start in range(0, len(order), 2):\n"
-                "            yield torch.tensor(mine[order[start]][:3])"
-            ),
-            EACH,
-            True,
-        ),
-        (
-            (
-                "mine = [doc for doc in self.docs if zlib.crc32(bytes(doc)) % self.world == self.rank]\n"
-                "        most = torch.tensor(len(mine))\n"
-                "        dist.all_reduce(most, op=dist.ReduceOp.MIN)\n"
-                "        for start in range(int(most)):\n"
-                "            yield torch.tensor(mine[start][:3])"
-            ),
-            EACH,
-            False,
-        ),
-        (
-            (
                 "for i, doc in enumerate(self.docs):\n"
                 "            if i % self.world != self.rank:\n"
                 "                continue\n"
