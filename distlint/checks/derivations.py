@@ -210,7 +210,7 @@ class _Slice:
 
     def add(self, expr: ir.Expr, file: str, function: int, *, fixed: bool = False) -> None:
         """An expression and all below it are to be looked at; ``fixed`` where it is a text or a path."""
-        if self._until is not None and self._meets(expr):
+        if self._until is not None and (self.is_met or self._meets(expr)):
             return
         paths = {id(one) for one in self._paths(expr, file, fixed=fixed)}
         whole: set[int] = set()
@@ -229,11 +229,12 @@ class _Slice:
         """Whether the search has its answer by the names in an expression, without asking what any of them stands for."""
         assert self._until is not None  # noqa: S101
         behind: set[int] = set()
-        for part in below(expr) if not self.is_met else ():
+        for part in below(expr):
             if type(part) is ir.Attribute and self._by_field:
                 behind |= {id(one) for one in below(part.base)}  # may be left out, as not what the field holds
-            if id(part) not in behind and (word := _word_of(part)) and self._until(word):
+            if id(part) not in behind and self._until(_word_of(part)):
                 self.is_met = True
+                break
         return self.is_met
 
     def _add_option(self, read: ir.Attribute, file: str, function: int) -> bool:

@@ -108,25 +108,20 @@ def sample_of(context: CheckContext, loop: ir.For, given: ir.Expr) -> ir.Expr | 
 def _output_of(context: CheckContext, found: Preparations, one: Collected) -> ir.Expr | None:
     """A part of what is collected that a prepared model gives for the samples of a batch: all but a loss or a number of the model's own."""
     targets = {part.id for part in below(one.loop.target) if type(part) is ir.Name}
-    given = one.given
-    items = given.items if type(given) is ir.ListDisplay else (given,)
-    for item in items:
+    made = [
+        (statement.value, [name for target in statement.targets for name in _names_of(target)])
+        for statement in statements(one.loop.body)
+        if type(statement) is ir.Assign and type(statement.value) is ir.Call
+    ]
+    for item in one.given.items if type(one.given) is ir.ListDisplay else (one.given,):
         root, path = access_path(item)
-        if not root or any(type(one) is str and _OF_BATCH.search(one) for one in (root, *path)):
+        if not root or any(type(step) is str and _OF_BATCH.search(step) for step in (root, *path)):
             continue
-        for statement in statements(one.loop.body):
-            if type(statement) is not ir.Assign or type(statement.value) is not ir.Call:
+        for call, names in made:
+            if root not in names or (path and len(names) > 1) or last_name(call.func) in context.parameters["reducing"]:
                 continue
-            names = [part for target in statement.targets for part in _names_of(target)]
-            made = statement.value
-            if (
-                root not in names
-                or (path and len(names) > 1)
-                or context.parameters["reducing"].count(last_name(made.func))
-            ):
-                continue
-            asked = {part.id for part in below(made) if type(part) is ir.Name}
-            if asked & targets and any(map(found.is_prepared, found.objects(made.func, one.file, one.function))):
+            asked = {part.id for part in below(call) if type(part) is ir.Name}
+            if asked & targets and any(map(found.is_prepared, found.objects(call.func, one.file, one.function))):
                 return item
     return None
 

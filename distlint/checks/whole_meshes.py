@@ -33,7 +33,9 @@ _HARMLESS = frozenset({"print", "repr", "str", "len", "isinstance", "info", "deb
 _REDUCING = frozenset({"all_reduce", "reduce", "barrier"})
 """Operations that bring together figures, and no parts of one batch."""
 MAX_FILES = 60
+"""Files of a program beyond which its meshes are not followed."""
 MAX_ROUNDS = 6
+"""How often names and calls that hand a mesh on may bring in further ones."""
 
 _Above = tuple[ir.Expr | ir.Stmt, ...]
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MAX_CALLERS = 4
 MAX_KEYS = 6
+"""Names that are followed from an object to what it holds."""
 MAX_VISITS = 1_000
 """Variables that are followed for one question: chains of functions that are handed the same object are gone through many times over."""
 _PLAIN = frozenset({"dict", "SimpleNamespace", "Namespace", "EasyDict", "DotDict", "replace", "MappingProxyType"})

@@ -26,7 +26,7 @@ from distlint.rehearsal.entities import (
 )
 from distlint.rehearsal.failing import DIVIDING, FINDING, SHARE, cut_evenly, may_fail
 from distlint.rehearsal.iterating import distinct, is_key
-from distlint.rehearsal.joined_tests import joined
+from distlint.rehearsal.joined_tests import joined_operands, negated
 from distlint.rehearsal.merging import merged
 from distlint.rehearsal.names import families_differ, misnamed, not_found
 from distlint.rehearsal.objects import Objects
@@ -550,7 +550,7 @@ class Expressions(Objects):
             return asks_all(derived(symbol, every), symbol, every) if before and not is_known(value) else value
         if not rest:
             joins = before and decided is not (symbol == "or")
-            return self._joined(symbol, every, decided) if joins else value
+            return joined_operands(self, symbol, every, decided) if joins else value
         if decided is not None:
             return self._rest_of_logic(symbol, rest, before, scope)
         branch = self.parting(value, first, scope)
@@ -568,18 +568,10 @@ class Expressions(Objects):
             if stage.grown > grown:
                 stage.mark(branch)
 
-    def _joined(self, symbol: str, values: list[Any], last: bool | None) -> Any:
-        """What operands give together, none of which certainly decides; the truth of the last one is given."""
-        found = asks_all(derived(symbol, values), symbol, values)
-        unknown = values if last is None else values[:-1]  # behind the others stands one that changes nothing
-        return joined(self.stage, symbol, [self.asked(one) for one in unknown], found)
-
     def _unary(self, symbol: str, value: Any) -> Any:
         if symbol == "not":
             decided = self.truth(value)
-            if decided is None:
-                return joined(self.stage, symbol, [self.asked(value)], derived("not", [value]))
-            return not decided
+            return negated(self, value) if decided is None else not decided
         if isinstance(value, Tensor):
             return self.models.elementwise(self, symbol, [value])
         if isinstance(value, int | float):

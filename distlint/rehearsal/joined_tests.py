@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from distlint.rehearsal.values import is_known, signature
+from distlint.rehearsal.bounds import asks_all
+from distlint.rehearsal.values import derived, is_known, signature
 
 if TYPE_CHECKING:
     from distlint.rehearsal.stage import Stage
@@ -26,12 +27,24 @@ class _Joined(NamedTuple):
     """What tells the tests that it is made of; ``None`` for one of which nothing does. Known ones, which decide nothing, are left out."""
 
 
-def joined(stage: Stage, symbol: str, tests: Iterable[Any], found: Any) -> Any:
-    """Remembers of what is ``found`` that it is made of tests that are not known; gives it."""
-    table: dict[Hashable, _Joined] = stage.kept.setdefault(_KEPT, {})
+def joined_operands(player: Any, symbol: str, values: list[Any], last: bool | None) -> Any:
+    """What operands of ``and`` or ``or`` give together, none of which certainly decides; the truth of the last one is given."""
+    found = asks_all(derived(symbol, values), symbol, values)
+    unknown = values if last is None else values[:-1]  # behind the others stands one that changes nothing
+    return _remembered(player, symbol, unknown, found)
+
+
+def negated(player: Any, value: Any) -> Any:
+    """What ``not`` gives of a value that is not known."""
+    return _remembered(player, "not", [value], derived("not", [value]))
+
+
+def _remembered(player: Any, symbol: str, values: list[Any], found: Any) -> Any:
+    """What is ``found`` is made of tests of values that are not known."""
+    table: dict[Hashable, _Joined] = player.stage.kept.setdefault(_KEPT, {})
     key = None if is_known(found) else signature(found)
     if key is not None and key not in table and len(table) < _MOST:
-        parts = tuple(signature(one) for one in tests)
+        parts = tuple(signature(player.asked(one)) for one in values)
         if parts and key not in parts:
             table[key] = _Joined(symbol, parts)
     return found

@@ -213,6 +213,26 @@ def test_what_a_caller_may_add_leaves_defaults_possible(
     assert (value.only, value.confidence) == (1, Confidence.POSSIBLE)
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("", (4, Confidence.CERTAIN)),
+        ('"$@"', (4, Confidence.POSSIBLE)),
+        ("$ARGS", (None, None)),
+    ],
+)
+def test_fields_that_a_caller_may_give_are_possibly_their_defaults(
+    make_project: MakeProject, words: str, expected: tuple[Any, Any]
+) -> None:
+    text = (
+        "from dataclasses import dataclass\nfrom transformers import HfArgumentParser\n"
+        "@dataclass\nclass A:\n    n: int = 4\n"
+        "a = HfArgumentParser(A).parse_args_into_dataclasses()[0]\nprobe(a.n)\n"
+    )
+    value = options_of_run(make_project({"a.py": text, "run.sh": f"torchrun a.py {words}\n"}))[0]
+    assert (value.only, None if value.is_unknown else value.confidence) == expected
+
+
 def test_without_a_launch_a_default_is_only_possible(make_project: MakeProject) -> None:
     value = options_of_run(make_project({"a.py": OPTIONS}))[0]
     assert (value.only, value.confidence) == (1, Confidence.POSSIBLE)

@@ -82,7 +82,7 @@ def stepped(player: Any, optimizer: Any, call: ir.Call, scope: Any) -> None:
         settled = [part for part in parts if id(part) in frozen or getattr(part, "place", None) in evened]
         if settled and not partly:
             continue
-        own = [part for part in parts if _has_weights(part) and id(part) not in cared and part not in settled]
+        own = [part for part in parts if has_weights(part) and id(part) not in cared and part not in settled]
         left = next((part for part in own if id(part) in kept[_TRAINED]), None)
         if left is not None and kept.get(GRADIENTS_BY_HAND) is None:
             event = Event("step", call, scope.file, scope.function, {})
@@ -109,7 +109,7 @@ def _is_known(module: Any) -> bool:
     return isinstance(module, Layer | Thing)
 
 
-def _has_weights(part: Any) -> bool:
+def has_weights(part: Any) -> bool:
     """Whether something certainly has parameters of its own, which no other module shares."""
     return isinstance(part, Weight) or (
         isinstance(part, Layer) and part.has_parameters and not part.stored and part.own_weights() != []

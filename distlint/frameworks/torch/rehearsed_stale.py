@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from distlint.frameworks.torch.rehearsed_apart import left_aside
-from distlint.frameworks.torch.rehearsed_beside import modules_of
+from distlint.frameworks.torch.rehearsed_beside import has_weights, modules_held, modules_of
 from distlint.frameworks.torch.rehearsed_modules import Layer, with_parts
 from distlint.frameworks.torch.rehearsed_needs import FROZEN
 from distlint.frameworks.torch.rehearsed_regrouped import regroups
@@ -68,44 +68,34 @@ def _is_taken(one: Any, own: set[int]) -> bool:
     return any(id(part) in own for part in with_parts(one))
 
 
-def put_in(player: Any, base: Any, name: str, layer: Any, span: Span) -> None:
-    """A layer becomes an attribute of a module: in place of one that optimizers hold, perhaps."""
-    stage = player.stage
-    old = base.attributes.get(name) if isinstance(base, Thing) else None
-    if stage.unsure or not isinstance(old, Thing | Layer) or old is layer:
+def put_in(player: Any, base: Thing, name: str, layer: Any, span: Span) -> None:
+    """A layer certainly becomes an attribute of a module: in place of one that optimizers hold, perhaps."""
+    stage, old = player.stage, base.attributes.get(name)
+    if not isinstance(old, Thing | Layer) or old is layer:
         return
     before = {id(part) for part in with_parts(old)}
-    new = [one for one in with_parts(layer) if id(one) not in before and _has_weights(one)]
+    new = [one for one in with_parts(layer) if id(one) not in before and has_weights(one)]
     if not new:
         return
     replaced = stage.kept.setdefault(_REPLACED, {})
     for optimizer, chain in stage.kept.get(_MADE, ()):
-        given = optimizer.held or optimizer.arguments.get("params", 0)
-        held = list(modules_of(player, given))
+        held = list(modules_held(player, optimizer))
         if any(_is_taken(one, before) for one in held) and not any(_is_taken(one, {id(layer)}) for one in held):
             replaced[id(optimizer)] = (optimizer, span, chain, new)
-
-
-def _has_weights(part: Any) -> bool:
-    return isinstance(part, Weight) or (isinstance(part, Layer) and part.has_parameters)
 
 
 def _stepped_without(player: Any, optimizer: Any, event: Event) -> None:
     """An optimizer takes a step; a layer of its model that came later is not among what it holds."""
     stage = player.stage
     _, span, chain, new = stage.kept.get(_REPLACED, {}).pop(id(optimizer), (None, None, (), ()))
-    still = stage.kept.get(FROZEN, {})
-    if (
-        span is None
-        or stage.unsure
-        or optimizer.call is None
-        or optimizer.hooks
-        or all(id(one) in still for one in new)
-    ):
+    if span is None or stage.unsure or optimizer.call is None or optimizer.hooks:
         return
-    event.chain = chain
-    made = ir.unpack(optimizer.call.at, optimizer.file)
-    stage.faults.append(Fault(REPLACED_BEHIND, span, event, {"made": made, "step": event.span}))
+    still = stage.kept.get(FROZEN, {})
+    # since it was put in, a layer may have been frozen, or been given weights that another one has
+    if any(has_weights(one) and id(one) not in still for one in new):
+        event.chain = chain
+        made = ir.unpack(optimizer.call.at, optimizer.file)
+        stage.faults.append(Fault(REPLACED_BEHIND, span, event, {"made": made, "step": event.span}))
 
 
 def refilled(player: Any, optimizer: Any) -> None:
