@@ -284,8 +284,8 @@ class Iterating:
             return value.shape[0] if value.shape else UNKNOWN
         if isinstance(value, str | bytes | range) or type(value) is tuple:
             return len(value)
-        if isinstance(value, Ranged) and isinstance(value.count, Sum):
-            return value.count
+        if isinstance(value, Ranged):
+            return value.count if isinstance(value.count, Sum) else Opaque(length_of(value).sign, value.count.source)
         if isinstance(value, Table):
             return value.length()
         if isinstance(value, Made):

@@ -159,6 +159,36 @@ def test_rows_of_the_own_part(
     [
         (
             (
+                "mine = [d for d in self.docs if zlib.crc32(bytes(d)) % self.world == self.rank]\n"
+                "        for first in range(0, len(mine), 2):\n"
+                "            yield torch.tensor(mine[first][:3])"
+            ),
+            EACH,
+            True,
+        ),
+        (
+            (
+                "mine = [d for d in self.docs if zlib.crc32(bytes(d)) % self.world == self.rank]\n"
+                "        order = range(len(mine))\n"
+                "        for one in order:\n"
+                "            yield torch.tensor(mine[one][:3])"
+            ),
+            EACH,
+            True,
+        ),
+        (
+            (
+                "mine = [d for d in self.docs if zlib.crc32(bytes(d)) % self.world == self.rank]\n"
+                "        least = torch.tensor(len(mine))\n"
+                "        dist.all_reduce(least, op=dist.ReduceOp.MIN)\n"
+                "        for first in range(0, int(least), 2):\n"
+                "            yield torch.tensor(mine[first][:3])"
+            ),
+            EACH,
+            False,
+        ),
+        (
+            (
                 "for doc in islice(self.docs, self.rank, None, self.world):\n"
                 "            if len(doc) < self.size:\n"
                 "                continue\n"
@@ -267,7 +297,7 @@ class Events(IterableDataset):
 
 
 def main():
-    accelerator = Accelerator(cpu=True, dataloader_config=DataLoaderConfiguration(dispatch_batches=True))
+    accelerator = Accelerator(cpu=True, dataloader_config=DataLoaderConfiguration({how}))
     model = nn.Linear(2, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     model, optimizer, loader = accelerator.prepare(model, optimizer, DataLoader(Events(), batch_size=8))
@@ -285,8 +315,13 @@ main()
 """
 
 
-def test_batches_that_the_first_process_hands_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stream of random length is read by one process, and all get as many batches."""
-    (tmp_path / "train.py").write_text(DISPATCHED)
+@pytest.mark.parametrize(
+    ("how", "found"), [("dispatch_batches=True", []), ("", []), ("dispatch_batches=False", ["PT503"])]
+)
+def test_batches_that_the_first_process_hands_out(
+    how: str, found: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stream of random length is read by one process, and all get as many batches, unless each reads for itself."""
+    (tmp_path / "train.py").write_text(DISPATCHED.replace("{how}", how))
     monkeypatch.chdir(tmp_path)
-    assert check()["findings"] == []
+    assert [finding["code"] for finding in check()["findings"]] == found

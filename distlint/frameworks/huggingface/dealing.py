@@ -31,7 +31,7 @@ def dealing_of(accelerator: Made, *, parts: bool) -> Dealing:
     if given is None or given.open:
         return Dealing(None, None, None)
     split, dispatch, even = (_field(accelerator, name) for name in _FIELDS)
-    if even is False and (dispatch is not False or parts or any(name in given.keywords for name in _ELSEWHERE)):
+    if even is False and (dispatch not in (False, None) or parts or any(name in given.keywords for name in _ELSEWHERE)):
         # where one rank reads for all of them, each gets a part of what it reads, and as many
         even = True if dispatch is True else None
     steps = accelerator.stored.get("gradient_accumulation_steps", given.get("gradient_accumulation_steps", 3, 1))
@@ -39,6 +39,7 @@ def dealing_of(accelerator: Made, *, parts: bool) -> Dealing:
         even if isinstance(even, bool) else None,
         split if isinstance(split, bool) else None,
         steps if isinstance(steps, int) and steps > 0 else None,
+        dispatch if isinstance(dispatch, bool) else None,
     )
 
 
@@ -53,7 +54,7 @@ def _field(accelerator: Made, name: str) -> Any:
         found = config.stored.get(name, config.arguments.get(name, position, default))
     elif found is UNKNOWN and config is None:
         found = default
-    return False if name == "dispatch_batches" and found is None else found
+    return found
 
 
 class Joining(Excusing):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from distlint.frameworks.torch.rehearsed_data import Loader
 from distlint.model.span import Span
 from distlint.rehearsal.unknowns import Opaque, Source
-from distlint.rehearsal.values import Given, derived
+from distlint.rehearsal.values import Given, combined, derived
 
 DEALING = "how batches are dealt out for now"
 """Whether a context evens out the shares of loaders that are made already, whatever they were made with."""
@@ -21,12 +21,14 @@ class Dealing(NamedTuple):
     """How batches are dealt out; ``None`` for what is not known.
 
     ``even``: batches are repeated until all have as many. ``split``: each batch is cut into a piece for each process, instead of whole
-    ones going round. ``steps``: so many passes make one step of the optimizer, the last one of a loader any number.
+    ones going round. ``steps``: so many passes make one step of the optimizer, the last one of a loader any number. ``alone``: one
+    process reads the data and hands it out to all, which is so for streams where nothing is said.
     """
 
     even: bool | None = True
     split: bool | None = False
     steps: int | None = 1
+    alone: bool | None = None
 
 
 class Dealt(Loader):
@@ -45,7 +47,9 @@ class Dealt(Loader):
 
     def length(self, player: Any) -> Any:
         """How many batches this process gets: as many as others, unless nothing evens that out."""
-        whole, (even, split, _) = self.inner.length(player), self.dealing
+        whole, (even, split, _, alone) = self.inner.length(player), self.dealing
+        if not isinstance(whole, int) and (alone if alone is not None else self.is_stream(player)):
+            return Opaque(combined("handed out", [whole]))
         even = player.stage.kept.get(DEALING, even)
         world, drops = player.stage.world, self.inner.drops
         unknown = Opaque(None) if even is False else derived("dealt", [whole])
