@@ -12,20 +12,21 @@ from typing import TYPE_CHECKING
 from distlint.checks.derivations import Part, derivation, holders
 from distlint.checks.execution import body_of
 from distlint.checks.loaders import argument_of, loader_classes, loaders_in
-from distlint.checks.own_parts import own_items
-from distlint.checks.reduced_figures import Means, divisions, has_group, operation_of, reached, root_of
+from distlint.checks.own_parts import own_items, takes_own_in
+from distlint.checks.reduced_figures import MAX_DEPTH, Means, divisions, has_group, operation_of, reached, root_of
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.spread_names import called_name, mentions, names_world
 from distlint.checks.tally_parts import bare
 from distlint.checks.world_degree import Degrees
 from distlint.link.abstract import Instance
 from distlint.link.arguments import find_argument
-from distlint.link.followed import followed
+from distlint.link.followed import binding, followed
 from distlint.link.walking import bound_names, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 
 if TYPE_CHECKING:
+    from distlint.link.flow import Env
     from distlint.link.project import CallSite, Project
 
 _TESTS = frozenset({"==", "!=", "<", ">", "<=", ">=", "&", "|", "not", "~"})
@@ -87,7 +88,7 @@ def _uneven(context: CheckContext, mean: Part) -> ir.Expr | None:
     for statement in statements(body):
         if type(statement) is not ir.AugAssign or counter.id not in bound_names(statement.target):
             continue
-        if not _is_tested(project, statement.value, mean):
+        if not _is_tested(project, Part(statement.value, mean.file, mean.function)):
             continue
         loops = [one for one in holders(body, statement.at) if type(one) is ir.For]
         if any(_goes_through_part(context, loop.iterable, mean) for loop in loops):
@@ -95,13 +96,43 @@ def _uneven(context: CheckContext, mean: Part) -> ir.Expr | None:
     return None
 
 
-def _is_tested(project: Project, expr: ir.Expr, mean: Part) -> bool:
-    """Whether a number counts what passes a test of the data."""
-    expr = _plain(expr)
+def _is_tested(project: Project, count: Part, depth: int = 0) -> bool:
+    """Whether a number counts what passes a test of the data, worked out here or in a function that gives it, perhaps beside others."""
+    expr = _plain(count.expr)
+    state = project.flow(count.file, count.function).before(expr.at)
+    expr = _plain(followed(expr, state))
     if type(expr) is ir.Call and called_name(expr) in _COUNTING:
         inner = expr.args[0] if expr.args else expr.func.base if type(expr.func) is ir.Attribute else None
-        return inner is not None and _is_test(project, inner, mean)
-    return False
+        return inner is not None and _is_test(project, inner, count)
+    call, place = _given_by(expr, state)
+    if call is None or depth >= MAX_DEPTH:
+        return False
+    results = [
+        Part(_item(one.value, place), edge.target.file, edge.target.index)
+        for edge in project.call_graph.targets(count.file, count.function, call)
+        if edge.how == "call"
+        for one in statements(body_of(project, edge.target.file, edge.target.index))
+        if type(one) is ir.Return and one.value is not None
+    ]
+    return bool(results) and all(_is_tested(project, one, depth + 1) for one in results)
+
+
+def _given_by(expr: ir.Expr, state: Env) -> tuple[ir.Call | None, int | None]:
+    """The call that gives a value, and the place among what it gives together, if there are several."""
+    if type(expr) is ir.Call:
+        return expr, None
+    if type(expr) is ir.Subscript and type(expr.base) is ir.Call and type(expr.index) is ir.Constant:
+        return expr.base, expr.index.value if type(expr.index.value) is int else None
+    bound = binding(expr.id, state) if type(expr) is ir.Name else None
+    if bound is None or type(bound.expr) is not ir.Call or len(bound.part) != 1 or type(bound.part[0]) is not int:
+        return None, None
+    return bound.expr, bound.part[0]
+
+
+def _item(value: ir.Expr, place: int | None) -> ir.Expr:
+    """What stands at a place of what a function returns; all of it where that is no tuple."""
+    alone = place is None or type(value) is not ir.ListDisplay or place >= len(value.items)
+    return value if alone else value.items[place]  # type: ignore[index,union-attr]
 
 
 def _is_test(project: Project, expr: ir.Expr, mean: Part) -> bool:
@@ -127,10 +158,26 @@ def _plain(expr: ir.Expr) -> ir.Expr:
     return expr
 
 
+def _takes_part(project: Project, part: Part) -> bool:
+    """Whether an expression takes the rank's part of something: every n-th item, or those from one place on up to another."""
+    state = project.flow(part.file, part.function).before(part.expr.at)
+    if type(part.expr) is ir.Subscript and type(part.expr.index) is ir.Slice:
+        ends = (part.expr.index.lower, part.expr.index.upper)
+        return takes_own_in(project, part.expr, part.file, part.function, state) or all(
+            one is not None and derivation(project, one, part.file, part.function).mentions_rank() for one in ends
+        )
+    return type(part.expr) in (ir.Comprehension, ir.Call) and takes_own_in(
+        project, part.expr, part.file, part.function, state
+    )
+
+
 def _goes_through_part(context: CheckContext, iterable: ir.Expr, mean: Part) -> bool:
     """Whether a loop certainly goes through a part of the data that is the rank's own."""
     project: Project = context.project
     if own_items(project, iterable, mean.file, mean.function) is not None:
+        return True
+    made = derivation(project, iterable, mean.file, mean.function)
+    if made.mentions_rank() and any(_takes_part(project, part) for part in made.parts):
         return True
     loaders = loaders_in(
         project, iterable, mean.file, mean.function, loader_classes(project, context.parameters["loaders"])

@@ -23,6 +23,20 @@ def average(value):
     return value / dist.get_world_size()
 
 
+def dealt(rows, rank, world):
+    share = len(rows) // world
+    return rows[rank * share:(rank + 1) * share]
+
+
+def batches(rows, size=8):
+    for first in range(0, len(rows), size):
+        yield tuple(map(torch.stack, zip(*rows[first:first + size])))
+
+
+def kept(y):
+    return y.numel(), (y >= 0).sum()
+
+
 def evaluate(model, rows, rank, world):
     model.eval()
     {start}
@@ -63,6 +77,8 @@ NUMBERS, TENSORS = "total, count = 0.0, 0", "total = torch.zeros(1); count = tor
 SAMPLED = "DataLoader(rows, batch_size=8, sampler=DistributedSampler(rows, shuffle=False))"
 DEALT = "DataLoader(Subset(rows, range(rank, len(rows), world)), batch_size=8)"
 WHOLE = "DataLoader(rows, batch_size=8)"
+PARTS = "batches(dealt(list(rows), rank, world))"
+BESIDE = "every, seen = kept(y); keep = y >= 0"
 KEEP = "keep = y >= 0"
 AVERAGED = "mean = total / count\n    dist.all_reduce(mean, op=dist.ReduceOp.AVG)\n    return mean"
 DIVIDED = "mean = total / count\n    dist.all_reduce(mean)\n    mean /= world\n    return mean"
@@ -87,6 +103,11 @@ LISTED = "mean = torch.tensor([float(total / count)])\n    dist.all_reduce(mean)
         (NUMBERS, SAMPLED, KEEP, "int(keep.sum())", HELPED, True),
         (NUMBERS, SAMPLED, "keep = y.ne(-1)", "keep.sum().item()", LISTED, True),
         (NUMBERS, DEALT, "keep = ~(y == -1)", "torch.count_nonzero(keep).item()", HELPED, True),
+        (TENSORS, PARTS, BESIDE, "seen", HELPED, True),
+        (NUMBERS, SAMPLED, KEEP, "kept(y)[1].item()", HELPED, True),
+        (TENSORS, PARTS, BESIDE, "every", HELPED, False),
+        (TENSORS, "batches(list(rows))", BESIDE, "seen", HELPED, False),
+        (TENSORS, PARTS, BESIDE, "seen", BOTH, False),
         (TENSORS, SAMPLED, KEEP, "y.size(0)", AVERAGED, False),
         (NUMBERS, SAMPLED, KEEP, "len(y)", HELPED, False),
         (TENSORS, WHOLE, KEEP, "keep.sum()", AVERAGED, False),
