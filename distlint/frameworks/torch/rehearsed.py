@@ -30,6 +30,7 @@ from distlint.frameworks.torch import rehearsed_making as making
 from distlint.frameworks.torch import rehearsed_mesh as meshes
 from distlint.frameworks.torch import rehearsed_metrics as metrics
 from distlint.frameworks.torch import rehearsed_modules as modules
+from distlint.frameworks.torch import rehearsed_older_methods as older_methods
 from distlint.frameworks.torch import rehearsed_optimizers as optimizers
 from distlint.frameworks.torch import rehearsed_overflows as overflows
 from distlint.frameworks.torch import rehearsed_partly as partly
@@ -397,6 +398,7 @@ class Torch(Models):
         if name == "set_requires_gradient_sync":
             accumulated.told(player, receiver, given, span)
         if modules.is_module(player, receiver):
+            older_methods.asked(player, receiver, name, call, scope)
             return modules.module_method(player, receiver, name, given, call, scope)
         if isinstance(receiver, Made) and name == "manual_seed":
             return receiver
