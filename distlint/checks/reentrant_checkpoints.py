@@ -28,6 +28,7 @@ from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.span import Span
 from distlint.model.subject import Setting, Subject, Versions
+from distlint.model.value import Confidence
 
 _MESSAGE = "the search for unused parameters is switched on together with reentrant checkpoints, whose parameters it takes for unused"
 
@@ -60,14 +61,16 @@ def _of_arguments(context: CheckContext) -> Iterator[Finding]:
         if _leaves_out(context, subject.run.script_file if subject.run is not None else subject.span.file):
             continue
         place = options if options is not None else switch
+        # what no launch is known to say is what the program does when it is started as it stands
+        sure = min(search.value.confidence, switch.value.confidence)
         yield context.finding(
-            _MESSAGE,
+            f"{_MESSAGE} (with the defaults of the options)" if sure is Confidence.POSSIBLE else _MESSAGE,
             search.key_span,
             related=[
                 Related(switch.key_span, "the layers are computed again in the backward pass"),
                 Related(place.key_span, "each in a backward pass of its own (reentrant)"),
             ],
-            confidence=min(search.value.confidence, switch.value.confidence),
+            confidence=max(sure, Confidence.LIKELY),
             symbol=parameters["search"],
         )
 
