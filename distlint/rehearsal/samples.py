@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 from distlint.rehearsal.bounds import of_one
 from distlint.rehearsal.merging import alike, merged, number_in
 from distlint.rehearsal.unknowns import Number, Opaque, Perhaps, Source, Words
 from distlint.rehearsal.values import Items, Table, Tensor, combined, derived, holds_work, source_of
+
+_MAX_INSIDE = 64
+"""Items of a list in a list of which each is seen as a process's own."""
 
 
 def like(items: Items, more: list[Any] | None) -> Any:
@@ -122,6 +126,10 @@ def seen_as_own(item: Any, source: Source) -> Any:
         listed = Items(None, seen_as_own(item.size, source), item.at)
         listed.whole, listed.sample = seen_as_own(item.whole, source), seen_as_own(item.sample, source)
         listed.distinct = item.distinct
+        return listed
+    if isinstance(item, Items) and item.items is not None and len(item.items) <= _MAX_INSIDE:
+        listed = copy(item)
+        listed.items = [seen_as_own(one, source) for one in item.items]
         return listed
     if isinstance(item, Tensor) and item.source is None:
         made = item.seen_as(source)

@@ -159,6 +159,27 @@ def test_rows_of_the_own_part(
     [
         (
             (
+                "files = [self.docs[i : i + 8] for i in range(0, 80, 8)]\n"
+                "        for docs in files[self.rank::self.world]:\n"
+                "            for doc in docs:\n"
+                "                if len(doc) >= self.size:\n"
+                "                    yield torch.tensor(doc[:self.size])"
+            ),
+            EACH,
+            True,
+        ),
+        (
+            (
+                "files = [self.docs[i : i + 8] for i in range(0, 80, 8)]\n"
+                "        for docs in files[self.rank::self.world]:\n"
+                "            for doc in docs:\n"
+                "                yield torch.tensor(doc[:3])"
+            ),
+            EACH,
+            False,
+        ),
+        (
+            (
                 "mine = [d for d in self.docs if zlib.crc32(bytes(d)) % self.world == self.rank]\n"
                 "        for first in range(0, len(mine), 2):\n"
                 "            yield torch.tensor(mine[first][:3])"
