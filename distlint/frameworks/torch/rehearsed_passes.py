@@ -7,6 +7,7 @@ from typing import Any
 
 from distlint.frameworks.torch import rehearsed_frozen as freezing
 from distlint.frameworks.torch import rehearsed_reentrant as reentrant
+from distlint.frameworks.torch import rehearsed_unheard as unheard
 from distlint.frameworks.torch.rehearsed_recording import is_silent
 from distlint.model.span import Span
 from distlint.rehearsal.notes import PAST_WRAPPER
@@ -194,8 +195,9 @@ def _drawn_in(tests: Iterable[Any]) -> Any:
     return next((one for one in tests if isinstance(one, Opaque | Tensor) and one.chance), None)
 
 
-def read(player: Any, parts: Iterable[Any]) -> None:
+def read(player: Any, parts: Collection[Any]) -> None:
     """Parameters are read: between a forward and a backward pass that may be for the loss."""
+    unheard.read(player, parts)
     if player.stage.kept.get(_OPEN):
         used(player, parts)
 

@@ -8,9 +8,10 @@ which does not look into checkpoints. With a static graph both are counted first
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Any
 
+from distlint.frameworks.torch import rehearsed_unheard as unheard
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.notes import READY_TWICE
@@ -41,6 +42,8 @@ class Use:
 
 def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
     """What a checkpoint gives: that of the function, or of several in turn; ``NotImplemented`` for other calls."""
+    if "register_module_forward" in name:
+        unheard.hooked(player)
     if not name.startswith(_PREFIX) or given.open:
         return NotImplemented
     last = name[len(_PREFIX) :]
@@ -62,9 +65,12 @@ def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any
     is_reentrant = given.get("use_reentrant", None, None) in (None, True)
     regions = player.stage.kept.setdefault(_REGIONS, [])
     number = player.stage.kept[_COUNT] = player.stage.kept.get(_COUNT, 0) + 1
+    mute = False
     if is_reentrant:
-        feels = any(isinstance(one, Tensor) and one.gradient is True for one in (*values, *words.values()))
-        regions.append((number, span, feels))
+        everything = (*values, *words.values())
+        feels = any(isinstance(one, Tensor) and one.gradient is True for one in everything)
+        mute = unheard.keeps_back(player, everything)
+        regions.append((number, span, feels, mute))
     try:
         found: Any = UNKNOWN
         for function in functions:
@@ -73,16 +79,18 @@ def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any
     finally:
         if is_reentrant:
             regions.pop()
-    return found
+    return unheard.came_out(found) if mute else found
 
 
-def used(player: Any, parts: Iterable[Any]) -> None:
+def used(player: Any, parts: Collection[Any]) -> None:
     """Layers, or the own parameters of a module, are used in a forward pass with gradients."""
     stage = player.stage
-    uses = stage.kept.get(_USES)
+    uses, regions = stage.kept.get(_USES), stage.kept.get(_REGIONS)
+    inside = next((span for _, span, _, mute in regions or () if mute), None)
+    trains = not any(_is_mode(one) and not _holds(stage, one) for one in stage.reasons)
+    unheard.computed(player, parts, inside, sure=_is_sure(stage), trains=trains)
     if uses is None:
         return
-    regions = stage.kept.get(_REGIONS)
     for part in parts:
         if not _is_sure(stage) or len(uses) >= _MOST:
             continue
@@ -96,7 +104,15 @@ def used(player: Any, parts: Iterable[Any]) -> None:
 
 def _is_sure(stage: Any) -> bool:
     """Whether a process certainly comes here in a pass of the training."""
-    return not stage.unsure or all(isinstance(one, Opaque) and one.sign == ("training",) for one in stage.reasons)
+    return not stage.unsure or all(_is_mode(one) and _holds(stage, one) for one in stage.reasons)
+
+
+def _is_mode(test: Any) -> bool:
+    return isinstance(test, Opaque) and test.sign == ("training",)
+
+
+def _holds(stage: Any, test: Any) -> bool:
+    return bool(stage.sides.get(id(test), True))
 
 
 def begun(player: Any, wrapper: Any) -> Any:
