@@ -250,7 +250,6 @@ class Layer(Made):
         figured(made)
         return made
 
-
     def _passes_none(self, player: Any, given: Given) -> bool:
         """Whether what comes out certainly needs no gradient: neither does what goes in, nor any parameter."""
         values = given.values()

@@ -30,6 +30,10 @@ def said(player: Any, what: Any, parts: Iterable[Any], wanted: Any) -> None:
     value = wanted if isinstance(wanted, bool) and not stage.unsure else UNKNOWN
     name = getattr(what, "name", _ALL)
     owners = getattr(what, "owners", ())
+    parts = list(parts)
+    for one in (what, *parts):
+        if isinstance(one, Tensor) and not owners:
+            one.gradient = value if isinstance(value, bool) else None
     for part in parts:
         if id(part) not in kept and len(kept) >= _MOST:
             continue

@@ -65,10 +65,13 @@ class Pass:
         self.open = False
 
 
-def computed(player: Any, parts: Collection[Any], span: Span | None) -> None:
-    """Layers, or the own parameters of a module, certainly compute something that has gradients; ``span`` is where that is called."""
+def computed(player: Any, parts: Collection[Any], span: Span | None, *, inside: bool = False) -> None:
+    """Layers, or parameters, certainly compute something that has gradients; ``span`` is where that is called.
+
+    ``inside`` says that this is somewhere in the call of the module whose own they are.
+    """
     stage = player.stage
-    if not is_silent(player):
+    if not inside and not is_silent(player):
         reentrant.used(player, parts)
     if stage.unsure or is_silent(player) or not stage.kept.get(WRAPPERS):
         return

@@ -9,7 +9,7 @@ which does not look into checkpoints. With a static graph both are counted first
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, NamedTuple
 
 from distlint.frameworks.torch import rehearsed_unheard as unheard
 from distlint.model import python as ir
@@ -27,6 +27,19 @@ _TWICE = "wrapped models whose parameters will be ready twice"
 _COUNT = "checkpoints so far"
 _MOST = 2_000
 _OUTSIDE = 0
+
+
+class _Region(NamedTuple):
+    """A reentrant checkpoint under way: its number, where it is, and the tensors that it is given.
+
+    ``feels`` where one of them needs a gradient, ``mute`` where certainly none does.
+    """
+
+    number: int
+    span: Span
+    given: frozenset[int]
+    feels: bool
+    mute: bool
 
 
 class Use:
@@ -68,9 +81,9 @@ def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any
     mute = False
     if is_reentrant:
         everything = (*values, *words.values())
-        feels = any(isinstance(one, Tensor) and one.gradient is True for one in everything)
-        mute = unheard.keeps_back(player, everything)
-        regions.append((number, span, feels, mute))
+        tensors = [one for one in everything if isinstance(one, Tensor)]
+        feels, mute = any(one.gradient is True for one in tensors), unheard.keeps_back(player, everything)
+        regions.append(_Region(number, span, frozenset(map(id, tensors)), feels, mute))
     try:
         found: Any = UNKNOWN
         for function in functions:
@@ -83,10 +96,13 @@ def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any
 
 
 def used(player: Any, parts: Collection[Any]) -> None:
-    """Layers, or the own parameters of a module, are used in a forward pass with gradients."""
+    """Layers, or parameters that no layer has, are used in a forward pass with gradients."""
     stage = player.stage
     uses, regions = stage.kept.get(_USES), stage.kept.get(_REGIONS)
-    inside = next((span for _, span, _, mute in regions or () if mute), None)
+    if regions:
+        # what a checkpoint is given gets its gradient outside
+        parts = [part for part in parts if not any(id(part) in one.given for one in regions)]
+    inside = next((one.span for one in regions or () if one.mute), None)
     trains = not any(_is_mode(one) and not _holds(stage, one) for one in stage.reasons)
     unheard.computed(player, parts, inside, sure=_is_sure(stage), trains=trains)
     if uses is None:
@@ -97,9 +113,9 @@ def used(player: Any, parts: Collection[Any]) -> None:
         one = uses.setdefault(id(part), Use(part))
         if not regions:
             one.places.add(_OUTSIDE)
-        elif regions[-1][2]:
-            one.places.add(regions[-1][0])
-            one.span = regions[-1][1]
+        elif regions[-1].feels:
+            one.places.add(regions[-1].number)
+            one.span = regions[-1].span
 
 
 def _is_sure(stage: Any) -> bool:

@@ -284,7 +284,7 @@ def called_thing(
     plain.called(player, thing, method)
     own = [one for one in thing.attributes.values() if isinstance(one, Weight)]
     span = ir.unpack(call.at, scope.file)
-    passes.computed(player, own, span)
+    passes.computed(player, own, span, inside=True)
 
     def forward(past: tuple[Any, ...]) -> Any:
         found = sharding.during(player, through, lambda: player.apply(method, given, call, scope))
