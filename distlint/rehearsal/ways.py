@@ -102,7 +102,7 @@ class Ways(Calls):
         stage.steps += len(before) // 20  # what copying costs
         bodies = bodies[:MAX_ARMS]
         branch = self.parting(test, at, scope, len(bodies))
-        side = stage.sides.pop(id(test), None)
+        side = stage.sides.get(id(test))
         grown = stage.grown
         ends: list[tuple[str, dict[str, Any]]] = []
         told: list[dict[str, tuple[Any, Any]]] = []
