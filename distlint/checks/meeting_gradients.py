@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from distlint.checks.meeting_uses import faults_of, way_to
 from distlint.checks.meetings import Suspicion
 from distlint.model.finding import Related
+from distlint.rehearsal.notes import UNHEARD
 from distlint.rehearsal.performance import Performance
 from distlint.rehearsal.stage import Event, Stage
 
@@ -27,6 +29,20 @@ def lonely_gradients(performance: Performance) -> Iterator[Suspicion]:
             related,
             event.name,
         )
+
+
+def unheard_layers(performance: Performance) -> Iterator[Suspicion]:
+    """Layers in a reentrant checkpoint get no gradient, as none of its inputs needs one."""
+    message = "none of the inputs of this reentrant checkpoint needs a gradient, so the layers in it get none"
+    says = {
+        "made": "a layer that is to be trained",
+        "wrapper": "the wrapper waits for its gradients",
+        "backward": "they do not come in this backward pass, and the next forward pass raises",
+        "step": "this step leaves it as it is",
+    }
+    for fault in faults_of(performance, UNHEARD):
+        related = [Related(fault.words[word], text) for word, text in says.items() if fault.words.get(word) is not None]
+        yield Suspicion(fault.span, message, (*related, *way_to(fault)), "checkpoint")
 
 
 def _alone(stage: Stage) -> tuple[Event, Any] | None:

@@ -115,6 +115,7 @@ _FAULTS: dict[str, _Fault] = {
     "left-out-prepared": meeting_uses.left_out_prepared,
     "graph-changed": meeting_uses.changed_graph,
     "ready-twice": meeting_uses.ready_twice,
+    "unheard": meeting_gradients.unheard_layers,
     "put-in-late": meeting_uses.put_in_late,
     "before-start": meeting_uses.before_start,
     "after-end": meeting_uses.after_end,

@@ -462,12 +462,14 @@ class Expressions(Objects):
         if decided is not None:
             return self.value(expr.body if decided else expr.orelse, scope)
         branch = self.parting(test, expr.test, scope)
-        grown = self.stage.grown
+        grown, side = self.stage.grown, self.stage.sides.get(id(test))
         values = []
         for part, nodes, holds in zip((expr.body, expr.orelse), branch.arms, (True, False), strict=True):
             told = narrowed(scope.variables, test, holds=holds)
+            self.stage.sides[id(test)] = holds
             values.append(self._perhaps_value(part, nodes, test, scope))
             widened([scope.variables], [told])
+        self.stage.took_side(test, side, [])
         if self.stage.grown > grown:
             self.stage.mark(branch)
         asked = [self.asked(test)]

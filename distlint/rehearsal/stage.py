@@ -350,6 +350,8 @@ class Stage(Certainty):
         self.tested: dict[int, Tested] = {}
         """Tests that differ between processes, by ``id``."""
         self.reasons: list[Any] = []
+        self.sides: dict[int, bool] = {}
+        """Of the tests among the reasons, by ``id``: whether the process is where it holds, as far as that is known."""
         self.reasons_around = 0
         """How many of them stand around the innermost loop of which not all turns are followed."""
         self.attempts: list[frozenset[str]] = []
@@ -518,6 +520,15 @@ class Stage(Certainty):
     def way(self) -> tuple[Any, ...]:
         """The tests that are not known and behind which the process is now: where it is equal, so is whether it comes there."""
         return (self.unsure, *map(id, self.reasons))
+
+    def took_side(self, test: Any, before: bool | None, going: list[bool]) -> None:
+        """Ways of a test are followed: it goes on behind the only one that does (``going``), or as ``before``."""
+        if len(going) == 2 and sum(going) == 1:
+            self.sides[id(test)] = going[0]
+        elif before is None:
+            self.sides.pop(id(test), None)
+        else:
+            self.sides[id(test)] = before
 
     def wait(self, work: Any, span: Span) -> None:
         """An operation under way is waited for."""

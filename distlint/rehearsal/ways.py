@@ -102,17 +102,20 @@ class Ways(Calls):
         stage.steps += len(before) // 20  # what copying costs
         bodies = bodies[:MAX_ARMS]
         branch = self.parting(test, at, scope, len(bodies))
+        side = stage.sides.get(id(test))
         grown = stage.grown
         ends: list[tuple[str, dict[str, Any]]] = []
         told: list[dict[str, tuple[Any, Any]]] = []
         for number, (body, nodes) in enumerate(zip(bodies, branch.arms, strict=True)):
             scope.variables = dict(before)
             told.append(narrowed(scope.variables, test, holds=number == 0) if len(bodies) == 2 else {})
+            stage.sides[id(test)] = number == 0
             ended = self._perhaps(body, nodes, scope, test)
             ends.append((ended, scope.variables))
         if stage.grown > grown or any(ended for ended, _ in ends):
             stage.mark(branch)
         going = [variables for ended, variables in ends if not ended]
+        stage.took_side(test, side, [not ended for ended, _ in ends])
         if len(going) > 1:
             widened(going, told)
         left = [ended for ended, _ in ends if ended and ended not in ("raise", "exit")]

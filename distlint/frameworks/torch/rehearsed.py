@@ -49,6 +49,7 @@ from distlint.frameworks.torch import rehearsed_shares as shares
 from distlint.frameworks.torch import rehearsed_spread as spreading
 from distlint.frameworks.torch import rehearsed_starts as starts
 from distlint.frameworks.torch import rehearsed_statistics as statistics
+from distlint.frameworks.torch import rehearsed_tables as tables
 from distlint.frameworks.torch import rehearsed_tensors as tensors
 from distlint.frameworks.torch import rehearsed_under_way as under_way
 from distlint.frameworks.torch import rehearsed_unfilled as unfilled
@@ -304,7 +305,7 @@ class Torch(Models):
             return given.get("tensor", 0, UNKNOWN)
         if name[:1].isupper() and "." not in name:
             return modules.layer(player, name, given, call, scope)
-        return NotImplemented
+        return tables.made(player, name, given, call, scope)
 
     def _plain(self, player: Any, name: str, last: str, given: Given, span: Span) -> Any:
         made = making.created(player, last, given, span)

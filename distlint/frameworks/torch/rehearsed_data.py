@@ -523,13 +523,20 @@ def together_as_batch(row: Any, size: Any, sign: Any, source: Source | None, spa
         return Items(None, size)
     if isinstance(row, bool | int | float):
         kind = "bool" if isinstance(row, bool) else "int64" if isinstance(row, int) else "float64"
-        return Tensor((size,) if size is not None else (), kind, span, inner, source)
+        return _without_gradient(Tensor((size,) if size is not None else (), kind, span, inner, source))
     if isinstance(row, Tensor):
         rest = None if row.shape is None else row.shape if size is None else (size, *row.shape)
-        return Tensor(rest, row.dtype, span, inner, source or row.source)
+        return _without_gradient(Tensor(rest, row.dtype, span, inner, source or row.source), row)
     if isinstance(row, Opaque) and depth and size is not None:
-        return Tensor(None, "", span, inner, source or row.source)  # a number of which no more is known, as a rule
+        # a number of which no more is known, as a rule
+        return _without_gradient(Tensor(None, "", span, inner, source or row.source))
     return Opaque(inner, source or source_of([row]))
+
+
+def _without_gradient(batch: Tensor, row: Tensor | None = None) -> Tensor:
+    """The same batch, which needs no gradient unless a row does: what is read has none, and workers could not hand it over."""
+    batch.gradient = None if row is not None and row.gradient else False
+    return batch
 
 
 __all__ = ["SHARE", "Loader", "Rows", "Sampler", "made", "row_of", "size_of", "together_as_batch"]

@@ -24,6 +24,7 @@ from distlint.frameworks.torch import rehearsed_redrawn as redrawn
 from distlint.frameworks.torch import rehearsed_sharding as sharding
 from distlint.frameworks.torch import rehearsed_statistics as statistics
 from distlint.frameworks.torch import rehearsed_thawed as thawed
+from distlint.frameworks.torch import rehearsed_unheard as unheard
 from distlint.frameworks.torch import rehearsed_visible as visible
 from distlint.frameworks.torch import rehearsed_written as writing
 from distlint.frameworks.torch.rehearsed_layers import SAME_SHAPES, out_shape, parameter_shapes, with_more
@@ -223,7 +224,7 @@ class Layer(Made):
         sharding.during(player, through, lambda: None)
         if self.kind == "SyncBatchNorm" and self.training:
             note(player, "SyncBatchNorm", call, scope)
-        found = self._out(given, span)
+        found = self._out(player, given, span)
         statistics.passed(player, self, given.values(), found)
         overflows.typed(player, self.kind, found)
         copies.computed(player, self, found, span)
@@ -237,7 +238,7 @@ class Layer(Made):
             value = player.apply(child, Given([value], {}), call, scope)
         return value
 
-    def _out(self, given: Given, span: Span) -> Tensor:
+    def _out(self, player: Any, given: Given, span: Span) -> Tensor:
         first = given.positional[0] if given.positional else UNKNOWN
         shape: Any = None
         if isinstance(first, Tensor) and first.shape is not None and self.arguments is not None:
@@ -245,9 +246,16 @@ class Layer(Made):
         if self.kind.endswith("Loss") and self.arguments is not None:
             shape = () if self.arguments.get("reduction", None, "mean") in ("mean", "sum") else None
         made = fresh(self.kind, shape, "float32" if isinstance(first, Tensor) else "", [self, *given.values()], span)
-        made.gradient, made.pointed = self.has_parameters or made.gradient is not False, True
+        made.gradient, made.pointed = not self._passes_none(player, given), True
         figured(made)
         return made
+
+    def _passes_none(self, player: Any, given: Given) -> bool:
+        """Whether what comes out certainly needs no gradient: neither does what goes in, nor any parameter."""
+        values = given.values()
+        if given.open or not all(is_known(one) or (isinstance(one, Tensor) and needs.has_none(one)) for one in values):
+            return False
+        return needs.all_frozen(player, self, self.own_weights())
 
 
 class Parameters(Made):
@@ -267,14 +275,14 @@ class Parameters(Made):
 
     def item(self, player: Any) -> Any:
         """One of them, with its name where they are named; of a state its name."""
-        passes.read(player, parts_of_model(self.module))
+        passes.read(player, list(parts_of_model(self.module)))
         return Named(self.family) if self.what == _STATE else self._one(player)
 
     def items(self, player: Any) -> list[Any] | None:
         """All of them, where they are known and few."""
         if self.what != "parameters":
             return None
-        passes.read(player, parts_of_model(self.module))
+        passes.read(player, list(parts_of_model(self.module)))
         found = named_weights(player, self.module)
         if found is None or len(found) > MAX_WEIGHTS:
             return None
@@ -444,6 +452,8 @@ def layer(player: Any, kind: str, given: Given, call: ir.Call, scope: Any) -> An
 def module_method(player: Any, module: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
     """What a method gives that every module has; ``NotImplemented`` for others."""
     empty.asked(player, name)
+    if name.startswith("register_forward"):
+        unheard.hooked(player)
     if name in visible.MOVING:
         visible.chosen(player, given, call, scope)
     if name in _CHAINED:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from distlint.rehearsal.unknowns import UNKNOWN
+from distlint.rehearsal.values import Tensor
 
 FROZEN = "layers and parameters that were frozen at some time"
 
@@ -17,6 +18,7 @@ _SAID = "what was said of the gradients of parameters"
 _IN_PART = "whether parameters were told of their gradients in loops of which not all turns are followed"
 _ALL = ""
 _MOST = 2_000
+_WHOLE = ("int", "uint", "bool")
 
 
 def said(player: Any, what: Any, parts: Iterable[Any], wanted: Any) -> None:
@@ -28,6 +30,10 @@ def said(player: Any, what: Any, parts: Iterable[Any], wanted: Any) -> None:
     value = wanted if isinstance(wanted, bool) and not stage.unsure else UNKNOWN
     name = getattr(what, "name", _ALL)
     owners = getattr(what, "owners", ())
+    parts = list(parts)
+    for one in (what, *parts):
+        if isinstance(one, Tensor) and not owners:
+            one.gradient = value if isinstance(value, bool) else None
     for part in parts:
         if id(part) not in kept and len(kept) >= _MOST:
             continue
@@ -47,6 +53,24 @@ def said(player: Any, what: Any, parts: Iterable[Any], wanted: Any) -> None:
 def was_told_in_part(player: Any) -> bool:
     """Whether something was said of parameters on some way, or in some turn of a loop, so that there may be more of it."""
     return bool(player.stage.kept.get(_IN_PART))
+
+
+def has_none(value: Tensor) -> bool:
+    """Whether a tensor needs no gradient: it is said so of it, or it holds whole numbers, which never do."""
+    return value.gradient is False or value.dtype.startswith(_WHOLE)
+
+
+def certainly_needs(player: Any, weight: Any) -> bool:
+    """Whether a parameter certainly needs a gradient now."""
+    return needs_gradient(player, weight) is True
+
+
+def all_frozen(player: Any, layer: Any, weights: Iterable[tuple[str, Any]] | None) -> bool:
+    """Whether none of the parameters of a layer needs a gradient now; ``weights`` is ``None`` where they are not known one by one."""
+    if weights is None:
+        found = player.stage.kept.get(_SAID, {}).get(id(layer))
+        return found is not None and set(found[1]) == {_ALL} and found[1][_ALL] is False
+    return all(needs_gradient(player, one) is False for _, one in weights)
 
 
 def parted(player: Any, whole: Any, part: Any) -> None:

@@ -19,6 +19,7 @@ from distlint.frameworks.torch import rehearsed_statistics as statistics
 from distlint.frameworks.torch import rehearsed_thawed as thawed
 from distlint.frameworks.torch import rehearsed_under_way as under_way
 from distlint.frameworks.torch import rehearsed_unfilled as unfilled
+from distlint.frameworks.torch import rehearsed_unheard as unheard
 from distlint.frameworks.torch.rehearsed_modules import with_parts
 from distlint.frameworks.torch.rehearsed_shapes import fresh
 from distlint.model import python as ir
@@ -132,7 +133,7 @@ class Optimizer(unfilled.Entries):
 
 def _steps(player: Any, optimizer: Optimizer, call: ir.Call, scope: Any) -> None:
     """An optimizer takes the gradients, asked by the program or by a scaler."""
-    for about in (rounds, accumulated, resumed, stale, unfilled):
+    for about in (rounds, accumulated, resumed, stale, unfilled, unheard):
         about.stepped(player, optimizer, call, scope)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from distlint.frameworks.torch import rehearsed_frozen as freezing
 from distlint.frameworks.torch import rehearsed_reentrant as reentrant
+from distlint.frameworks.torch import rehearsed_unheard as unheard
 from distlint.frameworks.torch.rehearsed_recording import is_silent
 from distlint.model.span import Span
 from distlint.rehearsal.notes import PAST_WRAPPER
@@ -64,10 +65,13 @@ class Pass:
         self.open = False
 
 
-def computed(player: Any, parts: Collection[Any], span: Span | None) -> None:
-    """Layers, or the own parameters of a module, certainly compute something that has gradients; ``span`` is where that is called."""
+def computed(player: Any, parts: Collection[Any], span: Span | None, *, inside: bool = False) -> None:
+    """Layers, or parameters, certainly compute something that has gradients; ``span`` is where that is called.
+
+    ``inside`` says that this is somewhere in the call of the module whose own they are.
+    """
     stage = player.stage
-    if not is_silent(player):
+    if not inside and not is_silent(player):
         reentrant.used(player, parts)
     if stage.unsure or is_silent(player) or not stage.kept.get(WRAPPERS):
         return
@@ -194,8 +198,9 @@ def _drawn_in(tests: Iterable[Any]) -> Any:
     return next((one for one in tests if isinstance(one, Opaque | Tensor) and one.chance), None)
 
 
-def read(player: Any, parts: Iterable[Any]) -> None:
+def read(player: Any, parts: Collection[Any]) -> None:
     """Parameters are read: between a forward and a backward pass that may be for the loss."""
+    unheard.read(player, parts)
     if player.stage.kept.get(_OPEN):
         used(player, parts)
 

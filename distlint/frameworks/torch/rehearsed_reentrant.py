@@ -8,9 +8,10 @@ which does not look into checkpoints. With a static graph both are counted first
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Collection
+from typing import Any, NamedTuple
 
+from distlint.frameworks.torch import rehearsed_unheard as unheard
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.notes import READY_TWICE
@@ -28,6 +29,19 @@ _MOST = 2_000
 _OUTSIDE = 0
 
 
+class _Region(NamedTuple):
+    """A reentrant checkpoint under way: its number, where it is, and the tensors that it is given.
+
+    ``feels`` where one of them needs a gradient, ``mute`` where certainly none does.
+    """
+
+    number: int
+    span: Span
+    given: frozenset[int]
+    feels: bool
+    mute: bool
+
+
 class Use:
     """A layer in a forward pass: the reentrant checkpoints that it was used in by their numbers (0: outside), and where the last one is."""
 
@@ -41,6 +55,8 @@ class Use:
 
 def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
     """What a checkpoint gives: that of the function, or of several in turn; ``NotImplemented`` for other calls."""
+    if "register_module_forward" in name:
+        unheard.hooked(player)
     if not name.startswith(_PREFIX) or given.open:
         return NotImplemented
     last = name[len(_PREFIX) :]
@@ -62,9 +78,12 @@ def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any
     is_reentrant = given.get("use_reentrant", None, None) in (None, True)
     regions = player.stage.kept.setdefault(_REGIONS, [])
     number = player.stage.kept[_COUNT] = player.stage.kept.get(_COUNT, 0) + 1
+    mute = False
     if is_reentrant:
-        feels = any(isinstance(one, Tensor) and one.gradient is True for one in (*values, *words.values()))
-        regions.append((number, span, feels))
+        everything = (*values, *words.values())
+        tensors = [one for one in everything if isinstance(one, Tensor)]
+        feels, mute = any(one.gradient is True for one in tensors), unheard.keeps_back(player, everything)
+        regions.append(_Region(number, span, frozenset(map(id, tensors)), feels, mute))
     try:
         found: Any = UNKNOWN
         for function in functions:
@@ -73,30 +92,43 @@ def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any
     finally:
         if is_reentrant:
             regions.pop()
-    return found
+    return unheard.came_out(found) if mute else found
 
 
-def used(player: Any, parts: Iterable[Any]) -> None:
-    """Layers, or the own parameters of a module, are used in a forward pass with gradients."""
+def used(player: Any, parts: Collection[Any]) -> None:
+    """Layers, or parameters that no layer has, are used in a forward pass with gradients."""
     stage = player.stage
-    uses = stage.kept.get(_USES)
+    uses, regions = stage.kept.get(_USES), stage.kept.get(_REGIONS)
+    if regions:
+        # what a checkpoint is given gets its gradient outside
+        parts = [part for part in parts if not any(id(part) in one.given for one in regions)]
+    inside = next((one.span for one in regions or () if one.mute), None)
+    trains = not any(_is_mode(one) and not _holds(stage, one) for one in stage.reasons)
+    unheard.computed(player, parts, inside, sure=_is_sure(stage), trains=trains)
     if uses is None:
         return
-    regions = stage.kept.get(_REGIONS)
     for part in parts:
         if not _is_sure(stage) or len(uses) >= _MOST:
             continue
         one = uses.setdefault(id(part), Use(part))
         if not regions:
             one.places.add(_OUTSIDE)
-        elif regions[-1][2]:
-            one.places.add(regions[-1][0])
-            one.span = regions[-1][1]
+        elif regions[-1].feels:
+            one.places.add(regions[-1].number)
+            one.span = regions[-1].span
 
 
 def _is_sure(stage: Any) -> bool:
     """Whether a process certainly comes here in a pass of the training."""
-    return not stage.unsure or all(isinstance(one, Opaque) and one.sign == ("training",) for one in stage.reasons)
+    return not stage.unsure or all(_is_mode(one) and _holds(stage, one) for one in stage.reasons)
+
+
+def _is_mode(test: Any) -> bool:
+    return isinstance(test, Opaque) and test.sign == ("training",)
+
+
+def _holds(stage: Any, test: Any) -> bool:
+    return bool(stage.sides.get(id(test), True))
 
 
 def begun(player: Any, wrapper: Any) -> Any:

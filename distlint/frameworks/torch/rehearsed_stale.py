@@ -57,11 +57,11 @@ def sharded(player: Any, wrapper: Any) -> None:
         given = optimizer.held or optimizer.arguments.get("params", 0)
         if isinstance(given, Generated):
             given = (given.sample,)
-        if any(_is_taken(one, own) for one in modules_of(player, given, sampled=True)):
+        if any(is_taken(one, own) for one in modules_of(player, given, sampled=True)):
             stale[id(optimizer)] = (optimizer, span, chain)
 
 
-def _is_taken(one: Any, own: set[int]) -> bool:
+def is_taken(one: Any, own: set[int]) -> bool:
     """Whether some parameters of a module, or what stands for one of several, are certainly among those that are sharded."""
     if isinstance(one, Weight) and one.owners:
         return all(id(part) in own for part in one.owners)  # whichever it is
@@ -80,7 +80,7 @@ def put_in(player: Any, base: Thing, name: str, layer: Any, span: Span) -> None:
     replaced = stage.kept.setdefault(_REPLACED, {})
     for optimizer, chain in stage.kept.get(_MADE, ()):
         held = list(modules_held(player, optimizer))
-        if any(_is_taken(one, before) for one in held) and not any(_is_taken(one, {id(layer)}) for one in held):
+        if any(is_taken(one, before) for one in held) and not any(is_taken(one, {id(layer)}) for one in held):
             replaced[id(optimizer)] = (optimizer, span, chain, new)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from distlint.frameworks.torch import rehearsed_loads as loads
 from distlint.frameworks.torch import rehearsed_passes as passes
+from distlint.frameworks.torch import rehearsed_unheard as unheard
 from distlint.frameworks.torch.rehearsed_layers import parameter_shapes
 from distlint.frameworks.torch.rehearsed_members import members
 from distlint.frameworks.torch.rehearsed_modules import Layer, Parameters, is_module, parts_of_model
@@ -74,8 +75,10 @@ def handed(player: Any, values: Any, depth: int = 0) -> None:
     for value in values:
         if _has_weights(player, value):
             loads.handed(player)
-        if isinstance(value, Layer | Thing) or hasattr(value, "inner"):
-            passes.used(player, [value, *parts_of_model(value)])
+        if isinstance(value, Layer | Thing | Weight) or hasattr(value, "inner"):
+            parts = [value, *parts_of_model(value)]
+            unheard.read(player, parts)
+            passes.used(player, parts)
         elif depth < 2 and isinstance(value, Items | Table | tuple):
             rows = value.items if isinstance(value, Items | Table) else value
             handed(player, rows.values() if isinstance(rows, dict) else rows or (), depth + 1)

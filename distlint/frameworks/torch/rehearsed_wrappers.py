@@ -43,6 +43,7 @@ from distlint.frameworks.torch import rehearsed_stale as stale
 from distlint.frameworks.torch import rehearsed_statistics as statistics
 from distlint.frameworks.torch import rehearsed_thawed as thawed
 from distlint.frameworks.torch import rehearsed_unfilled as unfilled
+from distlint.frameworks.torch import rehearsed_unheard as unheard
 from distlint.frameworks.torch import rehearsed_units as units
 from distlint.frameworks.torch import rehearsed_waits as waits
 from distlint.frameworks.torch.rehearsed_needs import FROZEN
@@ -283,7 +284,7 @@ def called_thing(
     plain.called(player, thing, method)
     own = [one for one in thing.attributes.values() if isinstance(one, Weight)]
     span = ir.unpack(call.at, scope.file)
-    passes.computed(player, own, span)
+    passes.computed(player, own, span, inside=True)
 
     def forward(past: tuple[Any, ...]) -> Any:
         found = sharding.during(player, through, lambda: player.apply(method, given, call, scope))
@@ -304,6 +305,7 @@ def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any, *, noted: boo
     scaling.passed_back(player, loss, ir.unpack(call.at, scope.file))
     overflows.passed_back(player, loss)
     waits.reached(player, loss, call, scope)
+    unheard.passed_back(player, loss, call, scope)
     copies.passed_back(player, loss)
     beside.passed_back(player)
     alone.passed_back(player, loss)
