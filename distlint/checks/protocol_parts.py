@@ -40,21 +40,30 @@ class Parts:
     def reached(self, reach: str, role: str, expr: ir.Expr, frame: Frame, state: Env | None) -> int:
         """Whether an expression is in a place about the object in a role.
 
-        ``each``: one of its parameters, in a loop over all of them; ``part``: a part of it; ``each-of-part``: one of the parameters
-        of a part, or some of its own.
+        ``each``: one of its parameters, in a loop over all of them; ``every``: that, where no test chooses which; ``part``: a part
+        of it; ``each-of-part``: one of the parameters of a part, or some of its own.
         """
         if reach == "part":
             return self._is_part(role, expr, frame, state)
         if type(expr) is not ir.Name:
             return NO
         best = NO
+        chosen = reach == "every" and self._is_chosen(expr, frame)
         for module, inside, at, all_of_it in self._modules(expr, frame, state, 0):
-            if reach == "each":
+            if reach in ("each", "every"):
                 result = self._is_role(role, self._things.mention(module, inside, at))
-                best = max(best, result if all_of_it else min(result, MAYBE))
+                best = max(best, result if all_of_it and not chosen else min(result, MAYBE))
             else:
                 best = max(best, self._is_part(role, module, inside, at))
         return best
+
+    def _is_chosen(self, expr: ir.Name, frame: Frame) -> bool:
+        """Whether a test in the loop around decides which of the items it is about."""
+        module = self._things.project.module(frame.file)
+        body = module.body if frame.function < 0 else module.functions[frame.function].body
+        guards = guards_of(body, expr.at) or []
+        inner = next((place for place in range(len(guards) - 1, -1, -1) if guards[place].kind == "for"), -1)
+        return inner >= 0 and any(guard.test is not None for guard in guards[inner + 1 :])
 
     def _is_part(self, role: str, expr: ir.Expr, frame: Frame, state: Env | None, depth: int = 0) -> int:
         if type(expr) is ir.Name and depth < MAX_DEPTH:
