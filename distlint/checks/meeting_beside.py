@@ -7,9 +7,18 @@ from collections.abc import Iterator
 from distlint.checks.meeting_uses import faults_of, past_wrapper_of_library, way_to
 from distlint.checks.meetings import Suspicion
 from distlint.model.finding import Related
-from distlint.rehearsal.notes import BESIDE, GRADIENTS_BY_HAND, TRAINED_ALONE, WEIGHTS_BY_HAND
+from distlint.rehearsal.notes import (
+    BESIDE,
+    GRADIENTS_BY_HAND,
+    TAKEN,
+    TAKEN_BROUGHT,
+    TAKEN_PASSED,
+    TAKEN_REPLACED,
+    TRAINED_ALONE,
+    WEIGHTS_BY_HAND,
+)
 from distlint.rehearsal.performance import Performance
-from distlint.rehearsal.stage import Fault
+from distlint.rehearsal.stage import Fault, Stage
 
 
 def past_prepared(performance: Performance) -> Iterator[Suspicion]:
@@ -57,6 +66,36 @@ def trained_alone(performance: Performance) -> Iterator[Suspicion]:
                 ),
                 "step",
             )
+
+
+def taken_past(performance: Performance) -> Iterator[Suspicion]:
+    """Weights of a wrapped model are changed by gradients that the program asked for itself, and that nobody averages."""
+    by_hand = (GRADIENTS_BY_HAND, WEIGHTS_BY_HAND, TAKEN_BROUGHT)
+    if any(stage.kept.get(key) for stage in performance.stages for key in by_hand):
+        return
+    everywhere = [{fault.span for fault in _taken(stage)} for stage in performance.stages]
+    for fault in faults_of(performance, TAKEN):
+        if all(fault.span in spans for spans in everywhere):
+            how = "change the weights" if fault.words["by hand"] is not None else "are what the optimizer takes"
+            yield Suspicion(
+                fault.span,
+                f"these gradients are each rank's own, as the wrapper averages those of backward passes only, and {how}",
+                (
+                    Related(fault.words["wrapper"].span, "the model is wrapped here"),
+                    Related(fault.words["update"], "the weights of the ranks part here"),
+                    *way_to(fault),
+                ),
+                "torch.autograd.grad",
+            )
+
+
+def _taken(stage: Stage) -> Iterator[Fault]:
+    """Where gradients that were taken train the model: beside backward passes, a change by hand is a perturbation."""
+    passed, back = stage.kept.get(TAKEN_PASSED, {}), stage.kept.get(TAKEN_REPLACED, {})
+    for fault in stage.faults:
+        if fault.kind == TAKEN and id(fault.words["wrapper"]) not in back:
+            if fault.words["by hand"] is None or id(fault.words["wrapper"]) not in passed:
+                yield fault
 
 
 def trained_beside_prepared(performance: Performance) -> Iterator[Suspicion]:

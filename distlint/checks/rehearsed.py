@@ -103,6 +103,7 @@ _FAULTS: dict[str, _Fault] = {
     "older-method": meeting_methods.older_method,
     "left-in-checkpoint": meeting_uses.left_in_checkpoint,
     "state-loaded-by-some": meeting_uses.state_loaded_by_some,
+    "taken-past": meeting_beside.taken_past,
     "trained-alone": meeting_beside.trained_alone,
     "trained-beside": meeting_beside.trained_beside,
     "ignored-trained": meeting_uses.ignored_trained,

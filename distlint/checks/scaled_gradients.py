@@ -39,8 +39,8 @@ _SCALING = frozenset({"div", "div_", "mul", "mul_", "true_divide"})
 def scaled_gradients(context: CheckContext) -> Iterator[Finding]:
     """A finding for each model whose gradients are scaled once more than they should be."""
     project: Project = context.project
-    if project.mentions("no_sync"):
-        return
+    if project.mentions("no_sync") or project.mentions("register_comm_hook"):
+        return  # the wrapper may not average
     wraps = {f"{name}()" for name in context.parameters["wrappers"]}
     sites = list(project.calls_to(set(context.parameters["wrappers"])))
     files = frozenset().union(*(family(project, one.file) for one in sites)) if sites else frozenset()
@@ -208,7 +208,7 @@ def gradients_not_averaged(context: CheckContext) -> Iterator[Finding]:
             continue
         if _may_average(project, site, files):
             continue
-        loss = next(iter(_mean_losses(context, files)), None)
+        loss = next(iter(mean_losses(context, files)), None)
         if loss is not None:
             reported.add(made[0].identity)
             yield context.finding(
@@ -228,10 +228,10 @@ def _may_average(project: Project, site: CallSite, files: frozenset[str]) -> boo
     modules = (
         project.module(file) for file in files if file in project.facts and project.facts[file].module is not None
     )
-    return any(_scales(body) for one in modules for body in (one.body, *(inner.body for inner in one.functions)))
+    return any(scales(body) for one in modules for body in (one.body, *(inner.body for inner in one.functions)))
 
 
-def _scales(body: tuple[ir.Stmt, ...]) -> bool:
+def scales(body: tuple[ir.Stmt, ...]) -> bool:
     """Whether something is scaled that may be gradients: figures of the training and sizes are none."""
     for statement in statements(body):
         if type(statement) is ir.AugAssign and statement.operator in ("/", "*") and _concerns(statement):
@@ -265,7 +265,7 @@ def _words(expr: ir.Expr) -> Iterator[str]:
             yield part.id if type(part) is ir.Name else part.name  # type: ignore[union-attr]
 
 
-def _mean_losses(context: CheckContext, files: frozenset[str]) -> Iterator[Span]:
+def mean_losses(context: CheckContext, files: frozenset[str]) -> Iterator[Span]:
     """The losses of backward passes that are means over a batch."""
     project: Project = context.project
     for site in project.sites("backward"):

@@ -16,7 +16,7 @@ from distlint.rehearsal.player import Player
 from distlint.rehearsal.stage import CONTINUED, MAX_EXACT, Enough, Left, Shared, Stage
 from distlint.rehearsal.trace import End
 from distlint.rehearsal.twins import twins
-from distlint.rehearsal.values import Given
+from distlint.rehearsal.values import Given, escape
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
@@ -364,4 +364,5 @@ def unfinished(stage: Stage) -> list[Work]:
 def _start(player: Player, ref: FunctionRef) -> None:
     """Follows one function of whose callers nothing is known."""
     module = player.module_scope(ref.file)
-    player.call_function(FunctionValue(ref, module), Given([], {}, is_open=True), None, module)
+    found = player.call_function(FunctionValue(ref, module), Given([], {}, is_open=True), None, module)
+    escape(found)  # the callers may wait for what they are given

@@ -50,6 +50,7 @@ from distlint.frameworks.torch import rehearsed_spread as spreading
 from distlint.frameworks.torch import rehearsed_starts as starts
 from distlint.frameworks.torch import rehearsed_statistics as statistics
 from distlint.frameworks.torch import rehearsed_tables as tables
+from distlint.frameworks.torch import rehearsed_taken as takes
 from distlint.frameworks.torch import rehearsed_tensors as tensors
 from distlint.frameworks.torch import rehearsed_under_way as under_way
 from distlint.frameworks.torch import rehearsed_unfilled as unfilled
@@ -118,6 +119,7 @@ class Torch(Models):
     def stored(self, player: Any, base: Any, name: str, value: Any, span: Span) -> None:
         """A value becomes an attribute of an object."""
         changes.stored(player, base, name, value, span)
+        takes.stored(player, base, name, value, span)
         buffers.stored(player, base, name, value, span)
         lightning.stored(player, base, name, value, span)
 
@@ -136,6 +138,7 @@ class Torch(Models):
             saves.handed(value)
             scaling.handed(value)
             hooks.handed(value)
+            takes.handed(player, value)
 
     def unfollowed(self, player: Any, items: Iterable[Any]) -> None:
         """The turns of a loop that goes through these items are not followed: modules among them may be called in these."""
@@ -152,6 +155,7 @@ class Torch(Models):
         divided.changed(player, tensor, how, others, span)
         alone(tensor, others)
         recording.changed(tensor, others)
+        takes.changed(player, tensor, how, others, span)
         if isinstance(tensor.whole, Gradient):
             scaling.changed(player, how, others)
             shares.scaled(player, tensor, how, others)
@@ -232,6 +236,8 @@ class Torch(Models):
             return recording.computed(
                 player, self._of_modules(player, name[len(_NN) :], given, call, scope), *given.values()
             )
+        if name == takes.NAME:
+            return takes.taken(player, given, call, scope)
         if name == averages.NAME:
             return averages.averaged(given, call)
         made = optimizers.made(player, name, given, call, scope)
@@ -299,6 +305,7 @@ class Torch(Models):
             return fresh(name, None, "", list(given.values()), span)
         if name == "utils.vector_to_parameters":
             writing.written(player.stage)
+            takes.filled(player, given, span)
         if name.startswith("init."):
             if name.rpartition(".")[2] in redrawn.DRAWING and given.get("generator", None, None) is None:
                 redrawn.filled(player, given.get("tensor", 0), span)
@@ -400,6 +407,7 @@ class Torch(Models):
             accumulated.told(player, receiver, given, span)
         if modules.is_module(player, receiver):
             older_methods.asked(player, receiver, name, call, scope)
+            takes.asked(player, receiver, name)
             return modules.module_method(player, receiver, name, given, call, scope)
         if isinstance(receiver, Made) and name == "manual_seed":
             return receiver

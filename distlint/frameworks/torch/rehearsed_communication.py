@@ -12,6 +12,7 @@ from distlint.frameworks.torch import rehearsed_futures as futures
 from distlint.frameworks.torch import rehearsed_lives as lives
 from distlint.frameworks.torch import rehearsed_rounds as rounds
 from distlint.frameworks.torch import rehearsed_rows as row_orders
+from distlint.frameworks.torch import rehearsed_taken as takes
 from distlint.frameworks.torch import rehearsed_under_way as under_way
 from distlint.frameworks.torch.rehearsed_modules import evened
 from distlint.frameworks.torch.rehearsed_optimizers import UNSCALED
@@ -175,6 +176,7 @@ def perform(player: Any, operation: str, given: Given, call: ir.Call, scope: Any
         lives.ended(stage, values["group"], span)
         return None
     remember(event)
+    takes.met(player, values)
     _read_inputs(player, event, span)
     return _result(player, event, span)
 
@@ -228,6 +230,7 @@ def remember(event: Event) -> None:
 def brought(player: Any, given: Given, call: ir.Call) -> None:
     """Remembers the tensor that a function brings to an operation which gives its result instead of filling something."""
     tensor = given.get("tensor", 0, None)
+    takes.met(player, {"tensor": tensor})
     events = player.stage.events
     if isinstance(tensor, Tensor) and events and events[-1].call is call:
         events[-1].seen["tensor"] = look(tensor)

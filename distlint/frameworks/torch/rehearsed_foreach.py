@@ -50,7 +50,7 @@ def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any
         for one in tensors:
             player.stage.overwrite(one, span)
             pieces.joined(player, one, how, given.positional[1:], call, scope)
-            player.changed(one, how, given.positional[1:])
+            player.changed(one, how, [*given.positional[1:], *given.keywords.values()], span)
         return None
     shape = () if how == "norm" else None
     return Items([fresh(how, shape, one.dtype, [one, *given.positional[1:]], span) for one in tensors])

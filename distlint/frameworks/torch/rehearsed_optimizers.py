@@ -16,6 +16,7 @@ from distlint.frameworks.torch import rehearsed_rounds as rounds
 from distlint.frameworks.torch import rehearsed_scaling as scaling
 from distlint.frameworks.torch import rehearsed_stale as stale
 from distlint.frameworks.torch import rehearsed_statistics as statistics
+from distlint.frameworks.torch import rehearsed_taken as takes
 from distlint.frameworks.torch import rehearsed_thawed as thawed
 from distlint.frameworks.torch import rehearsed_under_way as under_way
 from distlint.frameworks.torch import rehearsed_unfilled as unfilled
@@ -103,6 +104,7 @@ class Optimizer(unfilled.Entries):
             return unfilled.taken(player, self, call, scope)
         if name == "zero_grad":
             scaling.plain(player)
+            takes.dropped(player.stage)
             under_way.dropped(player.stage)
         if name in ("zero_grad", "add_param_group", "load_state_dict"):
             return None
@@ -133,7 +135,7 @@ class Optimizer(unfilled.Entries):
 
 def _steps(player: Any, optimizer: Optimizer, call: ir.Call, scope: Any) -> None:
     """An optimizer takes the gradients, asked by the program or by a scaler."""
-    for about in (rounds, accumulated, resumed, stale, unfilled, unheard):
+    for about in (rounds, accumulated, resumed, stale, takes, unfilled, unheard):
         about.stepped(player, optimizer, call, scope)
 
 

@@ -41,6 +41,7 @@ from distlint.frameworks.torch import rehearsed_some_ways as some_ways
 from distlint.frameworks.torch import rehearsed_spread as spread
 from distlint.frameworks.torch import rehearsed_stale as stale
 from distlint.frameworks.torch import rehearsed_statistics as statistics
+from distlint.frameworks.torch import rehearsed_taken as takes
 from distlint.frameworks.torch import rehearsed_thawed as thawed
 from distlint.frameworks.torch import rehearsed_unfilled as unfilled
 from distlint.frameworks.torch import rehearsed_unheard as unheard
@@ -133,6 +134,7 @@ class Wrapped(Made):
             found = modules.module_method(player, self, name, given, call, scope)
             if found is not NotImplemented:
                 return found
+        takes.asked(player, self.inner, name)
         found = modules.module_method(player, self.inner, name, given, call, scope)
         if isinstance(found, modules.Parameters):
             found.family = modules.WRAPPED if not self.sharded and found.family == modules.BARE else ""
@@ -309,6 +311,7 @@ def backward(player: Any, loss: Tensor, call: ir.Call, scope: Any, *, noted: boo
     copies.passed_back(player, loss)
     beside.passed_back(player)
     alone.passed_back(player, loss)
+    takes.passed_back(player, loss)
     rounds.passed_back(player, loss.through)
     if not muted:
         some_ways.passed_back(player, loss, call, scope)
