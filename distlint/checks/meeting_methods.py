@@ -15,5 +15,8 @@ def older_method(performance: Performance) -> Iterator[Suspicion]:
     """A module that is sharded in place is asked for what only the wrappers of before have."""
     for fault in faults_of(performance, OLDER_METHOD):
         message = f"a module that `fully_shard` has sharded has no `{fault.words['name']}`: that is {fault.words['instead']} now"
-        related = (Related(fault.words["sharded"], "the module is sharded here, and stays of its own class"), *way_to(fault))
+        related = (
+            Related(fault.words["sharded"], "the module is sharded here, and stays of its own class"),
+            *way_to(fault),
+        )
         yield Suspicion(fault.span, message, related)
