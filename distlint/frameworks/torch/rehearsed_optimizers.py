@@ -23,7 +23,6 @@ from distlint.frameworks.torch.rehearsed_modules import with_parts
 from distlint.frameworks.torch.rehearsed_shapes import fresh
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal.iterators import Generated
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
 from distlint.rehearsal.values import Given, Items, Made, Table, Tensor, source_of
 
