@@ -439,10 +439,21 @@ def never_stepped(performance: Performance) -> Iterator[Suspicion]:
 
 
 def sharded_behind(performance: Performance) -> Iterator[Suspicion]:
-    """An optimizer was made of parameters that sharding has replaced since."""
-    message = "the optimizer is made before the model is sharded, so it holds parameters that are not trained"
-    says = {"sharded": "the model is sharded here", "step": "the step changes parameters without gradients"}
-    yield from _told(performance, SHARDED_BEHIND, message, says)
+    """An optimizer has parameters that sharding has replaced, since it was made or since they were taken from the model."""
+    for fault in faults_of(performance, SHARDED_BEHIND):
+        words = fault.words
+        related = [
+            Related(words["sharded"], "the model is sharded here"),
+            Related(words["step"], "the step changes parameters without gradients"),
+        ]
+        if words["taken"] is None:
+            message = "the optimizer is made before the model is sharded, so it holds parameters that are not trained"
+        else:
+            message = (
+                "the optimizer holds parameters that were taken before the model was sharded, and that are not trained"
+            )
+            related.insert(0, Related(words["taken"], "they are taken here"))
+        yield Suspicion(fault.span, message, (*related, *way_to(fault)), "")
 
 
 def replaced_behind(performance: Performance) -> Iterator[Suspicion]:

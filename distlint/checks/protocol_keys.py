@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from distlint.checks.protocol_counters import Counters
 from distlint.checks.protocol_rounds import Limits, counted
 from distlint.link.abstract import Frame, Instance, options_of
 from distlint.link.calls import decorated, frame_of_call, returns_of
@@ -37,6 +38,7 @@ class Keys:
         self._keys: dict[tuple[int, int], tuple[Key, bool] | None] = {}
         self._meanings: dict[tuple[int, int], tuple[ir.Expr, Frame] | None] = {}
         self._alive: list[object] = []
+        self._counters = Counters(project)
         self.limits: dict[Key, Limits] = {}
 
     def key(self, expr: ir.Expr, frame: Frame) -> tuple[Key, bool] | None:
@@ -68,6 +70,8 @@ class Keys:
             if operator == "%":
                 operator, first, second, holds = "==", expr, ir.Constant(0, expr.at), not holds
             if operator in ("==", "<", "<="):
+                first = self._counters.told(first, frame.file, frame.function)
+                second = self._counters.told(second, frame.file, frame.function)
                 found = counted(operator, first, second, lambda one: self._term(one, frame, left), self.limits)
                 if found is not None:
                     return found[0], found[1] is holds

@@ -89,7 +89,12 @@ def call_builtin(player: Calls, name: str, given: Given, call: ir.Call, scope: S
         return _of_a_type(player, kind, method, given, call, scope, span)
     handler = _HANDLERS.get(name)
     if handler is not None:
-        return handler(player, values, given, call, scope)
+        ahead = int(name in _LAZY)
+        player.stage.ahead += ahead
+        try:
+            return handler(player, values, given, call, scope)
+        finally:
+            player.stage.ahead -= ahead
     if name in CONVERTERS:
         may_fail(player.stage, CONVERTING, texts(values), call, scope)
     if name in _PLAIN and values:
@@ -317,15 +322,24 @@ def _filter(player: Calls, values: list[Any], given: Given, call: ir.Call, scope
         count = derived("filter", values)
         supposed = player.stage.left_over(count, player.length(values[1])) if len(values) == 2 else UNKNOWN
         return Generated(None, sample, count=count if supposed is UNKNOWN else supposed)
-    found = []
-    for item in itertools.islice(steps, MAX_ITEMS):
+    found, places = [], []
+    for place, item in enumerate(itertools.islice(steps, MAX_ITEMS)):
         kept = item if values[0] is None else player.apply(values[0], Given([item], {}), call, scope)
         decided = player.truth(kept)
         if decided is None:
             return Generated(None, item, count=derived("filter", [kept, *values]))
         if decided:
             found.append(item)
+            places.append(place)
+    if isinstance(values[1], Made) and values[1].lazy:
+        return Generated(_at_places(player, values[1], places), found[0] if found else None)
     return Items(found)
+
+
+def _at_places(player: Calls, source: Any, places: list[int]) -> Iterator[Any]:
+    """The items at some places, as they are once the first of them is asked for."""
+    items = player.items_of(source) or []
+    yield from (items[place] for place in places if place < len(items))
 
 
 def _iter(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
@@ -484,6 +498,9 @@ def _vars(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: 
 def _dict(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
     return table_of(player, values, given)
 
+
+_LAZY = frozenset({"filter", "iter", "map"})
+"""What Python goes through only once it is asked for items."""
 
 _HANDLERS: dict[str, _Handler] = {
     "print": _print,

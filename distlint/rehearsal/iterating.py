@@ -98,7 +98,13 @@ class Iterating:
             if not value.watched and value.run is not None and not value.partly:
                 return self._drawn_from(value)
         items = self.items_of(value)
+        if items is not None and isinstance(value, Made) and value.lazy:
+            return self._asked_later(value)
         return iter(items) if items is not None else None
+
+    def _asked_later(self, value: Made) -> Iterator[Any]:
+        """The items as they are once the first of them is asked for."""
+        yield from self.items_of(value) or ()
 
     def _drawn_from(self, value: Generated) -> Iterator[Any]:
         while True:
@@ -320,11 +326,24 @@ class Iterating:
         same_keys = mapped(self, expr, inner, scope)
         if same_keys is not None:
             return same_keys
-        known = self._turns_of(expr, 0, first, inner, found, asked)
-        made = self._comprehended(expr, first, found, asked, inner, scope, known=known)
+        ahead = int(expr.kind == "generator")
+        self.stage.ahead += ahead
+        try:
+            known = self._turns_of(expr, 0, first, inner, found, asked)
+            made = self._comprehended(expr, first, found, asked, inner, scope, known=known)
+        finally:
+            self.stage.ahead -= ahead
+        if ahead and known and isinstance(first, Made) and first.lazy:
+            made.run = self._turns_later(expr, first, scope)
         if self.follows_rows:
             rows_called.comprehended(self, expr, first, inner, found, made, self.span(expr, scope))
         return made
+
+    def _turns_later(self, expr: ir.Comprehension, source: Any, scope: Scope) -> Iterator[Any]:
+        """What a generator gives of items that are others by then, perhaps."""
+        found: list[Any] = []
+        self._turns_of(expr, 0, source, Scope(scope.file, scope.function, scope), found, [])
+        yield from found
 
     def _comprehended(
         self,

@@ -335,6 +335,8 @@ class Stage(Certainty):
         self.quiet = 0
         self.asked_again = 0
         """Whether something that is gone through is asked for its items once more, without being gone through again."""
+        self.ahead = 0
+        """Whether items are worked out now that Python works out only once they are asked for."""
         self.under_way: Round | None = None
         """The pass over a loader that began last and is not over."""
         self.turns = MAX_TURNS

@@ -351,6 +351,8 @@ class Made:
     __slots__ = ("arguments", "call", "file", "function", "name", "sign", "source", "stored")
     turns = 0
     """Turns of a loop over it that are followed one by one, where these are more than of other loops."""
+    lazy = False
+    """Whether what it gives is told only by going through it: it may be another one by then."""
     written_by_first: frozenset[str] = frozenset()
     """Its methods that write a file on the first process only, whoever calls them."""
 

@@ -145,21 +145,24 @@ def modules_held(player: Any, optimizer: Any) -> Iterator[Any]:
         yield from modules_of(player, one)
 
 
-def modules_of(player: Any, given: Any, depth: int = 0, *, sampled: bool = False) -> Iterator[Any]:
-    """The modules whose parameters an optimizer certainly holds; ``sampled`` takes lists to hold what one of their items is like."""
+def modules_of(player: Any, given: Any, depth: int = 0, *, sampled: bool = False, apart: bool = False) -> Iterator[Any]:
+    """The modules whose parameters an optimizer certainly holds; ``sampled`` takes lists to hold what one of their items is like.
+
+    ``apart`` gives parameters that stand in lists themselves, also where the layer that they are of is known.
+    """
     if isinstance(given, Parameters):
         if given.what == "parameters":
             yield given.module
     elif isinstance(given, Weight):
-        yield from given.owners if len(given.owners) == 1 else (given,)
+        yield from given.owners if len(given.owners) == 1 and not apart else (given,)
     elif isinstance(given, Table) and not given.open and depth < _MAX_DEPTH:
-        yield from modules_of(player, given.items.get("params"), depth + 1, sampled=sampled)
+        yield from modules_of(player, given.items.get("params"), depth + 1, sampled=sampled, apart=apart)
     elif isinstance(given, Items | tuple) and depth < _MAX_DEPTH:
         rows = given.items if isinstance(given, Items) else given
         if rows is None and sampled and isinstance(given, Items):
             rows = (given.sample,)
         for row in rows or ():
-            yield from modules_of(player, row, depth + 1, sampled=sampled)
+            yield from modules_of(player, row, depth + 1, sampled=sampled, apart=apart)
 
 
 def _made_at(module: Any) -> Span | None:

@@ -261,10 +261,12 @@ class Layer(Made):
 class Parameters(Made):
     """The parameters of a module, one after the other; one stands for all where they are not known one by one."""
 
-    __slots__ = ("family", "module", "named", "what")
+    __slots__ = ("asked", "family", "module", "named", "what")
+    lazy = True
 
-    def __init__(self, what: str, module: Any, *, named: bool) -> None:
+    def __init__(self, what: str, module: Any, *, named: bool, asked: Span | None = None) -> None:
         super().__init__(f"parameters of {what}")
+        self.asked = asked
         self.module = module
         self.named = named
         self.what = what
@@ -286,6 +288,8 @@ class Parameters(Made):
         found = named_weights(player, self.module)
         if found is None or len(found) > MAX_WEIGHTS:
             return None
+        for _, one in found:
+            one.taken = None if player.stage.ahead else self.asked
         if not self.named:
             return [one for _, one in found]
         return [(Named(self.family, place, name), one) for place, (name, one) in enumerate(found)]
@@ -314,6 +318,7 @@ class Parameters(Made):
         kind = Stated if self.what == _STATE else Weight
         found = kind(None, None, combined("parameter", [self]), source)
         found.owners, found.began = layers, player.stage.steps
+        found.taken = None if player.stage.ahead else self.asked
         found.synced = any(one.synced for one in layers)
         found.sharded = any(one.sharded for one in layers)
         return (Named(self.family), found) if self.named else found
@@ -487,7 +492,8 @@ def module_method(player: Any, module: Any, name: str, given: Given, call: ir.Ca
         player.stage.kept.pop(LEFT_ON_RANK, None)
     if name in ("parameters", "named_parameters", "buffers", "named_buffers"):
         buffering.listed(player, name)
-        return Parameters(name.removeprefix("named_"), module, named=name.startswith("named_"))
+        asked = ir.unpack(call.at, scope.file)
+        return Parameters(name.removeprefix("named_"), module, named=name.startswith("named_"), asked=asked)
     if name == "state_dict":
         return state_of(module)
     if name == "load_state_dict":

@@ -25,7 +25,6 @@ from distlint.frameworks.torch.rehearsed_modules import with_parts
 from distlint.frameworks.torch.rehearsed_shapes import fresh
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal.iterators import Generated
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
 from distlint.rehearsal.values import Given, Items, Made, Table, Tensor, source_of
 
@@ -113,12 +112,13 @@ class Optimizer(unfilled.Entries):
 
     def _add(self, player: Any, group: Any) -> None:
         """A group is added: what an iterator gives is taken at once."""
-        if isinstance(group, Table) and isinstance(group.items.get("params"), Generated):
-            group.items["params"] = tuple(player.items_of(group.items["params"]) or ())
+        if isinstance(group, Table):
+            stale.takes_all(player, group)
         if player.stage.unsure and len(self.perhaps) < _MOST_GROUPS:
             self.perhaps.append((player.stage.way, group))
         elif len(self.added) < _MOST_GROUPS:
             self.added.append(group)
+            stale.added(player, self, group)
 
     def parts(self, player: Any) -> Iterator[Any]:
         """The layers and parameters that it certainly steps."""

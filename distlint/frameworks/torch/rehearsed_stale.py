@@ -20,9 +20,10 @@ from distlint.model.span import Span
 from distlint.rehearsal.iterators import Generated
 from distlint.rehearsal.notes import REPLACED_BEHIND, SHARDED_BEHIND
 from distlint.rehearsal.stage import Event, Fault
-from distlint.rehearsal.values import Thing
+from distlint.rehearsal.values import Items, Table, Thing
 
 _MADE = "optimizers, and the calls that lead to where they are made"
+_SHARDED = "layers that were sharded, and where"
 _STALE = "optimizers whose parameters were sharded since they were made"
 _REPLACED = "optimizers whose layers were replaced since they were made"
 _MOST = 64
@@ -33,10 +34,43 @@ def made(player: Any, optimizer: Any) -> None:
     given = optimizer.arguments.get("params", 0)
     if isinstance(given, Generated):
         optimizer.held = tuple(player.items_of(given) or ())
+    for group in (player.items_of(given) or ()) if isinstance(given, Items | tuple) else optimizer.held or ():
+        if isinstance(group, Table):
+            takes_all(player, group)
     rows = player.stage.kept.setdefault(_MADE, [])
     if len(rows) < _MOST:
         rows.append((optimizer, player.stage.chain))
     player.stage.kept.pop(_REPLACED, None)  # the new layers are this one's, perhaps
+    _holds_old(player, optimizer, optimizer.held or given)
+
+
+def takes_all(player: Any, group: Table) -> None:
+    """A group that an optimizer gets has a list of all that an iterator gives."""
+    params = group.items.get("params")
+    if isinstance(params, Generated) and (found := player.items_of(params)) is not None:
+        group.items["params"] = tuple(found)
+
+
+def added(player: Any, optimizer: Any, group: Any) -> None:
+    """An optimizer certainly gets a group."""
+    _holds_old(player, optimizer, group)
+
+
+def _holds_old(player: Any, optimizer: Any, given: Any) -> None:
+    """Some parameters that an optimizer gets were taken from their layers before these were sharded: they are in no layer any more."""
+    shards = player.stage.kept.get(_SHARDED)
+    for one in modules_of(player, given, sampled=True, apart=True) if shards else ():
+        if (
+            isinstance(one, Weight)
+            and one.owners
+            and one.taken is not None
+            and not one.sharded
+            and all(id(it) in shards for it in one.owners)
+        ):
+            _, span = shards[id(one.owners[0])]
+            stale = player.stage.kept.setdefault(_STALE, {})
+            stale[id(optimizer)] = (optimizer, span, player.stage.chain, one.taken)
+            return
 
 
 def all_made(stage: Any) -> list[Any]:
@@ -52,13 +86,15 @@ def sharded(player: Any, wrapper: Any) -> None:
         return
     alone = {id(part) for one in aside for part in (one, *getattr(one, "owners", ()))}
     own = {id(part) for part in with_parts(wrapper.inner)} - alone
+    split = stage.kept.setdefault(_SHARDED, {})
+    split.update((id(part), (part, span)) for part in with_parts(wrapper.inner) if id(part) in own)
     stale = stage.kept.setdefault(_STALE, {})
     for optimizer, chain in stage.kept.get(_MADE, ()):
         given = optimizer.held or optimizer.arguments.get("params", 0)
         if isinstance(given, Generated):
             given = (given.sample,)
         if any(is_taken(one, own) for one in modules_of(player, given, sampled=True)):
-            stale[id(optimizer)] = (optimizer, span, chain)
+            stale[id(optimizer)] = (optimizer, span, chain, None)
 
 
 def is_taken(one: Any, own: set[int]) -> bool:
@@ -117,11 +153,11 @@ def stepped(player: Any, optimizer: Any, call: ir.Call, scope: Any) -> None:
     """An optimizer takes a step over what it holds."""
     stage = player.stage
     _stepped_without(player, optimizer, Event("step", call, scope.file, scope.function, {}))
-    _, span, chain = stage.kept.get(_STALE, {}).pop(id(optimizer), (None, None, ()))
+    _, span, chain, taken = stage.kept.get(_STALE, {}).pop(id(optimizer), (None, None, (), None))
     if span is None or stage.unsure or optimizer.call is None or optimizer.hooks:
         return
     event = Event("step", call, scope.file, scope.function, {})
     event.chain = chain
     place = ir.unpack(optimizer.call.at, optimizer.file)
     stage.looked_at(SHARDED_BEHIND, place, fits=False)
-    stage.faults.append(Fault(SHARDED_BEHIND, place, event, {"sharded": span, "step": event.span}))
+    stage.faults.append(Fault(SHARDED_BEHIND, place, event, {"sharded": span, "step": event.span, "taken": taken}))

@@ -13,10 +13,11 @@ class Weight(Tensor):
     """A parameter. ``synced``: its gradient is the same on all processes.
 
     ``owners`` are the layers of which it may be one: what is sent to it is sent to them. ``name`` is the one that a layer has for it,
-    ``began`` how far the process was (``Stage.steps``) when it began to go through those for which this one stands.
+    ``began`` how far the process was (``Stage.steps``) when it began to go through those for which this one stands, ``taken`` where the
+    program asked the module for it. ``sharded`` says whether its layer was sharded then, perhaps: what sharding puts there is another one.
     """
 
-    __slots__ = ("began", "name", "owners", "synced")
+    __slots__ = ("began", "name", "owners", "synced", "taken")
 
     def __init__(self, shape: Any, at: Span | None, sign: Any, source: Source | None) -> None:
         super().__init__(shape, "float32", at, sign, source)
@@ -24,6 +25,7 @@ class Weight(Tensor):
         self.synced = False
         self.name, self.began = "", 0
         self.owners: list[Any] = []
+        self.taken: Span | None = None
 
 
 class Stated(Weight):
