@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from distlint.checks.registry import CheckContext
     from distlint.link.project import Project
 
-_PLACING = frozenset({"to", "cuda", "pin_memory", "type", "contiguous", "device"})
+PLACING = frozenset({"to", "cuda", "pin_memory", "type", "contiguous", "device"})
 """Methods and keywords whose arguments say where a batch goes, and not what is in it."""
 
 
@@ -60,8 +60,8 @@ def _draw(context: CheckContext, batch: ir.Expr, file: str, function: int) -> tu
 
     And the library whose random numbers it takes; ``""`` for a generator that is seeded on the way.
     """
-    parts = list(made_of(context.project, Part(batch, file, function), placing=_PLACING))
-    if any(part.fixed or RANK_WORDS.search(_word(part.expr)) for part in parts):
+    parts = list(made_of(context.project, Part(batch, file, function), placing=PLACING))
+    if any(part.fixed or RANK_WORDS.search(word(part.expr)) for part in parts):
         return None
     draws = [
         one for one in parts if type(one.expr) is ir.Call and last_name(one.expr.func) in context.parameters["draws"]
@@ -71,7 +71,7 @@ def _draw(context: CheckContext, batch: ir.Expr, file: str, function: int) -> tu
         return None
     draw = draws[0]
     generators = [word.value for word in draw.expr.keywords if word.name == "generator"] or [draw.expr.func]  # type: ignore[union-attr]
-    source = made_of(context.project, Part(generators[0], draw.file, draw.function), placing=_PLACING)
+    source = made_of(context.project, Part(generators[0], draw.file, draw.function), placing=PLACING)
     if any(_is_seeded(context, part.expr) for part in source):
         return draw, ""
     root = (context.project.modules.dotted(draw.expr.func, draw.file) or "").partition(".")[0]  # type: ignore[union-attr]
@@ -84,7 +84,8 @@ def _is_seeded(context: CheckContext, expr: ir.Expr) -> bool:
     return type(expr) is ir.Call and last_name(expr.func) in context.parameters["generators"] and bool(expr.args)
 
 
-def _word(expr: ir.Expr) -> str:
+def word(expr: ir.Expr) -> str:
+    """The name that an expression is, or that of a variable of the environment."""
     return (
         expr.value
         if type(expr) is ir.Constant and type(expr.value) is str and expr.value.isupper()

@@ -29,21 +29,26 @@ def name_of(expr: ir.Expr) -> str:
 
 
 def made_of(
-    project: Project, start: Part, *, bodies: bool = False, placing: frozenset[str] = frozenset()
+    project: Project,
+    start: Part,
+    *,
+    bodies: bool = False,
+    placing: frozenset[str] = frozenset(),
+    most: int = MAX_PARTS,
 ) -> Iterator[Part]:
     """The parts of a value, but for the other fields of the objects that it is read from; ``fixed`` marks where there are too many.
 
     ``bodies`` says that all that the functions of the project do which give it counts, not only what they return. ``placing`` names
     methods and keywords whose arguments say where a value goes, and not what it is; with them what is handed to a function of the project
-    counts only where that function uses it, and so does what a method of others is called on.
+    counts only where that function uses it, and so does what a method of others is called on. ``most`` is how many there may be.
     """
     waiting, seen = [start], set[tuple[object, ...]]()
     while waiting:
         part = waiting.pop()
         expr, file, function = part.expr, part.file, part.function
-        yield part._replace(fixed=len(seen) > MAX_PARTS)
+        yield part._replace(fixed=len(seen) > most)
         key: tuple[object, ...] = (name_of(expr) or expr.at, type(expr), file, function)
-        if key in seen or len(seen) > MAX_PARTS:
+        if key in seen or len(seen) > most:
             continue
         seen.add(key)
         inner: list[ir.Expr] = list(children(expr))

@@ -2,8 +2,8 @@
 
 The rule's ``fault`` says which: ``rate``, ``batch`` or ``gradients``. Parameters: ``optimizers`` (prefixes of the names
 of optimizer classes) and ``classes`` (the last names), ``schedulers`` (schedulers that take a function of the step),
-``loaders`` with their ``signature``, ``prepare`` (calls that hand each rank its part of the batches), and those of
-``accumulated_twice``; those of gradients: ``scaled_gradients``.
+``settings`` (see ``held_rates``), ``loaders`` with their ``signature``, ``prepare`` (calls that hand each rank its part of the
+batches), and those of ``accumulated_twice``; those of gradients: ``scaled_gradients``.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from distlint.checks.accumulated_twice import counted_apart, given_together
 from distlint.checks.execution import body_of
+from distlint.checks.held_rates import rates_of_settings
 from distlint.checks.loaders import argument_of
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
@@ -45,6 +46,7 @@ def _rate(context: CheckContext) -> Iterator[Finding]:
     project: Project = context.project
     if not project.mentions("world") and not project.mentions("WORLD") and not project.mentions("num_processes"):
         return
+    yield from rates_of_settings(context)
     for site in _optimizers(context):
         file, function = site.file, site.site.function
         found = [(rate, Degrees(project).of(rate, file, function)) for rate in _rates(project, site)]
@@ -152,15 +154,46 @@ def _function_of(project: Project, expr: ir.Expr, site: CallSite) -> tuple[ir.Ex
 
 
 def _is_rate_scaled(project: Project, statement: ir.Stmt, file: str, function: int, degrees: Degrees) -> bool:
-    """``group["lr"] *= world`` and ``group["lr"] = group["lr"] * world``."""
+    """``group["lr"] *= world`` and ``group["lr"] = group["lr"] * world``, where that is a group of an optimizer's parameters."""
     if type(statement) is ir.AugAssign and statement.operator == "*" and _is_rate(statement.target):
-        degree = degrees.of(statement.value, file, function)
-        return degree is not None and degree.power >= 1
-    if type(statement) is ir.Assign and statement.value is not None and any(map(_is_rate, statement.targets)):
-        if any(_is_rate(part) for part in below(statement.value)):
-            degree = degrees.of(statement.value, file, function)
-            return degree is not None and degree.power >= 1
+        targets: tuple[ir.Expr, ...] = (statement.target,)
+    elif type(statement) is ir.Assign and statement.value is not None and any(map(_is_rate, statement.targets)):
+        targets = statement.targets if any(_is_rate(part) for part in below(statement.value)) else ()
+    else:
+        return False
+    if not any(_is_of_group(project, one, file, function) for one in targets if type(one) is ir.Subscript):
+        return False
+    degree = degrees.of(statement.value, file, function)  # type: ignore[arg-type]
+    return degree is not None and degree.power >= 1
+
+
+def _is_of_group(project: Project, item: ir.Subscript, file: str, function: int) -> bool:
+    """Whether what holds the item is a group of parameters, and no dictionary of settings, which may have a rate as well."""
+    if type(item.base) is not ir.Name:
+        return _are_groups(project, item.base, file, function)
+    loops = (
+        one
+        for one in statements(body_of(project, file, function))
+        if type(one) is ir.For and ir.encloses(one.at, item.at)
+    )
+    name = item.base.id
+    over = next((one.iterable for one in loops if any(_is_name(part, name) for part in below(one.target))), None)
+    return _are_groups(project, over if over is not None else item.base, file, function)
+
+
+def _are_groups(project: Project, expr: ir.Expr, file: str, function: int) -> bool:
+    flow = project.flow(file, function)
+    shown = [expr, *(followed(one, flow.before(one.at)) for one in below(expr) if type(one) is ir.Name)]
+    for part in (part for one in shown for part in below(one)):
+        if type(part) is ir.Attribute and part.name == "param_groups":
+            return True
+        if type(part) is ir.DictDisplay and any(type(k) is ir.Constant and k.value == "params" for k in part.keys):
+            return True
     return False
+
+
+def _is_name(expr: ir.Expr, name: str) -> bool:
+    return type(expr) is ir.Name and expr.id == name
 
 
 def _is_rate(expr: ir.Expr) -> bool:

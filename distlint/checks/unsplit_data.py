@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from distlint.checks.alike_losses import simulated
 from distlint.checks.derivations import RANK_WORDS, Derivation, derivation, derivation_of_body, derivation_without_rank
 from distlint.checks.drawn_alike import drawn_batches
 from distlint.checks.gradient_models import models_of
@@ -45,6 +46,7 @@ from distlint.link.modules import ClassRef, External, FunctionRef
 from distlint.link.walking import below, expressions_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
+from distlint.model.span import Span
 
 if TYPE_CHECKING:
     from distlint.link.project import CallSite, Project
@@ -113,9 +115,10 @@ def _drawn_by_hand(context: CheckContext, files: frozenset[str], wraps: list[Cal
     """A finding for each draw of a batch that gives every rank the same rows."""
     if "draws" not in context.parameters:
         return
-    seen = set()
+    seen: set[Span] = set()
     samplers = {one.file for one in context.project.calls_to(set(context.parameters["samplers"]))}
     for file in sorted(files):
+        known = len(seen)
         wrap = next((one for one in wraps if one.file in family(context.project, file)), None)
         if not samplers.isdisjoint(family(context.project, file)):
             continue  # what is drawn is the data itself, as a rule, which a sampler parts
@@ -134,6 +137,8 @@ def _drawn_by_hand(context: CheckContext, files: frozenset[str], wraps: list[Cal
                     Related(wrap.span, "the gradients of the ranks are averaged by this"),
                 ],
             )
+        if known == len(seen):
+            yield from simulated(context, file, wrap)
 
 
 def _finding(context: CheckContext, loader: Instance, place: Pass, wrap: CallSite) -> Finding:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from distlint.checks.divergence import DivergenceView
+from distlint.checks.option_definitions import option_definition
 from distlint.checks.ranks import Process
 from distlint.checks.world_degree_held import GOING_ROUND, Degree, HeldDegrees, Unseen, agreed, scaled
 from distlint.link.abstract import Instance, options_of
@@ -46,10 +47,16 @@ class Degrees(HeldDegrees):
         self._steps = self._visits = 0
         return self._of(expr, file, function, self._project.flow(file, function).before(expr.at))
 
-    def held(self, base: ir.Expr, key: str, file: str, function: int) -> Degree | None:
-        """The degree of what a mapping or an object holds under a name."""
+    def held(self, base: ir.Expr, key: str | tuple[str, ...], file: str, function: int) -> Degree | None:
+        """The degree of what a mapping or an object holds under a name, or under one name after the other."""
         self._steps = self._visits = 0
-        found = self._held(base, (key,), file, function, self._project.flow(file, function).before(base.at))
+        found = self._held(
+            base,
+            (key,) if isinstance(key, str) else key,
+            file,
+            function,
+            self._project.flow(file, function).before(base.at),
+        )
         return NONE if isinstance(found, Unseen) else found
 
     def _of(self, expr: ir.Expr, file: str, function: int, state: Env) -> Degree | None:
@@ -203,9 +210,25 @@ class Degrees(HeldDegrees):
             one = made[0]
             found = self._of_object(made[0].callee, expr.name, one.call, one.frame.file, one.frame.function)
             return self._own(expr.name, made[0].callee) if isinstance(found, Unseen) else found
-        return Degree(1) if self._is_size(expr.name) else NONE
+        if self._is_size(expr.name):
+            return Degree(1)
+        return self._option(expr, file, function)
+
+    def _option(self, read: ir.Attribute, file: str, function: int) -> Degree | None:
+        """The degree of what an option of the command line is by default: that of a program that is started plainly."""
+        site = option_definition(self._project, read, file, function)
+        default = find_argument(site.site.call, "default", None)[0] if site is not None else None
+        if site is None or default is None:
+            return NONE
+        return self._of(
+            default, site.file, site.site.function, self._project.flow(site.file, site.site.function).before(default.at)
+        )
 
     def _own(self, name: str, owner: ClassRef) -> Degree | None:
+        """The degree of what a method's own object has under a name: what is stored there, or what its property gives."""
+        given = self._of_property(owner, name)
+        if not isinstance(given, Unseen):
+            return given
         found: list[Degree | None] = []
         for where, value, part in self._project.attribute_stores(owner).get(name, ()):
             if value is None or part:

@@ -300,14 +300,9 @@ class HeldDegrees:
 
     def _of_object(self, owner: ClassRef, key: str, call: ir.Call | None, file: str, function: int) -> Held:
         """What an object of a class of the project holds, as its construction leaves it; or its property."""
-        ref = self._project.modules.method(owner, key)
-        if ref is not None:
-            if not decorated(self._project.function(ref).decorators, "property", "cached_property"):
-                return UNSEEN
-            returns = self._project.flow(ref.file, ref.index).returns
-            return agreed(
-                [self._of(one.value, ref.file, ref.index, at) for one, at in returns if one.value is not None]
-            )
+        given = self._of_property(owner, key)
+        if not isinstance(given, Unseen) or self._project.modules.method(owner, key) is not None:
+            return given
         stores = self._project.attribute_stores(owner).get(key, ())
         makers = [
             method
@@ -329,6 +324,14 @@ class HeldDegrees:
         ]
         seen = [one for one in found if not isinstance(one, Unseen)]
         return agreed(seen) if seen and len(seen) == len(found) else UNSEEN
+
+    def _of_property(self, owner: ClassRef, key: str) -> Held:
+        """What a property of a class gives; nothing is seen of what is no property."""
+        ref = self._project.modules.method(owner, key)
+        if ref is None or not decorated(self._project.function(ref).decorators, "property", "cached_property"):
+            return UNSEEN
+        returns = self._project.flow(ref.file, ref.index).returns
+        return agreed([self._of(one.value, ref.file, ref.index, at) for one, at in returns if one.value is not None])
 
     def _field(self, owner: ClassRef, key: str, call: ir.Call | None, file: str, function: int) -> Held:
         """What the field of a data class is given where an object is made."""
