@@ -92,9 +92,16 @@ _THROWN = {
 """What functions throw that name exceptions of their own."""
 
 
+MATCHED: Names = frozenset({"AttributeError"})
+"""Exceptions of what is asked of a match where nothing matched."""
+_OF_MATCHES = frozenset({"group", "groups", "groupdict"})
+
+
 def thrown_by(name: str) -> Names:
     """The exceptions of a library's function of this name; none where it is not known to fail."""
     last = name.rpartition(".")[2]
+    if last in _OF_MATCHES:
+        return MATCHED
     return _THROWN.get(name) or (CONVERTING if last in TEXTS else READING if last in READERS else frozenset())
 
 

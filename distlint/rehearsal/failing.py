@@ -12,7 +12,7 @@ from distlint.link.walking import statements
 from distlint.model import python as ir
 from distlint.rehearsal.bounds import same_bounds
 from distlint.rehearsal.even_files import writes_evenly
-from distlint.rehearsal.exceptions import ANY, CONVERTING, READERS
+from distlint.rehearsal.exceptions import ANY, CONVERTING, MATCHED, READERS
 from distlint.rehearsal.files import asked
 from distlint.rehearsal.iterators import Generated
 from distlint.rehearsal.trace import Branch, End
@@ -70,7 +70,7 @@ def may_fail(stage: Stage, classes: frozenset[str], values: Iterable[Any], at: i
         return
     values = list(values)
     source = source_of(values)
-    if source is None and classes >= CONVERTING:
+    if source is None and (classes >= CONVERTING or classes in (ASSERTING, MATCHED)):
         # one after the other: each is noted for itself
         apart = [stage.differs(at, scope.file, one) for one in values if isinstance(one, str | Opaque)]
         source = Source(OWN_TEXT, ir.unpack(at.at, scope.file)) if any(apart) else None

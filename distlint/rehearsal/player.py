@@ -7,14 +7,14 @@ from typing import Any
 from distlint.model import python as ir
 from distlint.rehearsal import rows_called, rows_followed
 from distlint.rehearsal.entities import ModuleValue
-from distlint.rehearsal.exceptions import Raised, names_raised
+from distlint.rehearsal.exceptions import CONVERTING, Raised, names_raised
 from distlint.rehearsal.failing import ASSERTING, may_fail
 from distlint.rehearsal.iterating import is_key
 from distlint.rehearsal.loops import Loops
 from distlint.rehearsal.merging import merged
 from distlint.rehearsal.some_keys import put_perhaps
 from distlint.rehearsal.stage import Scope
-from distlint.rehearsal.unknowns import UNKNOWN, Perhaps, Source
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Perhaps, Source
 from distlint.rehearsal.values import OWN_PLACE, Items, Made, Table, Tensor, Thing, escape
 
 
@@ -46,6 +46,8 @@ class Player(Loops):
             return
         value = self.value(statement.value, scope)
         for target in statement.targets:
+            if _takes_cells(target, statement.value) and isinstance(value, Opaque):
+                may_fail(self.stage, CONVERTING, [value], statement.value, scope)  # there may be more, or fewer
             self.bind(target, value, scope)
 
     def _on_AugAssign(self, statement: ir.AugAssign, scope: Scope) -> None:  # noqa: N802
@@ -210,3 +212,13 @@ class Player(Loops):
             base.put(self, index, value)
         else:
             escape(value)
+
+
+def _takes_cells(target: ir.Expr, value: ir.Expr) -> bool:
+    """Whether an assignment takes a text apart that is split, and so has to have a certain number of parts."""
+    if type(target) is not ir.ListDisplay or any(type(one) is ir.Starred for one in target.items):
+        return False
+    if type(value) is not ir.Call or type(value.func) is not ir.Attribute or value.func.name not in ("split", "rsplit"):
+        return False
+    # tensors are split by numbers
+    return all(type(one) is ir.Constant and isinstance(one.value, str | None) for one in value.args[:1])
