@@ -2,8 +2,9 @@
 
 Parameters: ``fault``: ``backward`` (the loss of a manual step is differentiated past the strategy), ``local-state`` (a hook that one
 process runs keeps what all need), ``skipped`` (a step gives no loss), ``metric`` (a value of one process decides for all), ``sampler``
-(the trainer is told not to part the data, and nothing else does); ``bases`` (library classes of modules), ``trainers`` (classes),
-``several`` (values of ``strategy`` for several processes start like these).
+(the trainer is told not to part the data, and nothing else does), ``unused`` (a layer that no code uses, see ``hooked_layers``);
+``bases`` (library classes of modules), ``trainers`` (classes), ``several`` (values of ``strategy`` for several processes start like
+these).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from distlint.checks.hooked import Hooked, hooked_classes, processes, trainers_of_several
+from distlint.checks.hooked_layers import unused_layers
 from distlint.checks.logged_metrics import logged_metrics
 from distlint.checks.preparing import last_name, texts_of
 from distlint.checks.programs import family
@@ -160,4 +162,5 @@ _FAULTS: dict[str, Callable[[CheckContext, Hooked], Iterator[Finding]]] = {
     "skipped": _skipped,
     "metric": logged_metrics,
     "sampler": _sampler,
+    "unused": unused_layers,
 }

@@ -7,7 +7,7 @@ programs that may make the wrapper do without).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
@@ -65,15 +65,20 @@ def unused_parameters(context: CheckContext) -> Iterator[Finding]:
         for owner in dict.fromkeys(_wrapped_class(project, site, model) for model in models):
             if owner is None or not _is_plain(context, owner):
                 continue
-            for name, at in _layers(context, owner):
-                if _is_named(project, owner, name):
-                    continue
+            for name, at in never_used(context, owner):
                 yield context.finding(
                     f"the parameters of `{name}` get no gradient: no code uses the layer",
                     ir.unpack(at, owner.file),
                     related=[Related(site.span, "the wrapper waits for the gradients of all parameters")],
                     symbol=f"{project.class_(owner).name}.{name}",
                 )
+
+
+def never_used(context: CheckContext, owner: ClassRef) -> Iterator[tuple[str, ir.Position]]:
+    """The layers that a class makes, each with the assignment, that no code of the project names."""
+    for name, at in _layers(context, owner):
+        if not _is_named(context.project, owner, name):
+            yield name, at
 
 
 def is_never_named(context: CheckContext, owner: ClassRef, name: str) -> bool:
@@ -111,6 +116,11 @@ def _is_plain(context: CheckContext, owner: ClassRef) -> bool:
     methods = [function for function in module.functions if function.owner == owner.index]
     if not any(method.name == "forward" for method in methods):
         return False
+    return not reaches_otherwise(methods)
+
+
+def reaches_otherwise(methods: Iterable[ir.Function]) -> bool:
+    """Whether some methods of a class may reach its layers without naming them."""
     for method in methods:
         for statement in statements(method.body):
             for expr in expressions_of(statement):
@@ -118,10 +128,10 @@ def _is_plain(context: CheckContext, owner: ClassRef) -> bool:
                     if (type(part) is ir.Name and part.id in REFLECTION) or (
                         type(part) is ir.Attribute and part.name in REFLECTION
                     ):
-                        return False
+                        return True
                     if type(part) is ir.Lambda:
-                        return False
-    return True
+                        return True
+    return False
 
 
 def _layers(context: CheckContext, owner: ClassRef) -> Iterator[tuple[str, ir.Position]]:
