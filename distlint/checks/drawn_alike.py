@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from distlint.checks.derivations import RANK_WORDS, Part
+from distlint.checks.derivations import RANK_WORDS, Part, derivation_without_rank
 from distlint.checks.execution import body_of
 from distlint.checks.loaders import trains
 from distlint.checks.made_of import made_of
 from distlint.checks.preparing import last_name
 from distlint.link.abstract import Instance, options_of
-from distlint.link.modules import External
+from distlint.link.modules import ClassRef, External
 from distlint.link.walking import expressions_below, statements
 from distlint.model import python as ir
 
@@ -67,7 +67,7 @@ def _draw(context: CheckContext, batch: ir.Expr, file: str, function: int) -> tu
         one for one in parts if type(one.expr) is ir.Call and last_name(one.expr.func) in context.parameters["draws"]
     ]
     picks = any(type(one.expr) is ir.Subscript or last_name(one.expr) == "index_select" for one in parts)
-    if not draws or not picks:
+    if not draws or not picks or any(_may_part(context.project, one) for one in parts):
         return None
     draw = draws[0]
     generators = [word.value for word in draw.expr.keywords if word.name == "generator"] or [draw.expr.func]  # type: ignore[union-attr]
@@ -77,6 +77,14 @@ def _draw(context: CheckContext, batch: ir.Expr, file: str, function: int) -> tu
     root = (context.project.modules.dotted(draw.expr.func, draw.file) or "").partition(".")[0]  # type: ignore[union-attr]
     own = any(word.name == "generator" for word in draw.expr.keywords)  # type: ignore[union-attr]
     return (draw, root) if root and not own else None
+
+
+def _may_part(project: Project, part: Part) -> bool:
+    """Whether an object of the project is made that may have to do with the rank, as a sampler that deals out what was drawn."""
+    if type(part.expr) is not ir.Call or type(project.modules.resolve(part.expr.func, part.file)) is not ClassRef:
+        return False
+    options = options_of(project.evaluator(None).ask(part.expr, part.file, part.function))
+    return any(isinstance(one, Instance) and derivation_without_rank(project, one) is None for one in options)
 
 
 def _is_seeded(context: CheckContext, expr: ir.Expr) -> bool:

@@ -310,7 +310,9 @@ class ModelStates:
         if type(expr) is ir.Call:
             return self._path_called(expr, frame, at, depth)
         if type(expr) is ir.Name:
-            defined = [one for one in self._things.definitions(expr.id, frame, at) if not _is_nothing(one[0])]
+            every = [one for one in self._things.definitions(expr.id, frame, at) if not _is_nothing(one[0])]
+            # two ways to a place may have one assignment behind them
+            defined = list({(id(inside), value.at): (value, state, inside) for value, state, inside in every}.values())
             if len(defined) == 1:
                 value, state, inside = defined[0]
                 if type(value) is not ir.Name or value.id != expr.id or inside is not frame:
@@ -324,7 +326,10 @@ class ModelStates:
         return ""
 
     def _path_handed(self, name: str, frame: Frame, depth: int, field: str = "") -> str:
-        """The path that all callers of a function hand over for a parameter or a field of it; ``""`` where they differ or hide it."""
+        """The path that all callers of a function hand over for a parameter or a field of it; ``""`` where they differ or hide it.
+
+        Those that hand over ``None``, or leave it at that, name no file.
+        """
         project = self._things.project
         function = project.module(frame.file).functions[frame.function] if frame.function >= 0 else None
         names = [one.name for one in function.parameters] if function is not None else []
@@ -334,7 +339,10 @@ class ModelStates:
         found: set[str] = set()
         for caller in callers if len(callers) <= MAX_CALLERS else ():
             place = names.index(name) - (1 if function.owner >= 0 else 0) + caller.shift
-            given, _ = find_argument(caller.site.call, name, place)
+            given, certain = find_argument(caller.site.call, name, place)
+            left = given is None and certain and _is_nothing(function.parameters[names.index(name)].default)
+            if left or _is_nothing(given):
+                continue
             if given is None:
                 return ""
             around = self._evaluator.frame(caller.file, caller.site.function)
