@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from distlint.checks.derivations import Part, derivation, derivation_of_body
+from distlint.checks.derivations import Part, derivation, derivation_of_body, derivation_without_rank
 from distlint.checks.execution import handles_errors_around
 from distlint.checks.loaders import argument_of, is_none
 from distlint.checks.preparing import last_name, texts_of
@@ -206,7 +206,11 @@ def _loader(context: CheckContext, owner: ClassRef, index: int, function: ir.Fun
                     plain_only
                     and known
                     and all(
-                        is_none(one) or (isinstance(one, Instance) and evaluator.instance_name(one) in plain)
+                        is_none(one)
+                        or (
+                            isinstance(one, Instance)
+                            and (evaluator.instance_name(one) in plain or _parts_nothing(project, one))
+                        )
                         for one in samplers
                     )
                 )
@@ -221,6 +225,11 @@ def _loader(context: CheckContext, owner: ClassRef, index: int, function: ir.Fun
                 ],
             )
             return
+
+
+def _parts_nothing(project: Project, sampler: Instance) -> bool:
+    """Whether a sampler of the project certainly has nothing to do with the rank."""
+    return isinstance(sampler.callee, ClassRef) and derivation_without_rank(project, sampler) is not None
 
 
 def _is_of_no_rank(context: CheckContext, owner: ClassRef, loader: Instance) -> bool:
