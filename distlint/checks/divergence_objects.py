@@ -239,7 +239,35 @@ def of_own(tracer: Tracer, ref: FunctionRef, path: Path, ground: Ground) -> Dive
         deeper = _deeper(tracer, own, path)
         if deeper is not None:
             return deeper
+    if found is not None and found.differs and isinstance(path[1], tuple) and path[1] != divergence_keys.KEYS:
+        inside = _inside_kept(tracer, own, kept, path)
+        if inside is not None:
+            return inside
     return divergence_keys.of_whole(path, found) if found is not None else UNKNOWN
+
+
+def _inside_kept(tracer: Tracer, own: Instance, owner: ClassRef, path: Path) -> Divergence | None:
+    """What stands under a key of what an attribute is set to; ``None`` where something is put into that by the class itself."""
+    name = path[0][1:]
+    stores = kept_by(tracer, owner).get(name, ())
+    if not 0 < len(stores) <= MAX_STORES or any(one.name == name for one in fields_of(tracer.evaluator, owner)):
+        return None
+    for store in stores:
+        targets = store.statement.targets if isinstance(store.statement, ir.Assign) else ()
+        if store.part or store.method.index < 0 or store.value is None or len(targets) != 1:
+            return None
+        if len(access_path(targets[0])[1]) != 1:
+            return None
+
+    def followed() -> Divergence:
+        ways = []
+        for store in stores:
+            ground = tracer.ground(store.method.file, store.method.index, own)
+            state = tracer.project.flow(ground.file, ground.function).before(store.value.at)  # type: ignore[union-attr]
+            ways.append(member(tracer, store.value, path[1:], ground, state))  # type: ignore[arg-type]
+        return one_of(ways)
+
+    return tracer.guarded(("inside", owner, path, own.identity), followed)
 
 
 def _deeper(tracer: Tracer, own: Instance, path: Path) -> Divergence | None:
