@@ -15,6 +15,7 @@ def gradient_of(player: Any, base: Tensor) -> Tensor:
     found = Gradient(base.shape, base.dtype, base.at)
     if isinstance(base, Weight):
         found.owners = [*base.owners, base]
+        found.sharded = base.whole.sharded  # it is parted as the parameter is
         found.pending = under_way.on_gradient(player, base)
         if base.synced:
             found.sign = hash(("gradient", base.sign, kept.get("backward", 0)))
