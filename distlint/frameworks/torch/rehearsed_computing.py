@@ -173,12 +173,7 @@ def _counted(name: str, base: Tensor, values: list[Any], given: Given, everythin
         return fresh(name, shape, "int64", everything, base.at)
     size = Opaque(combined(f"size of {name}", everything), source_of(everything))
     if name == "nonzero" and given.get("as_tuple", None, False) is True:
-        count = len(base.shape) if base.shape is not None else 0
-        rows = [
-            told_by_place(fresh(f"{name} {place}", (size,), "int64", everything, base.at), base)
-            for place in range(count)
-        ]
-        return tuple(rows) if count else UNKNOWN
+        return _places(name, base, size, everything)
     indices = name in ("nonzero", "argwhere")
     shape = (size, len(base.shape)) if indices and base.shape is not None else None if indices else (size,)
     made = picked_by(fresh(name, shape, "int64" if indices else base.dtype, everything, base.at), size)
@@ -193,6 +188,15 @@ def _counted(name: str, base: Tensor, values: list[Any], given: Given, everythin
         ]
         return (made, *more) if more else made
     return made
+
+
+def _places(name: str, base: Tensor, size: Opaque, everything: list[Any]) -> Any:
+    """Where a tensor is not zero: the numbers of its places along each dimension."""
+    rows = [
+        told_by_place(fresh(f"{name} {place}", (size,), "int64", everything, base.at), base)
+        for place in range(len(base.shape) if base.shape is not None else 0)
+    ]
+    return tuple(rows) if rows else UNKNOWN
 
 
 def _bins(base: Tensor, values: list[Any], given: Given, everything: list[Any]) -> Tensor:
@@ -213,7 +217,8 @@ def _other(player: Any, name: str, base: Tensor, values: list[Any], given: Given
     shape = base.shape
     if name == "where":
         if not values:
-            return UNKNOWN
+            size = Opaque(combined(f"size of {name}", everything), source_of(everything))
+            return _places(name, base, size, everything)
         if base.dtype == "bool":
             parts = elementwise(
                 player, "where", [one for one in values if isinstance(one, Tensor | int | float)] or [base]
