@@ -254,18 +254,16 @@ def _inside_kept(tracer: Tracer, own: Instance, owner: ClassRef, path: Path) -> 
         return None
     for store in stores:
         targets = store.statement.targets if isinstance(store.statement, ir.Assign) else ()
-        if store.part or store.method.index < 0 or store.value is None or len(targets) != 1:
-            return None
-        if len(access_path(targets[0])[1]) != 1:
+        if store.part or store.method.index < 0 or len(targets) != 1 or len(access_path(targets[0])[1]) != 1:
             return None
 
     def followed() -> Divergence:
-        ways = []
-        for store in stores:
-            ground = tracer.ground(store.method.file, store.method.index, own)
-            state = tracer.project.flow(ground.file, ground.function).before(store.value.at)  # type: ignore[union-attr]
-            ways.append(member(tracer, store.value, path[1:], ground, state))  # type: ignore[arg-type]
-        return one_of(ways)
+        return one_of(
+            [
+                _stored(tracer, store, tracer.ground(store.method.file, store.method.index, own), owner, path[1:])
+                for store in stores
+            ]
+        )
 
     return tracer.guarded(("inside", owner, path, own.identity), followed)
 
@@ -327,7 +325,8 @@ def _kept(
     return one_of(ways)
 
 
-def _stored(tracer: Tracer, store: Kept, ground: Ground, owner: ClassRef) -> Divergence:
+def _stored(tracer: Tracer, store: Kept, ground: Ground, owner: ClassRef, path: Path = ()) -> Divergence:
+    """What a statement stores, or what stands at a path below that where it is one plain value."""
     if store.value is None:
         return UNKNOWN
     if store.method.index < 0:
@@ -339,7 +338,7 @@ def _stored(tracer: Tracer, store: Kept, ground: Ground, owner: ClassRef) -> Div
         return tracer.of(store.value, ground, state)
     if store.part and store.part[0] == "*":
         return divergence_names.element(tracer, store.value, store.part[1:], ground, state)
-    return member(tracer, store.value, tuple(("item", step) for step in store.part), ground, state)
+    return member(tracer, store.value, (*(("item", step) for step in store.part), *path), ground, state)
 
 
 def guarded_by(tracer: Tracer, store: Kept, ground: Ground) -> Divergence:

@@ -70,12 +70,12 @@ def _draw(context: CheckContext, batch: ir.Expr, file: str, function: int) -> tu
     if not draws or not picks or any(_may_part(context.project, one) for one in parts):
         return None
     draw = draws[0]
-    generators = [word.value for word in draw.expr.keywords if word.name == "generator"] or [draw.expr.func]  # type: ignore[union-attr]
+    generators = [one.value for one in draw.expr.keywords if one.name == "generator"] or [draw.expr.func]  # type: ignore[union-attr]
     source = made_of(context.project, Part(generators[0], draw.file, draw.function), placing=PLACING)
     if any(_is_seeded(context, part.expr) for part in source):
         return draw, ""
     root = (context.project.modules.dotted(draw.expr.func, draw.file) or "").partition(".")[0]  # type: ignore[union-attr]
-    own = any(word.name == "generator" for word in draw.expr.keywords)  # type: ignore[union-attr]
+    own = any(one.name == "generator" for one in draw.expr.keywords)  # type: ignore[union-attr]
     return (draw, root) if root and not own else None
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from distlint.checks.meeting_uses import faults_of, way_to
 from distlint.checks.meetings import Suspicion
+from distlint.checks.told_faults import faults_of, way_to
 from distlint.model.finding import Related
 from distlint.rehearsal.notes import UNHEARD
 from distlint.rehearsal.performance import Performance

@@ -1,4 +1,4 @@
-"""What processes do with objects that are not in a state for it: groups before their start or after their end."""
+"""What processes do with objects that are not in a state for it: groups, gradients, weights and states, too early or too late."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from distlint.checks.execution import body_of
 from distlint.checks.meetings import Suspicion
 from distlint.checks.spread_names import called_name
+from distlint.checks.told_faults import faults_of, told, way_to
 from distlint.link.walking import below, expressions_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Related
@@ -16,30 +17,23 @@ from distlint.rehearsal.notes import (
     AVERAGED_BEHIND,
     CONVERTED_BEHIND,
     COPIED_EARLY,
-    FROZEN_BEHIND,
     GRADIENTS_BY_HAND,
     GRAPH_CHANGED,
     KEPT_BY_EACH,
     LEFT_EMPTY,
     LEFT_OUT,
     LOADS,
-    NEVER_STEPPED,
     OWN_NORM,
     OWN_OVERFLOWS,
-    PARTLY_FROZEN,
     PARTS_TAKEN,
     PAST_WRAPPER,
     READY_TWICE,
     REDRAWN,
-    REPLACED_BEHIND,
     SCALED_USE,
     SCALER_ORDER,
-    SHARDED_BEHIND,
     STATE_LOADED,
     STATES_LOADED,
     STEPS_UNTOUCHED,
-    THAWED_BEHIND,
-    UNFILLED,
     UNREDUCED,
     UNSUMMED,
 )
@@ -139,7 +133,7 @@ def put_in_late(performance: Performance) -> Iterator[Suspicion]:
         return
     message = "this layer is put in after the model was wrapped, so its gradients are not averaged over the ranks"
     says = {"backward": "this backward pass averages the gradients of what was there"}
-    yield from _told(performance, "module put in late", message, says, "DistributedDataParallel")
+    yield from told(performance, "module put in late", message, says, "DistributedDataParallel")
 
 
 def scaled_use(performance: Performance) -> Iterator[Suspicion]:
@@ -179,7 +173,7 @@ def stepped_unreduced(performance: Performance) -> Iterator[Suspicion]:
         "backward": "the gradients of this backward pass are left aside",
         "wrapper": "the model is sharded here",
     }
-    yield from _told(performance, UNREDUCED, message, says)
+    yield from told(performance, UNREDUCED, message, says)
 
 
 def past_wrapper(performance: Performance) -> Iterator[Suspicion]:
@@ -343,7 +337,7 @@ def kept_by_each(performance: Performance) -> Iterator[Suspicion]:
 def parts_taken(performance: Performance) -> Iterator[Suspicion]:
     """Whole weights are changed by weights of a sharded model, of which each process holds a part."""
     message = "whole weights are changed by those of a sharded model here, of which each rank holds a part"
-    yield from _told(performance, PARTS_TAKEN, message, {"wrapper": "the model is sharded here"})
+    yield from told(performance, PARTS_TAKEN, message, {"wrapper": "the model is sharded here"})
 
 
 def converted_behind(performance: Performance) -> Iterator[Suspicion]:
@@ -367,7 +361,7 @@ def own_norm(performance: Performance) -> Iterator[Suspicion]:
         "this is the part of the gradient that each rank holds: what follows from it scales the gradients by another "
         "factor on each rank"
     )
-    yield from _told(performance, OWN_NORM, message, {}, "to_local")
+    yield from told(performance, OWN_NORM, message, {}, "to_local")
 
 
 def own_overflows(performance: Performance) -> Iterator[Suspicion]:
@@ -377,7 +371,7 @@ def own_overflows(performance: Performance) -> Iterator[Suspicion]:
         "it leaves out its step and lowers its scale, and the others do not"
     )
     says = {"wrapper": "the model is sharded here", "step": "each rank decides for itself here"}
-    yield from _told(performance, OWN_OVERFLOWS, message, says)
+    yield from told(performance, OWN_OVERFLOWS, message, says)
 
 
 def left_empty(performance: Performance) -> Iterator[Suspicion]:
@@ -392,102 +386,10 @@ def left_empty(performance: Performance) -> Iterator[Suspicion]:
         yield Suspicion(fault.span, message, related, "to_empty")
 
 
-def frozen_behind(performance: Performance) -> Iterator[Suspicion]:
-    """Parameters are frozen after their model was wrapped."""
-    message = "these parameters are frozen after the model was wrapped: their gradients are waited for, and the second pass fails"
-    says = {
-        "wrapper": "the wrapper waits for what needs a gradient here",
-        "backward": "this backward pass does not finish the reduction",
-    }
-    yield from _told(performance, FROZEN_BEHIND, message, says, "DistributedDataParallel")
-
-
-def partly_frozen(performance: Performance) -> Iterator[Suspicion]:
-    """A model is sharded into flat parameters of which only a part is trained."""
-    for fault in faults_of(performance, PARTLY_FROZEN):
-        message = (
-            f"`{fault.words['frozen']}` is frozen and `{fault.words['trained']}` is not, "
-            "and both go into one flat parameter"
-        )
-        yield Suspicion(fault.span, message, way_to(fault), "FullyShardedDataParallel")
-
-
-def thawed_behind(performance: Performance) -> Iterator[Suspicion]:
-    """Parameters are trained that were frozen when their model was wrapped."""
-    if averages_otherwise(performance):
-        return
-    message = (
-        "parameters that were frozen when the model was wrapped are trained from here on: "
-        "their gradients are not averaged over the ranks"
-    )
-    says = {
-        "frozen": "they are frozen here",
-        "wrapper": "the wrapper was not told of these parameters",
-        "step": "the optimizer takes each rank's own gradients of them",
-    }
-    yield from _told(performance, THAWED_BEHIND, message, says, "DistributedDataParallel")
-
-
-def never_stepped(performance: Performance) -> Iterator[Suspicion]:
-    """Parameters are trained that no optimizer has."""
-    message = "these parameters are trained from here on, but the optimizer was made without them: their weights stay what they are"
-    says = {
-        "frozen": "they are frozen here",
-        "made": "the optimizer is made here, of the parameters that need a gradient",
-    }
-    yield from _told(performance, NEVER_STEPPED, message, says, "Trainer")
-
-
-def sharded_behind(performance: Performance) -> Iterator[Suspicion]:
-    """An optimizer has parameters that sharding has replaced, since it was made or since they were taken from the model."""
-    for fault in faults_of(performance, SHARDED_BEHIND):
-        words = fault.words
-        related = [
-            Related(words["sharded"], "the model is sharded here"),
-            Related(words["step"], "the step changes parameters without gradients"),
-        ]
-        if words["taken"] is None:
-            message = "the optimizer is made before the model is sharded, so it holds parameters that are not trained"
-        else:
-            message = (
-                "the optimizer holds parameters that were taken before the model was sharded, and that are not trained"
-            )
-            related.insert(0, Related(words["taken"], "they are taken here"))
-        yield Suspicion(fault.span, message, (*related, *way_to(fault)), "")
-
-
-def replaced_behind(performance: Performance) -> Iterator[Suspicion]:
-    """A layer was put into a model in place of one that the optimizer holds."""
-    message = "the optimizer was made before this layer was put in: it steps the one that was there, and this one stays as it is"
-    says = {"made": "the optimizer is made here", "step": "the step leaves the new layer as it is"}
-    yield from _told(performance, REPLACED_BEHIND, message, says)
-
-
-def left_in_checkpoint(performance: Performance) -> Iterator[Suspicion]:
-    """The moments of an optimizer stay in the checkpoint, and training goes on without them."""
-    message = "the optimizer has no state yet that could be filled: its moments stay in the checkpoint, and training goes on without them"
-    says = {
-        "taken": "this state has no entries of any parameter",
-        "made": "the optimizer is new here",
-        "step": "it begins anew with this step",
-    }
-    yield from _told(performance, UNFILLED, message, says)
-
-
 def _tells_little(event: Event) -> bool:
     """Whether processes that meet learn no more of each other than a few figures."""
     values = [value for name, value in event.values.items() if name not in ("group", "op")]
     return "object" not in event.name and all(is_small(value) for value in values if isinstance(value, Tensor | Items))
-
-
-def ignored_trained(performance: Performance) -> Iterator[Suspicion]:
-    """Parameters that a sharded model ignores are trained, and nobody reduces their gradients."""
-    if any(stage.kept.get(GRADIENTS_BY_HAND) for stage in performance.stages):
-        return
-    message = (
-        "parameters that the sharded model ignores are trained, but their gradients are not averaged over the ranks"
-    )
-    yield from _told(performance, "ignored parameters trained", message, {"step": "the optimizer steps them as well"})
 
 
 def other_names(performance: Performance) -> Iterator[Suspicion]:
@@ -581,27 +483,3 @@ def _passes(fault: Fault, first: str) -> Iterator[Related]:
     if words["forward"] != fault.span:
         yield Related(words["forward"], "this forward pass leaves it out")
     yield Related(words["first"], first)
-
-
-def _told(
-    performance: Performance, kind: str, message: str, says: dict[str, str], symbol: str = ""
-) -> Iterator[Suspicion]:
-    """What is said of faults of a kind: at their places, with what ``says`` of those that their words name."""
-    for fault in faults_of(performance, kind):
-        related = (*(Related(fault.words[word], text) for word, text in says.items()), *way_to(fault))
-        yield Suspicion(fault.span, message, related, symbol)
-
-
-def faults_of(performance: Performance, kind: str) -> Iterator[Fault]:
-    """Faults of a kind, each place once."""
-    seen = set()
-    for stage in performance.stages:
-        for fault in stage.faults:
-            if fault.kind == kind and fault.span not in seen:
-                seen.add(fault.span)
-                yield fault
-
-
-def way_to(fault: Fault) -> tuple[Related, ...]:
-    """The last calls that lead there."""
-    return tuple(Related(span, "on the way there") for span in reversed(fault.event.chain[-2:]) if span != fault.span)

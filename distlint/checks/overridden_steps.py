@@ -10,7 +10,7 @@ part the data) and ``given`` (attributes that objects hold as they are given the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from distlint.checks.derivations import Part, derivation, derivation_of_body, derivation_without_rank
 from distlint.checks.execution import handles_errors_around
@@ -18,7 +18,7 @@ from distlint.checks.loaders import argument_of, is_none
 from distlint.checks.preparing import last_name, texts_of
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.wrapped_attribute import asks_for_wrapper, names_of_model
-from distlint.link.abstract import Instance, options_of
+from distlint.link.abstract import Abstract, Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.project import Project
@@ -202,18 +202,7 @@ def _loader(context: CheckContext, owner: ClassRef, index: int, function: ir.Fun
             plain_only = True
             for name in ("sampler", "batch_sampler"):
                 _, samplers, known = argument_of(project, loader, name, signature)
-                plain_only = (
-                    plain_only
-                    and known
-                    and all(
-                        is_none(one)
-                        or (
-                            isinstance(one, Instance)
-                            and (evaluator.instance_name(one) in plain or _parts_nothing(project, one))
-                        )
-                        for one in samplers
-                    )
-                )
+                plain_only = plain_only and known and all(_parts_nothing(project, one, plain) for one in samplers)
             if not plain_only or not _is_of_no_rank(context, owner, loader):
                 continue
             yield context.finding(
@@ -227,9 +216,13 @@ def _loader(context: CheckContext, owner: ClassRef, index: int, function: ir.Fun
             return
 
 
-def _parts_nothing(project: Project, sampler: Instance) -> bool:
-    """Whether a sampler of the project certainly has nothing to do with the rank."""
-    return isinstance(sampler.callee, ClassRef) and derivation_without_rank(project, sampler) is not None
+def _parts_nothing(project: Project, sampler: Abstract, plain: Collection[str]) -> bool:
+    """Whether a sampler is none, a ``plain`` one of a library, or one of the project that certainly has nothing to do with the rank."""
+    if is_none(sampler) or not isinstance(sampler, Instance):
+        return is_none(sampler)
+    if isinstance(sampler.callee, ClassRef):
+        return derivation_without_rank(project, sampler) is not None
+    return project.evaluator(None).instance_name(sampler) in plain
 
 
 def _is_of_no_rank(context: CheckContext, owner: ClassRef, loader: Instance) -> bool:

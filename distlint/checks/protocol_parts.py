@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from distlint.checks.divergence import DivergenceView
+from distlint.checks.execution import body_of
 from distlint.checks.protocol_things import Mention, Things
 from distlint.link.abstract import Frame
 from distlint.link.flow import Env
@@ -59,9 +60,7 @@ class Parts:
 
     def _is_chosen(self, expr: ir.Name, frame: Frame) -> bool:
         """Whether a test in the loop around decides which of the items it is about."""
-        module = self._things.project.module(frame.file)
-        body = module.body if frame.function < 0 else module.functions[frame.function].body
-        guards = guards_of(body, expr.at) or []
+        guards = guards_of(body_of(self._things.project, frame.file, frame.function), expr.at) or []
         inner = next((place for place in range(len(guards) - 1, -1, -1) if guards[place].kind == "for"), -1)
         return inner >= 0 and any(guard.test is not None for guard in guards[inner + 1 :])
 
@@ -98,9 +97,7 @@ class Parts:
         view = DivergenceView.of_project(self._things.project)
         at = call.at
         for _ in range(MAX_DEPTH * 2):
-            module = self._things.project.module(frame.file)
-            body = module.body if frame.function < 0 else module.functions[frame.function].body
-            for guard in guards_of(body, at) or ():
+            for guard in guards_of(body_of(self._things.project, frame.file, frame.function), at) or ():
                 if guard.test is None or guard.kind == "for":
                     continue
                 outcomes = view.outcomes(guard.test, frame.file, frame.function)

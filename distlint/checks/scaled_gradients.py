@@ -223,15 +223,18 @@ def gradients_not_averaged(context: CheckContext) -> Iterator[Finding]:
 
 def _may_average(project: Project, site: CallSite, files: frozenset[str]) -> bool:
     """Whether sums of gradients may be scaled, where they are made or anywhere else in the program."""
-    if _divides(body_of(project, site.file, site.site.function)):
-        return True
+    return _divides(body_of(project, site.file, site.site.function)) or scales_anywhere(project, files)
+
+
+def scales_anywhere(project: Project, files: frozenset[str]) -> bool:
+    """Whether gradients, or what is multiplied with them, may be scaled anywhere in some files."""
     modules = (
         project.module(file) for file in files if file in project.facts and project.facts[file].module is not None
     )
-    return any(scales(body) for one in modules for body in (one.body, *(inner.body for inner in one.functions)))
+    return any(_scales(body) for one in modules for body in (one.body, *(inner.body for inner in one.functions)))
 
 
-def scales(body: tuple[ir.Stmt, ...]) -> bool:
+def _scales(body: tuple[ir.Stmt, ...]) -> bool:
     """Whether something is scaled that may be gradients: figures of the training and sizes are none."""
     for statement in statements(body):
         if type(statement) is ir.AugAssign and statement.operator in ("/", "*") and _concerns(statement):

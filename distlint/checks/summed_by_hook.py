@@ -14,7 +14,7 @@ from typing import Any
 from distlint.checks.execution import body_of
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
-from distlint.checks.scaled_gradients import mean_losses, scales
+from distlint.checks.scaled_gradients import mean_losses, scales_anywhere
 from distlint.checks.spread_names import called_name, forward, mentions, names_world
 from distlint.link.abstract import Instance, Reference, options_of
 from distlint.link.arguments import find_argument
@@ -53,7 +53,7 @@ def summed_by_hook(context: CheckContext) -> Iterator[Finding]:
             continue
         for hook in dict.fromkeys(_hooks(context, site)):
             summed = _Hook(context, hook).summed()
-            if summed is None or _scales_elsewhere(project, files | family(project, hook.file)):
+            if summed is None or scales_anywhere(project, files | family(project, hook.file)):
                 continue
             loss = next(iter(mean_losses(context, files)), None)
             if loss is not None:
@@ -70,17 +70,6 @@ def summed_by_hook(context: CheckContext) -> Iterator[Finding]:
 def _calls(project: Project, names: Iterable[str], files: frozenset[str]) -> bool:
     """Whether some files call one of some library functions."""
     return any(one.file in files for one in project.calls_to(set(names)))
-
-
-def _scales_elsewhere(project: Project, files: frozenset[str]) -> bool:
-    """Whether gradients, or what is multiplied with them, may be scaled by the number of ranks anywhere in a program."""
-    known = (project.facts[file].module for file in sorted(files) if file in project.facts)
-    return any(
-        scales(body)
-        for one in known
-        if one is not None
-        for body in (one.body, *(inner.body for inner in one.functions))
-    )
 
 
 def _hooks(context: CheckContext, site: CallSite) -> Iterator[FunctionRef]:

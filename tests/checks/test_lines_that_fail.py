@@ -10,11 +10,8 @@ from tests.fixture_cases import check
 
 PROGRAM = """
 import re, torch, torch.distributed as dist
-
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel as DDP
-
-
 
 
 def main():
