@@ -45,11 +45,12 @@ def uneven_means(context: CheckContext) -> Iterator[Finding]:
     project: Project = context.project
     for site in project.calls_to(set(context.parameters["summing"])):
         tensor, _ = find_argument(site.site.call, "tensor", 0)
-        if tensor is None or not root_of(tensor) or has_group(site.site.call) or not _is_average(project, site):
+        if tensor is None or not root_of(tensor) or has_group(site.site.call):
             continue
         for mean in Means(context, losses=False).of(tensor, site.file, site.site.function):
             counted = _uneven(context, mean)
-            if counted is not None:
+            # What is made of the result is asked last: it goes through whole functions.
+            if counted is not None and _is_average(project, site):
                 yield context.finding(
                     "this averages the means of the ranks as if each were one over as many terms, but each rank counts its own",
                     site.span,

@@ -62,7 +62,7 @@ def one_of_few(base: Any, index: Any) -> Opaque:
     found = derived("part", [base, index])
     items = base.items if isinstance(base, Items) else base if type(base) is tuple else None
     if found.source is not None and items is not None and len(items) <= _FEW and all(map(is_known, items)):
-        found.source = found.source._replace(counted=False)
+        found.source = found.source._replace(counted=False, few=found.source.counted)
     return found
 
 

@@ -161,6 +161,7 @@ class Expressions(Objects):
 
     def _of_DictDisplay(self, expr: ir.DictDisplay, scope: Scope) -> Any:  # noqa: N802
         table = self.stage.made(Table())
+        table.batch = self.stage.batch
         for key, value in zip(expr.keys[:MAX_ITEMS], expr.values, strict=False):
             given = self.value(value, scope)
             name = self.value(key, scope) if key is not None else UNKNOWN
@@ -277,7 +278,7 @@ class Expressions(Objects):
         found = cut_evenly(self.item(base, index), index)
         new = not is_key(index) or (isinstance(base, Table) and self.stage.unsure and index not in base.items)
         if new and isinstance(base, Table) and base.missing is not None and (base.led or not base.items):
-            base.gets(index, found, self.own_keys(expr.index, index, scope))
+            base.gets(index, found, self.own_keys(expr.index, index, scope), self.stage.batch)
         if isinstance(found, Tensor):
             return self._own_rows(found, index, expr, scope)
         if isinstance(index, slice) and isinstance(found, Items | Opaque) and type(expr.index) is not ir.Constant:

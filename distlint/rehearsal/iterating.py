@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import Any
 
 from distlint.link.modules import FunctionRef
@@ -360,7 +360,7 @@ class Iterating:
         span = self.span(expr, scope)
         if expr.kind == "dict":
             length = None if known or len(expr.generators) > 1 or expr.generators[0][2] else self.length(first)
-            table = _table_of(found, first, known=known, own=source_of([length]))
+            table = _table_of(found, first, known=known, own=source_of([length]), batch=self.stage.batch)
             table.order = table.order or order_of(first)
             return table
         for item in found:
@@ -551,12 +551,17 @@ def distinct(items: list[Any], span: Span | None) -> Items:
     return made
 
 
-def _table_of(pairs: list[Any], source: Any, *, known: bool, own: Source | None = None) -> Table:
-    """The dictionary of such pairs; ``own`` says why there is another number of them on each process."""
+def _table_of(
+    pairs: list[Any], source: Any, *, known: bool, own: Source | None = None, batch: Hashable = None
+) -> Table:
+    """The dictionary of such pairs; ``own`` says why there is another number of them on each process, ``batch`` is ``Stage.batch``."""
     table = Table()
+    table.batch = batch
     if not known:
         table.opens(source, *pairs)
-        table.keyed = counted_in(*(pair[0] for pair in pairs if type(pair) is tuple and pair)) or own
+        table.keyed = (
+            counted_in(*(pair[0] for pair in pairs if type(pair) is tuple and pair), few=batch is not None) or own
+        )
         names = [pair[0] for pair in pairs if type(pair) is tuple and pair]
         families = {one.family if isinstance(one, Named) else "" for one in names}
         table.family = families.pop() if len(families) == 1 else ""
@@ -566,7 +571,7 @@ def _table_of(pairs: list[Any], source: Any, *, known: bool, own: Source | None 
         if is_key(key):
             table.items[key] = value
         else:
-            table.gets(key, value)
+            table.gets(key, value, batch=batch)
     return table
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from distlint.link.walking import statements
+from distlint.link.walking import names_below, statements
 from distlint.model import python as ir
 from distlint.rehearsal import driven
 from distlint.rehearsal.absent import used
@@ -24,7 +24,17 @@ from distlint.rehearsal.stage import Scope
 from distlint.rehearsal.telling_loops import MOST_TOLD, only_tells
 from distlint.rehearsal.trace import End, Laps, Round, is_idle
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Ranged
-from distlint.rehearsal.values import Items, Made, Table, Tensor, holds_work, is_known, signature, source_of
+from distlint.rehearsal.values import (
+    Items,
+    Made,
+    Table,
+    Tensor,
+    holds_work,
+    is_known,
+    is_own_batch,
+    signature,
+    source_of,
+)
 from distlint.rehearsal.ways import Ways
 from distlint.rehearsal.writing_loops import MOST_FILES, writes_files
 
@@ -82,12 +92,15 @@ class Loops(Ways):
         stage.trace.append(laps)
         ended = ""
         doubt, unsure, reasons = scope.doubt, stage.unsure, len(stage.reasons)
+        batch = stage.batch
         for item in items:
+            stage.batch = self._batch_of(loop, item, scope, batch)
             self.bind(loop.target, item, scope)
             laps.turns.append([])
             ended = self.within(laps.turns[-1], lambda: self._turn(loop, scope))
             if ended in ("break", *_LEAVING):
                 break
+        stage.batch = batch
         if not scope.results:
             scope.doubt, stage.unsure = doubt, unsure
             del stage.reasons[reasons:]
@@ -167,8 +180,10 @@ class Loops(Ways):
         stage.repeating += 1
         ended = ""
         outer, stage.trace = stage.trace, nodes
+        batch = stage.batch
         try:
             for item in items:
+                stage.batch = self._batch_of(loop, item, scope, batch)
                 if isinstance(loop, ir.For):
                     self.bind(loop.target, item, scope)
                 ended = self._turn(loop, scope)
@@ -176,13 +191,21 @@ class Loops(Ways):
                     break
         finally:
             stage.repeating -= 1
-            stage.trace = outer
+            stage.trace, stage.batch = outer, batch
         if not scope.results:
             scope.doubt, stage.unsure = doubt, unsure
             del stage.reasons[reasons:]
         if ended:
             nodes.append(End(ended))
         return ended
+
+    def _batch_of(self, loop: ir.For | ir.While, item: Any, scope: Scope, batch: Hashable) -> Hashable:
+        """``Stage.batch`` in a turn with such an item: a loop over rows of a batch has that one, which stands in what it goes through."""
+        if not isinstance(loop, ir.For) or not is_own_batch(item):
+            return batch
+        if batch and any(is_own_batch(scope.variables.get(name)) for name in names_below(loop.iterable)):
+            return batch
+        return (loop.at, self.stage.chain)
 
     def _any_turn(
         self,

@@ -267,7 +267,8 @@ def _of_table(
         made.whole, made.keyed, made.sample = receiver.whole, receiver.keyed, receiver.sample
         return made
     if name == "setdefault" and len(values) == 2 and not is_key(values[0]):
-        receiver.gets(values[0], values[1], player.own_keys(call.args[0], values[0], scope) if call.args else None)
+        order = player.own_keys(call.args[0], values[0], scope) if call.args else None
+        receiver.gets(values[0], values[1], order, player.stage.batch)
         receiver.items.clear()
         return derived("get", [receiver, *values])
     if name == "setdefault" and values and call.args:

@@ -40,7 +40,7 @@ def put_perhaps(
         known = dict(table.perhaps or {})
         known[key] = UNKNOWN if key in known else absent(value, player.stage.reasons)
     keyed = player.own_way(key)
-    table.gets(key, value, order)
+    table.gets(key, value, order, player.stage.batch)
     table.keyed = table.keyed or keyed
     if known is None:
         table.items.clear()

@@ -302,6 +302,8 @@ class Stage(Certainty):
         self.most = MAX_STEPS
         self.depth = 0
         self.repeating = 0
+        self.batch: Hashable = None
+        """Where the innermost loop over each process's own batches stands; ``None`` outside of all such."""
         self.loops: list[int] = []
         """The loops around of which not all turns are followed, by a number for each time that one is gone through."""
         self.whiles = 0

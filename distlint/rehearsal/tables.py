@@ -11,7 +11,9 @@ from distlint.rehearsal.values import Given, Table
 
 def table_of(player: Iterating, values: list[Any], given: Given) -> Table:
     """``dict(values, **given)``."""
-    return player.stage.made(_table_of(player, values, given))  # type: ignore[no-any-return]
+    table = player.stage.made(_table_of(player, values, given))
+    table.batch = player.stage.batch
+    return table  # type: ignore[no-any-return]
 
 
 def _table_of(player: Iterating, values: list[Any], given: Given) -> Table:

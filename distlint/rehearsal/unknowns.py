@@ -14,7 +14,8 @@ class Source(NamedTuple):
     ``counted`` says that it was read out of a tensor, or is a word of a text: where such values are keys or members, there are others on
     each process.
     ``indirect`` says that it is not a part of the data alone that decides: what a model makes of them does, or whether something fails
-    with them, or they are dealt out in turn. ``drawn`` says that it is a random number, or was made of one.
+    with them, or they are dealt out in turn. ``drawn`` says that it is a random number, or was made of one. ``few`` says that what was
+    read out of a tensor chose it among a few: each process meets other ones in one batch, and all of them sooner or later.
     """
 
     why: str
@@ -22,6 +23,7 @@ class Source(NamedTuple):
     counted: bool = False
     indirect: bool = False
     drawn: bool = False
+    few: bool = False
 
 
 class Bound(NamedTuple):

@@ -245,7 +245,7 @@ class Table:
     """
 
     __slots__ = (
-        *("family", "items", "keyed", "led", "made_in", "missing"),
+        *("batch", "family", "items", "keyed", "led", "made_in", "missing"),
         *("open", "order", "perhaps", "sample", "unread", "whole"),
     )
 
@@ -256,6 +256,8 @@ class Table:
         self.whole: Opaque = UNKNOWN
         self.made_in: tuple[int, ...] = ()
         """As that of ``Thing``."""
+        self.batch: Hashable = None
+        """``Stage.batch`` where it is made."""
         self.keyed: Source | None = None
         self.family: str | None = None
         self.order: Source | None = None
@@ -278,12 +280,17 @@ class Table:
         if self.unread is not None:
             self.unread = self.unread - {key} if key is not None else None
 
-    def gets(self, key: Any, value: Any, order: Source | None = None) -> None:
-        """A value is put under a key that is not known; ``order`` says why others come first on other processes."""
+    def gets(self, key: Any, value: Any, order: Source | None = None, batch: Hashable = None) -> None:
+        """A value is put under a key that is not known; ``order`` says why others come first on other processes.
+
+        ``batch`` is ``Stage.batch`` now.
+        """
         if (self.led or not self.items) and not self.open:
             self.order = order
             self.sample = Thing(value.cls, is_open=True) if isinstance(value, Thing) else None
-        self.keyed = self.keyed or counted_in(key)
+        if len(self.items) > 1 or (self.open and self.keyed is None):
+            self.batch = None  # the few names that a batch chooses from may be those that are there before
+        self.keyed = self.keyed or counted_in(key, few=batch is not None and batch == self.batch)
         family = key.family if isinstance(key, Named) and not self.items and self.family in (None, key.family) else ""
         family = "" if self.open and self.family is None else family
         if (
@@ -309,6 +316,10 @@ class Table:
         for item in [*self.items.values(), *why]:
             escape(item)
         self.whole = derived("opened", [*([self.whole] if self.open else ()), *why])
+        if self.whole.source is not None and self.whole.source.few:
+            self.whole.source = self.whole.source._replace(
+                few=False
+            )  # its keys are asked for as they are: see ``keyed``
         self.open = True
         self.perhaps = None
         self.family = ""
@@ -542,10 +553,11 @@ OWN_PLACE = "each rank has filled only its own place"
 MEMBERS = "which ones each rank has met in its part of the data"
 
 
-def counted_in(*values: Any) -> Source | None:
-    """Why there are other keys or members on each process, where these values are among them."""
+def counted_in(*values: Any, few: bool = False) -> Source | None:
+    """Why there are other keys or members on each process, where these values are among them; ``few``: all are of one batch."""
     source = source_of(values)
-    return Source(MEMBERS, source.span, True) if source is not None and source.counted else None
+    counted = source is not None and (source.counted or (few and source.few))
+    return Source(MEMBERS, source.span, True) if source is not None and counted else None
 
 
 def source_of(values: Iterable[Any], depth: int = 0) -> Source | None:
@@ -574,6 +586,13 @@ def _parts(value: Any) -> Iterable[Any]:
     if isinstance(value, slice):
         return (value.start, value.stop, value.step)
     return ()
+
+
+def is_own_batch(value: Any, depth: int = 0) -> bool:
+    """Whether it holds tensors that are each process's own: a batch of its part of the data."""
+    if isinstance(value, Tensor):
+        return value.source is not None
+    return depth < 3 and any(is_own_batch(part, depth + 1) for part in _parts(value))
 
 
 def is_known(value: Any) -> bool:
