@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from distlint.checks.meetings import Suspicion, meetings
 from distlint.model.finding import Related
 from distlint.model.span import Span
-from distlint.rehearsal.notes import OWN_ORDER
+from distlint.rehearsal.notes import OWN_ORDER, OWN_ROWS
 from distlint.rehearsal.performance import Performance, unfinished
 
 _FIXED_SALT = "PYTHONHASHSEED"
@@ -98,6 +98,14 @@ def own_orders(performance: Performance) -> Iterator[Suspicion]:
         return
     for stage in performance.stages:
         for fault in stage.faults:
+            if fault.kind == OWN_ROWS:
+                yield Suspicion(
+                    fault.event.span,
+                    f"what `{fault.event.name}` adds up is lined up in {fault.words['why']}, which is another on each rank: "
+                    "what meets here does not belong together",
+                    (Related(fault.span, "the order comes from here"),),
+                    fault.event.name,
+                )
             if fault.kind == OWN_ORDER:
                 event = fault.event
                 inside = len(event.chain) > fault.words["depth"]

@@ -17,7 +17,7 @@ from distlint.rehearsal.filled_lists import filled_by, lists_before
 from distlint.rehearsal.iterating import any_turn
 from distlint.rehearsal.iterators import Generated
 from distlint.rehearsal.merging import merged
-from distlint.rehearsal.notes import OWN_ORDER
+from distlint.rehearsal.notes import OWN_ORDER, OWN_ROWS
 from distlint.rehearsal.samples import order_of
 from distlint.rehearsal.sets_of_texts import holds_texts
 from distlint.rehearsal.stage import Scope
@@ -241,7 +241,7 @@ class Loops(Ways):
         finally:
             stage.unsure -= 1
             del stage.events[events:], stage.waits[waits:]
-            stage.faults[faults:] = [fault for fault in stage.faults[faults:] if fault.kind == OWN_ORDER]
+            stage.faults[faults:] = [fault for fault in stage.faults[faults:] if fault.kind in (OWN_ORDER, OWN_ROWS)]
         if stage.grown == grown and stage.trace[-1:] == [node] and not (node.body and isinstance(node.body[-1], End)):
             stage.trace.pop()
         elif isinstance(count, int) and not is_idle(node):

@@ -296,10 +296,10 @@ def _view(receiver: Table, name: str) -> Items:
         "values": list(receiver.items.values()),
         "items": [(key, value) for key, value in receiver.items.items()],
     }
-    if not receiver.open:
-        return Items(found[name])
-    made = Items(None, receiver.length())
+    made = Items(None, receiver.length()) if receiver.open else Items(found[name])
     made.ordered = receiver.order
+    if not receiver.open:
+        return made
     made.whole = derived(name, [receiver.whole])
     made.sample = found[name][0] if found[name] else None
     if not found[name] and receiver.sample is not None and name != "keys":

@@ -116,6 +116,8 @@ SCALER_ORDER = "order of a scaler"
 """Fault: a gradient scaler is asked for what it refuses."""
 OWN_ORDER = "own order"
 """Fault: processes meet in a loop that goes through things in an order of each one's own. It shows in any turn of loops around."""
+OWN_ROWS = "own order of rows"
+"""Fault: processes add up rows that are lined up in an order of each one's own, in any turn as well."""
 
 WEIGHTS_CHANGED = "layers whose weights were changed by hand"
 LAYERS_USED = "layers and where they were used"

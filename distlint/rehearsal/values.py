@@ -36,7 +36,7 @@ class Tensor:
     ``typed`` what tells which of several types it has, where that is not known,
     ``pointed`` whether it certainly holds numbers with a point, though of which type is not known,
     ``level`` whether all of its numbers are the same one, ``placed`` why one of them stands at another place on each process then
-    (of the tensor whose memory it shares).
+    (of the tensor whose memory it shares), ``lined`` why its rows are lined up in another order on each process (of that one too).
     ``named`` is the key under which it was last read in a dictionary, ``chance`` says that it is one number that was drawn,
     ``drawn`` that each of its numbers was drawn for itself.
     """
@@ -51,6 +51,7 @@ class Tensor:
         "gradient",
         "lent",
         "level",
+        "lined",
         "named",
         "packed",
         "partial",
@@ -99,6 +100,7 @@ class Tensor:
         self.pointed = False
         self.level = False
         self.placed: Source | None = None
+        self.lined: Source | None = None
         self._numbers: tuple[Hashable, tuple[int, ...]] | None = None
 
     @property
@@ -479,7 +481,7 @@ def escape(value: Any, depth: int = 0) -> None:
     if isinstance(value, Work):
         value.begun.loose = True
     elif isinstance(value, Tensor):
-        value.whole.placed, value.gradient = None, value.gradient or None
+        value.whole.placed, value.whole.lined, value.gradient = None, None, value.gradient or None
     elif isinstance(value, Items):
         later = value.later.values if value.later is not None else ()
         for item in value.items[:most] if value.items is not None else (value.sample, *later):

@@ -21,7 +21,7 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.entities import Group, Library, MethodOf, Nothing, Outside, Work
 from distlint.rehearsal.listings import told
-from distlint.rehearsal.notes import GRADIENTS_BY_HAND, WEIGHTS_BY_HAND
+from distlint.rehearsal.notes import GRADIENTS_BY_HAND, OWN_ROWS, WEIGHTS_BY_HAND
 from distlint.rehearsal.paths import path_of
 from distlint.rehearsal.stage import LENT, Event, Fault
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Perhaps, Sent, Source
@@ -289,6 +289,7 @@ def _result(player: Any, event: Event, span: Span) -> Any:
     tensors = [tensor for value in outputs for tensor in _tensors(value)]
     ranks = group.ranks if group is not None and group is not stage.everyone else None
     own = Source(_OWN[operation], span) if operation in _OWN and group is stage.everyone else None
+    _lined_up(stage, event)
     if operation in _SUMMING:
         samples = [value.sample for value in outputs if isinstance(value, Items) and value.items is None]
         _averaged(stage, event, [*tensors, *(one for one in samples if isinstance(one, Tensor))], span)
@@ -349,6 +350,17 @@ def _sender(event: Event) -> Any:
     """Who has sent what was received: the rank that was asked for, any where none was."""
     asked = event.values.get("src")
     return asked if isinstance(asked, int) else Opaque(None)
+
+
+def _lined_up(stage: Any, event: Event) -> None:
+    """Rows that are summed up place by place stand in another order on each process."""
+    if event.name not in (*_SUMMING, "reduce"):
+        return
+    for tensor in _tensors(event.values.get("tensor")):
+        order = tensor.whole.lined
+        if order is not None:
+            stage.faults.append(Fault(OWN_ROWS, order.span or event.span, event, {"why": order.why}))
+            return
 
 
 def _averaged(stage: Any, event: Event, tensors: list[Tensor], span: Span) -> None:

@@ -12,6 +12,7 @@ from distlint.rehearsal.entities import MethodOf
 from distlint.rehearsal.failing import SHARE
 from distlint.rehearsal.randomness import Generator
 from distlint.rehearsal.randomness import drawn as drawn_from
+from distlint.rehearsal.samples import order_of
 from distlint.rehearsal.sums import is_extreme
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source, kinds_of
 from distlint.rehearsal.values import Given, Items, Made, Tensor, combined, derived, source_of
@@ -157,6 +158,7 @@ def _from_data(player: Any, data: Any, dtype: str | None, span: Span) -> Tensor:
     if not made.dtype:
         made.typed = _typed_by(data)
     items = data.items if isinstance(data, Items) else data if type(data) is tuple else None
+    made.lined = order_of(data) if not isinstance(data, Tensor) else data.whole.lined
     own = _own_length(player.stage, data) if shape is None else None
     if own is not None:
         picked_by(made, own)

@@ -13,6 +13,7 @@ from distlint.rehearsal.entities import Outside
 from distlint.rehearsal.failing import length_of, more_of
 from distlint.rehearsal.notes import PIECES, SHORT
 from distlint.rehearsal.pieces import note_pieces
+from distlint.rehearsal.samples import order_of
 from distlint.rehearsal.sums import added
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, RowSize
 from distlint.rehearsal.values import Given, Items, Made, Tensor, combined, derived, source_of
@@ -167,6 +168,12 @@ def _of_own_files(player: Any, name: str, given: Given, listed: Any, span: Span)
 
 def _joined(player: Any, name: str, given: Given, span: Span) -> Tensor:
     given_items = given.get("tensors", 0, UNKNOWN)
+    made = _joined_rows(player, name, given_items, given, span)
+    made.lined = order_of(given_items) or made.lined
+    return made
+
+
+def _joined_rows(player: Any, name: str, given_items: Any, given: Given, span: Span) -> Tensor:
     items = player.items_of(given_items)
     where = given.get("dim", 1, 0)
     if name == "hstack":

@@ -154,9 +154,11 @@ def told_by_place(made: Tensor, base: Tensor) -> Tensor:
 
 
 def kept_size(made: Tensor, inputs: list[Any]) -> Tensor:
-    """The same tensor, as long as an input: if the data picked what that holds, or each process its place, so it is here."""
+    """The same tensor, as long as an input: if the data picked what that holds, or each process its place or order, so it is here."""
     places = (one.whole.placed for one in inputs if isinstance(one, Tensor))
     made.placed = made.placed or next((one for one in places if one is not None), None)
+    orders = (one.whole.lined for one in inputs if isinstance(one, Tensor))
+    made.lined = made.lined or next((one for one in orders if one is not None), None)
     sizes = (one.ragged for one in inputs if isinstance(one, Tensor))
     made.ragged = made.ragged or next((one for one in sizes if one is not None), None)
     return made
