@@ -375,7 +375,7 @@ model(torch.ones(1, 2)).sum().backward()
     assert events(performed(make_project, code)) == [["init_process_group", "all_reduce", "all_reduce"]] * 2
 
 
-def test_what_is_logged_together_at_once_is_met(make_project: MakeProject) -> None:
+def test_what_is_logged_together_is_met(make_project: MakeProject) -> None:
     code = """
 import torch, lightning as L
 
@@ -386,7 +386,35 @@ class Model(L.LightningModule):
 
 L.Trainer().fit(Model(), [torch.ones(2)])
 """
-    assert events(performed(make_project, code, "")) == [["Lightning fit", "log with sync_dist"]] * 2
+    assert events(performed(make_project, code, "")) == [["Lightning fit", *["log with sync_dist"] * 2]] * 2
+
+
+@pytest.mark.parametrize(
+    ("test", "many"),
+    [
+        ("self.trainer.is_global_zero", (1, 0)),
+        ("self.global_rank > 0", (0, 1)),
+        ("batch.mean() > 0", (0, 0)),  # any other batch may log it as well
+        ("True", (1, 1)),
+    ],
+)
+def test_what_an_evaluation_logs_is_met_once_it_is_over(
+    make_project: MakeProject, test: str, many: tuple[int, int]
+) -> None:
+    code = f"""
+import torch, lightning as L
+
+class Model(L.LightningModule):
+    def validation_step(self, batch, index):
+        self.log("plain", batch.mean())
+        if {test}:
+            self.log("own", batch.mean(), rank_zero_only=True, sync_dist=True)
+            self.log_dict({{"loss": batch.mean()}}, sync_dist=True)
+
+L.Trainer().validate(Model(), [torch.ones(2)])
+"""
+    found = events(performed(make_project, code, ""))
+    assert tuple(one.count("log with sync_dist") for one in found) == many
 
 
 @pytest.mark.parametrize("grow", ["losses.append(loss)", "losses += some(loss)", "losses.extend(some(loss))"])

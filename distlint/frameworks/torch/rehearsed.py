@@ -399,7 +399,7 @@ class Torch(Models):
             if found is NotImplemented:
                 found = fresh(name, None, "", [receiver, *given.values()], span)
             return recording.computed(player, found, receiver, *given.values())
-        if name == "log" and lightning.is_lightning(player, receiver):
+        if name in ("log", "log_dict") and lightning.is_lightning(player, receiver):
             return lightning.logged(player, given, call, scope)
         if name == "forward" and sequences.sequence_of(player, receiver) is not None:
             return player.apply(sequences.sequence_of(player, receiver), given, call, scope)

@@ -31,6 +31,8 @@ from distlint.rehearsal.values import Given, Made, Table, Tensor, Thing
 
 PACKAGES = ("lightning.", "pytorch_lightning.", "lightning_fabric.")
 _HOOK = "hook of a trainer"
+_AROUND = "tests around a hook of a trainer"
+_OF_EPOCH = "what steps logged for their epoch"
 _DRIVING = f"{PACKAGES[0]}LightningModule().trainer"
 
 
@@ -53,6 +55,7 @@ _TURN = (
     *("on_before_optimizer_step", "on_before_zero_grad", "on_train_batch_end"),
 )
 """The hooks of each turn of the loop over the batches to train with."""
+_ENDS = ("on_train_epoch_end", *(f"on_{word}_epoch_end" for word in _EVALUATING))
 _STEPS = {
     "fit": (
         *_BEFORE,
@@ -134,6 +137,13 @@ class Trainer(Made):
         def called(hook: str, given_on: list[Any]) -> Any:
             if hook == "teardown":
                 _hooked(player, parts.data, hook, given_on, call, scope)
+            if hook in _ENDS:
+                found = called_for(hook, given_on)
+                _brought_together(player)
+                return found
+            return called_for(hook, given_on)
+
+        def called_for(hook: str, given_on: list[Any]) -> Any:
             found = _hooked(player, parts.module, hook, given_on, call, scope) if hook != "setup" else None
             for one in parts.callbacks:
                 _hooked(player, one, hook, [trainer, parts.module, *given_on], call, scope)
@@ -230,13 +240,28 @@ def is_lightning(player: Any, thing: Any) -> bool:
 def logged(player: Any, given: Given, call: ir.Call, scope: Any) -> None:
     """``self.log(..., sync_dist=True)``: at once where it is asked for step by step, as it is in training.
 
-    What is logged at the end of an epoch is brought together there, of each name that a process has logged
-    (lightning 2.6: ``trainer/connectors/logger_connector/result.py``); what a step logs for that may come in any other one.
+    What a step logs for its epoch is brought together behind the hook that ends it, of each name that a process has logged
+    (lightning 2.6: ``trainer/connectors/logger_connector/result.py``, ``loops/evaluation_loop.py``, ``on_run_end``): what a test lets it
+    log of which nothing is known may come in any other step.
     """
-    on_step, hook = given.get("on_step", None, None), player.stage.kept.get(_HOOK, "")
+    stage = player.stage
+    on_step, hook = given.get("on_step", None, None), stage.kept.get(_HOOK, "")
+    is_step = hook.endswith("_step")
     if on_step is None:
-        on_step = hook == "training_step" or not hook.endswith("_step")
-    if on_step is True and given.get("sync_dist", None, False) is True:
+        on_step = hook == "training_step" or not is_step
+    if given.get("sync_dist", None, False) is not True or given.get("rank_zero_only", None, False) is not False:
+        return
+    if on_step is True:
+        note(player, "log with sync_dist", call, scope)
+    on_epoch = given.get("on_epoch", None, None)
+    if on_epoch is True or (on_epoch is None and is_step and hook != "training_step"):
+        if is_step and len(stage.reasons) == stage.kept.get(_AROUND):
+            stage.kept.setdefault(_OF_EPOCH, {})[scope.file, call.at] = (call, scope)
+
+
+def _brought_together(player: Any) -> None:
+    """What the steps of an epoch have logged for it is brought together, in the order in which it came up."""
+    for call, scope in player.stage.kept.pop(_OF_EPOCH, {}).values():
         note(player, "log with sync_dist", call, scope)
 
 
@@ -256,7 +281,7 @@ def _hooked(player: Any, thing: Any, name: str, values: list[Any], call: ir.Call
     method = player.stage.project.modules.method(thing.cls, name) if isinstance(thing, Thing) else None
     if method is None:
         return UNKNOWN
-    player.stage.kept[_HOOK] = name
+    player.stage.kept[_HOOK], player.stage.kept[_AROUND] = name, len(player.stage.reasons)
     parameters = player.stage.project.function(method).parameters[1:]
     plain = [one for one in parameters if one.kind not in ("var-positional", "var-keyword")]
     found = player.bound(player.class_attribute(thing.cls, name), thing)  # with what its decorators make of it
