@@ -1,4 +1,4 @@
-"""Tensors that a module keeps on the first device from before its trainer started, and what they meet: in many spellings, right and wrong."""
+"""Tensors that a module keeps on the first device from before its trainer started, and what they meet, in many spellings."""
 
 from __future__ import annotations
 
