@@ -1,10 +1,10 @@
 """Tensors that a module keeps from before its trainer has chosen the process's device: they are on the first one, and the rest is not.
 
 Parameters: those of ``module-hooks`` (``trainers``, ``several``, ``bases``) and of ``devices`` (``first``, ``devices``); ``moving``
-(methods that put a tensor on a device), ``making`` (prefix of the functions that take ``device``), ``taking`` (prefixes of library
-functions that are given tensors), ``setup`` (methods of the module that come before the device is chosen), ``registering`` (methods
-that make an attribute part of the module), ``choosing`` (words of programs that choose devices themselves), ``own`` (values of
-``accelerator`` with which there are such devices).
+(methods that put a tensor on a device), ``making`` (prefix of the functions that take ``device``), ``taking`` and ``batches`` (see
+``batch_tensors``), ``setup`` (methods of the module that come before the device is chosen), ``registering`` (methods that make an
+attribute part of the module), ``choosing`` (words of programs that choose devices themselves), ``own`` (values of ``accelerator`` with
+which there are such devices).
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from distlint.checks.batch_tensors import BatchTensors
 from distlint.checks.devices import is_first
 from distlint.checks.hooked import Hooked, hooked_classes
 from distlint.checks.preparing import last_name, texts_of
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
+from distlint.checks.spread_tensors import NO_ARITHMETIC, Spread, stored, takes_tensors, tensors_given
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.followed import followed
@@ -26,6 +28,19 @@ from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.span import Span
 
+_MOVING_NAMES = "to cuda cpu device data set_ type type_as is_cuda get_device numpy"
+
+_ELSEWHERE = frozenset(_MOVING_NAMES.split())
+"""What a tensor is asked for where it may be moved, or others may be moved to it."""
+
+_COMPUTING_NAMES = """
+matmul mm bmm mv dot mul add sub div pow maximum minimum eq ne lt le gt ge where lerp addmm gather index_select scatter_add logical_and
+mul_ add_ sub_ div_ lerp_ addcmul_ index_add_ scatter_add_ masked_fill cross outer inner
+"""
+
+_COMPUTING = frozenset(_COMPUTING_NAMES.split())
+"""Methods of tensors that compute with another one."""
+
 
 class Kept(NamedTuple):
     """An attribute (``own``) or variable of the file that keeps a tensor: where it is stored, and where that was put on a device."""
@@ -34,6 +49,8 @@ class Kept(NamedTuple):
     stored: Span
     placed: Span
     own: bool
+    tensor: bool
+    """Whether it is known to be a tensor: a module is moved by its trainer."""
 
     def is_meant(self, expr: ir.Expr, me: str) -> bool:
         """Whether an expression in a method is what keeps the tensor."""
@@ -52,8 +69,9 @@ def early_devices(context: CheckContext) -> Iterator[Finding]:
             continue
         if not _has_devices(context, hooked):
             continue
+        batches = BatchTensors(context, hooked)
         for kept in (*_kept(context, hooked), *_global(context, hooked)):
-            used = _used(context, hooked, kept)
+            used = _used(context, hooked, kept, batches)
             if used is None:
                 continue
             related = [
@@ -105,7 +123,7 @@ def _kept(context: CheckContext, hooked: Hooked) -> Iterator[Kept]:
                 continue
             placed = _placed(context, statement.value, file, index)
             if placed is not None:
-                yield Kept(target.name, ir.unpack(statement.at, file), placed, own=True)
+                yield Kept(target.name, ir.unpack(statement.at, file), placed[0], own=True, tensor=placed[1])
 
 
 def _global(context: CheckContext, hooked: Hooked) -> Iterator[Kept]:
@@ -122,7 +140,7 @@ def _global(context: CheckContext, hooked: Hooked) -> Iterator[Kept]:
             continue
         placed = _placed(context, statement.value, file, -1) if statement.value is not None else None
         if placed is not None:
-            yield Kept(target.id, ir.unpack(statement.at, file), placed, own=False)
+            yield Kept(target.id, ir.unpack(statement.at, file), placed[0], own=False, tensor=placed[1])
 
 
 def _is_registered(context: CheckContext, hooked: Hooked, name: str) -> bool:
@@ -137,108 +155,143 @@ def _is_registered(context: CheckContext, hooked: Hooked, name: str) -> bool:
     return bool(project.outside_stores(name))
 
 
-def _placed(context: CheckContext, expr: ir.Expr, file: str, function: int) -> Span | None:
-    """Where an expression's tensor was put on the first device, if it certainly was, last of all."""
+def _placed(context: CheckContext, expr: ir.Expr, file: str, function: int) -> tuple[Span, bool] | None:
+    """Where an expression's tensor was put on the first device, if it certainly was, last of all; and whether it can be nothing else.
+
+    What is put there by a method may be a module.
+    """
     project: Project = context.project
-    expr = followed(expr, project.flow(file, function).before(expr.at))
-    if type(expr) is ir.Call:
-        return ir.unpack(expr.at, file) if _places(context, expr, file, function) else None
-    found = None
-    for option in options_of(project.evaluator(None).ask(expr, file, function)):
+    state = project.flow(file, function)
+    found: list[tuple[Span, bool]] = []
+
+    def is_put(one: ir.Expr) -> bool:
+        put = _put(context, followed(one, state.before(one.at)), file, function)
+        if put is not None:
+            found.append(put)
+        return put is not None
+
+    if Spread(project, file, context.parameters["taking"], is_put).holds(followed(expr, state.before(expr.at))):
+        span, known = found[-1]
+        computed = type(expr) is ir.Call and takes_tensors(project, expr, file, context.parameters["taking"])
+        return span, known or computed
+    return None
+
+
+def _put(context: CheckContext, expr: ir.Expr, file: str, function: int) -> tuple[Span, bool] | None:
+    """Where an expression itself puts something on the first device."""
+    if type(expr) is ir.Call and _places(context, expr, file, function):
+        return ir.unpack(expr.at, file), not _moves(context, expr, file)
+    if type(expr) not in (ir.Call, ir.Name, ir.Attribute):
+        return None
+    found: list[tuple[Span, bool]] = []
+    for option in options_of(context.project.evaluator(None).ask(expr, file, function)):
         if not isinstance(option, Instance) or option.part:
             return None
         if not _places(context, option.call, option.frame.file, option.frame.function):
             return None
-        found = ir.unpack(option.call.at, option.frame.file)
-    return found
+        found.append(
+            (ir.unpack(option.call.at, option.frame.file), not _moves(context, option.call, option.frame.file))
+        )
+    return (found[-1][0], all(known for _, known in found)) if found else None
+
+
+def _moves(context: CheckContext, call: ir.Call, file: str) -> bool:
+    """Whether a call moves something of which it is not known that it is a tensor."""
+    if not _is_move(context, call, file):
+        return False
+    base = call.func.base if type(call.func) is ir.Attribute else call
+    return not (type(base) is ir.Call and takes_tensors(context.project, base, file, context.parameters["taking"]))
+
+
+def _is_move(context: CheckContext, call: ir.Call, file: str) -> bool:
+    named = type(call.func) is ir.Attribute and call.func.name in context.parameters["moving"]
+    return named and not context.project.modules.dotted(call.func, file)
 
 
 def _places(context: CheckContext, call: ir.Call, file: str, function: int) -> bool:
     """Whether a call gives something on the current or the first device."""
-    parameters = context.parameters
-    if type(call.func) is ir.Attribute and call.func.name in parameters["moving"]:
-        if context.project.modules.dotted(call.func, file):
-            return False
+    if _is_move(context, call, file):
         given = [*call.args[:1], *(word.value for word in call.keywords if word.name == "device")]
-        bare = call.func.name == "cuda" and not call.args and not call.keywords
+        bare = last_name(call.func) == "cuda" and not call.args and not call.keywords
         return bare or (len(given) == 1 and is_first(context, given[0], file, function))
     dotted = context.project.modules.dotted(call.func, file)
-    if not dotted.startswith(parameters["making"]) or dotted.count(".") != 1 or not dotted.rpartition(".")[2].islower():
+    making = context.parameters["making"]
+    if not dotted.startswith(making) or dotted.count(".") != 1 or not dotted.rpartition(".")[2].islower():
         return False
     device, certain = find_argument(call, "device", None)
     return certain and device is not None and is_first(context, device, file, function)
 
 
-def _used(context: CheckContext, hooked: Hooked, kept: Kept) -> ir.Expr | None:
-    """Where a method that comes later brings it together with tensors of its own, and nothing else is done with it.
+def _used(context: CheckContext, hooked: Hooked, kept: Kept, batches: BatchTensors) -> ir.Expr | None:
+    """Where a method that comes later brings it together with tensors of the process's device, and nothing else is done with it.
 
-    What is called, or asked for anything, may be no tensor; what is moved when it is used is on the right device then.
+    What is called, or asked for anything, may be no tensor, unless it is known to be one; what is moved when it is used is on the right
+    device then.
     """
     found: ir.Expr | None = None
     for method, function in hooked.methods.items():
         if method in context.parameters["setup"] or not function.parameters or _hides(function, kept):
             continue
-        me, tensors = function.parameters[0].name, _variables(function)
-        for statement in statements(function.body):
-            for expr in expressions_of(statement):
-                for part in below(expr):
-                    asked = part.func if type(part) is ir.Call else part.base if type(part) is ir.Attribute else None
-                    if asked is not None and kept.is_meant(asked, me):
-                        return None
-                    if found is None and _meets(context, part, me, tensors, kept, hooked.owner.file):
-                        found = part
+        me = function.parameters[0].name
+        if any(_is_asked(one, me, kept) for one in _parts(function)):
+            return None
+        if found is None:
+            meeting = _Meeting(context, hooked, kept, batches, method)
+            found = next((one for one in _parts(function) if meeting.is_at(one)), None)
     return found
+
+
+def _parts(function: ir.Function) -> Iterator[ir.Expr]:
+    for statement in statements(function.body):
+        for expr in expressions_of(statement):
+            yield from below(expr)
+
+
+def _is_asked(part: ir.Expr, me: str, kept: Kept) -> bool:
+    """Whether an expression may move what is kept, or shows that it may be no tensor."""
+    if type(part) is ir.Attribute and kept.is_meant(part.base, me):
+        return not kept.tensor or part.name in _ELSEWHERE
+    return type(part) is ir.Call and kept.is_meant(part.func, me)
 
 
 def _hides(function: ir.Function, kept: Kept) -> bool:
     """Whether a method has a variable of its own by the name of one of the file."""
-    return not kept.own and kept.name in {*(one.name for one in function.parameters), *_bound(function)}
+    bound = {name for name, _, _ in stored(function.body)}
+    return not kept.own and kept.name in {*(one.name for one in function.parameters), *bound}
 
 
-def _bound(function: ir.Function) -> dict[str, list[ir.Expr | None]]:
-    """The variables that a method binds, with the values that are written there."""
-    found: dict[str, list[ir.Expr | None]] = {}
-    for statement in statements(function.body):
-        pairs: list[tuple[ir.Expr, ir.Expr | None]] = []
-        if type(statement) is ir.Assign:
-            pairs = [(target, statement.value) for target in statement.targets]
-        elif type(statement) is ir.For:
-            pairs = [(statement.target, None)]
-        for target, value in pairs:
-            for part in below(target):
-                if type(part) is ir.Name:
-                    found.setdefault(part.id, []).append(value)
-    return found
+class _Meeting:
+    """Tells where a method brings what is kept together with tensors of the process's device."""
 
+    def __init__(self, context: CheckContext, hooked: Hooked, kept: Kept, batches: BatchTensors, method: str) -> None:
+        self._context = context
+        self._file = hooked.owner.file
+        self._theirs = batches.spread(method)
+        function = hooked.methods[method]
+        me, taking = function.parameters[0].name, context.parameters["taking"]
+        names: set[str] = set()
 
-def _variables(function: ir.Function) -> frozenset[str]:
-    """The variables of a method that may hold tensors of a batch: no numbers that are written out, or that count batches."""
-    given = [one.name for one in function.parameters[1:]]
-    given = given[:1] if function.name.endswith("_step") else given
-    bound = {name for name, values in _bound(function).items() if not all(type(one) is ir.Constant for one in values)}
-    return frozenset({*given, *bound})
+        def is_kept(expr: ir.Expr) -> bool:
+            return kept.is_meant(expr, me) or (type(expr) is ir.Name and expr.id in names)
 
+        self._mine = Spread(context.project, self._file, taking, is_kept)
+        found = list(stored(function.body)) if kept.tensor else []
+        made = {name for name, value, _ in found if value is not None and self._is_mine(value)}
+        other = {name for name, value, _ in found if value is None or not self._is_mine(value)}
+        names |= made - other
 
-def _meets(context: CheckContext, part: ir.Expr, me: str, tensors: frozenset[str], kept: Kept, file: str) -> bool:
-    if type(part) is ir.Operation:
-        parts = list(part.operands)
-        if part.operators[0] in ("and", "or", "not", "in", "not in", "is", "is not"):
-            return False
-    elif type(part) is ir.Call and _takes_tensors(context, part, file):
-        parts = [*part.args, *(word.value for word in part.keywords)]
-    else:
-        return False
-    others = [one for one in parts if not kept.is_meant(one, me)]
-    return len(others) < len(parts) and any(
-        type(inner) is ir.Name and inner.id in tensors for one in others for inner in below(one)
-    )
+    def _is_mine(self, expr: ir.Expr) -> bool:
+        return self._mine.holds(expr) and not self._theirs.holds(expr)
 
-
-def _takes_tensors(context: CheckContext, call: ir.Call, file: str) -> bool:
-    """Whether a call is one of a library's functions that compute with the tensors that they are given."""
-    dotted = context.project.modules.dotted(call.func, file)
-    for prefix in context.parameters["taking"]:
-        rest = dotted.removeprefix(prefix)
-        if rest != dotted and "." not in rest and rest.islower():
-            return True
-    return False
+    def is_at(self, part: ir.Expr) -> bool:
+        """Whether an operation or a call takes both."""
+        parts: list[ir.Expr] = []
+        if type(part) is ir.Operation:
+            parts = list(part.operands) if part.operators[0] not in NO_ARITHMETIC else []
+        elif type(part) is ir.Call:
+            if takes_tensors(self._context.project, part, self._file, self._context.parameters["taking"]):
+                parts = list(tensors_given(part))
+            elif type(part.func) is ir.Attribute and part.func.name in _COMPUTING:
+                parts = [part.func.base, *tensors_given(part)]
+        mine = [one for one in parts if self._is_mine(one)]
+        return bool(mine) and any(self._theirs.holds(one) and not self._mine.holds(one) for one in parts)

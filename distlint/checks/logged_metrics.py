@@ -20,25 +20,28 @@ from distlint.checks.derivations import derivation
 from distlint.checks.divergence import DivergenceView
 from distlint.checks.execution import body_of
 from distlint.checks.hooked import Hooked, processes
+from distlint.checks.logged_names import (
+    Given,
+    Place,
+    entries,
+    is_left_out,
+    reached,
+    resolved,
+)
+from distlint.checks.logged_texts import texts, texts_by_way
 from distlint.checks.preparing import last_name, texts_of
 from distlint.checks.programs import family
 from distlint.checks.spread_names import calls_of, forward, mentions
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
-from distlint.link.followed import followed
-from distlint.link.modules import FunctionRef
 from distlint.link.walking import below, calls_in, expressions_of, guards_of, statements
 from distlint.model import python as ir
-from distlint.model.document import Leaf
 from distlint.model.finding import Finding, Related
 from distlint.model.span import Span
 
 if TYPE_CHECKING:
     from distlint.checks.registry import CheckContext
     from distlint.link.project import Project
-
-MAX_DEPTH = 3
-"""Methods of a module, one called by the other, from a hook to what is logged."""
 
 
 class _Decision(NamedTuple):
@@ -56,12 +59,11 @@ def logged_metrics(context: CheckContext, hooked: Hooked) -> Iterator[Finding]:
         return
     everywhere = {name: one.place for name, one in deciding.items()}
     acting = {name: one.place for name, one in deciding.items() if one.acts}
-    seen: set[tuple[str, int]] = set()
+    told: set[tuple[str, ir.Position]] = set()
+    bases = frozenset(context.parameters["bases"])
     for hooks, wanted in ((context.parameters["hooks"], everywhere), (context.parameters["training"], acting)):
-        for place in _reached(context.project, hooked, hooks) if wanted else ():
-            if place[:2] not in seen:
-                seen.add(place[:2])
-                yield from _of_function(context, hooked, place, wanted)
+        for place in reached(context.project, hooked, hooks, bases) if wanted else ():
+            yield from _of_function(context, hooked, place, wanted, told)
 
 
 def _logged_by_one(context: CheckContext, hooked: Hooked) -> Iterator[Finding]:
@@ -74,22 +76,23 @@ def _logged_by_one(context: CheckContext, hooked: Hooked) -> Iterator[Finding]:
                 given, _ = find_argument(site.call, "monitor", position)
                 if given is None or find_argument(site.call, "strict", None)[0] is not None:
                     continue
-                for text in _texts(project, given, file, site.function):
+                for text in texts(project, given, file, site.function):
                     needed.setdefault(text, Related(ir.unpack(given.at, file), "every process asks for it here"))
     if not needed:
         return
-    logged: dict[str, list[tuple[_Place, ir.Call]]] = {}
-    for place in _reached(project, hooked, [*hooked.methods]):
+    logged: dict[str, list[tuple[Place, ir.Call]]] = {}
+    for place in reached(project, hooked, [*hooked.methods], frozenset(context.parameters["bases"])):
         for call in calls_in(body_of(project, place.file, place.function)):
             if type(call.func) is not ir.Attribute or texts_of(call.func.base) != place.me:
                 continue
-            if last_name(call.func) == "log_dict" and not [*_entries(project, call, place.file, place.function)]:
+            found = entries(project, call, place)
+            if last_name(call.func) == "log_dict" and not found:
                 return  # nobody knows what is logged by it
-            for key, _ in _entries(project, call, place.file, place.function):
-                texts = _texts(project, key, place.file, place.function)
-                if not texts:
+            for entry in found:
+                names = texts_by_way(project, entry.key)
+                if not names:
                     return
-                for text in texts:
+                for text in names:
                     logged.setdefault(text, []).append((place, call))
     known = {(one.file, call.at) for places in logged.values() for one, call in places}
     for text, places in logged.items():
@@ -115,13 +118,13 @@ def _is_given_elsewhere(context: CheckContext, hooked: Hooked, text: str, known:
     for name in ("log", "log_dict"):
         for site in project.sites(name):
             if site.file in files and (site.file, site.site.call.at) not in known:
-                keys = [one for one, _ in _entries(project, site.site.call, site.file, site.site.function)]
-                if not keys or any(text in _texts(project, one, site.file, site.site.function) for one in keys):
+                keys = [one.key for one in entries(project, site.site.call, Place(site.file, site.site.function, ""))]
+                if not keys or any(text in texts_by_way(project, one) for one in keys):
                     return True
     return False
 
 
-def _test_of_one(project: Project, place: _Place, call: ir.Call) -> Span | None:
+def _test_of_one(project: Project, place: Place, call: ir.Call) -> Span | None:
     """The test in the function of a call that lets the first process alone come to it."""
     view = DivergenceView.of_project(project)
     for guard in guards_of(body_of(project, place.file, place.function), call.at) or ():
@@ -132,120 +135,46 @@ def _test_of_one(project: Project, place: _Place, call: ir.Call) -> Span | None:
     return None
 
 
-class _Place(NamedTuple):
-    """A function that logs for a module, with its name for the module."""
-
-    file: str
-    function: int
-    me: str
-
-
-def _reached(project: Project, hooked: Hooked, hooks: list[str]) -> list[_Place]:
-    """The methods of a module that hooks come to, and the functions that they hand it to."""
-    file = hooked.owner.file
-    found = [_of(file, hooked.indexes[name], hooked.methods[name]) for name in hooks if name in hooked.methods]
-    start = 0
-    for _ in range(MAX_DEPTH):
-        more: list[_Place] = []
-        for place in found[start:]:
-            for call in calls_in(body_of(project, place.file, place.function)) if place.me else ():
-                inner = _called(project, hooked, place, call)
-                if inner is not None and inner not in found and inner not in more:
-                    more.append(inner)
-        start = len(found)
-        found += more
-    return found
-
-
-def _of(file: str, index: int, method: ir.Function) -> _Place:
-    return _Place(file, index, method.parameters[0].name if method.parameters else "")
-
-
-def _called(project: Project, hooked: Hooked, place: _Place, call: ir.Call) -> _Place | None:
-    """The method of the module that a call is of, or the function of the project that it hands the module to."""
-    if type(call.func) is ir.Attribute and texts_of(call.func.base) == place.me:
-        name = call.func.name
-        return _of(hooked.owner.file, hooked.indexes[name], hooked.methods[name]) if name in hooked.methods else None
-    target = project.modules.resolve(call.func, place.file)
-    if not isinstance(target, FunctionRef):
-        return None
-    for position, parameter in enumerate(project.function(target).parameters):
-        given, _ = find_argument(call, parameter.name, position)
-        if given is not None and texts_of(given) == place.me:
-            return _Place(target.file, target.index, parameter.name)
-    return None
-
-
-def _of_function(context: CheckContext, hooked: Hooked, place: _Place, wanted: dict[str, Related]) -> Iterator[Finding]:
-    """A finding for each such value that a function logs."""
-    file, index, me = place
-    for call in calls_in(body_of(context.project, file, index)) if me else ():
-        if type(call.func) is not ir.Attribute or texts_of(call.func.base) != me:
+def _of_function(
+    context: CheckContext, hooked: Hooked, place: Place, wanted: dict[str, Related], told: set[tuple[str, ir.Position]]
+) -> Iterator[Finding]:
+    """A finding for each such value that a function logs on one of the ways to it; ``told``: the calls of which that is said."""
+    project: Project = context.project
+    for call in calls_in(body_of(project, place.file, place.function)) if place.me else ():
+        if type(call.func) is not ir.Attribute or texts_of(call.func.base) != place.me or (place.file, call.at) in told:
             continue
-        synced, certain = find_argument(call, "sync_dist", None)
-        if not certain or not (synced is None or _is_false(synced)):
+        found = entries(project, call, place)
+        if not found or not is_left_out(project, call, "sync_dist", place):
             continue
         if find_argument(call, "rank_zero_only", None)[0] is not None:
             continue
-        for key, value in _entries(context.project, call, file, index):
-            text = next((one for one in _texts(context.project, key, file, index) if one in wanted), None)
-            if text is None or _is_common(context, value, place):
+        for entry in found:
+            text = next((one for one in texts_by_way(project, entry.key) if one in wanted), None)
+            if text is None or _is_common(context, entry.value):
                 continue
+            told.add((place.file, call.at))
             yield context.finding(
                 f"`{text}` is the value of one process's part of the data, and decides for the whole job",
-                ir.unpack(call.at, file),
-                related=[wanted[text], processes(hooked)],
+                ir.unpack(call.at, place.file),
+                related=[wanted[text], *_ways_there(place), processes(hooked)],
                 symbol=text,
             )
             break
 
 
-def _entries(project: Project, call: ir.Call, file: str, index: int) -> Iterator[tuple[ir.Expr, ir.Expr]]:
-    """The names and values that a call logs."""
-    kind = last_name(call.func)
-    if kind == "log":
-        (name, _), (value, _) = find_argument(call, "name", 0), find_argument(call, "value", 1)
-        if name is not None and value is not None:
-            yield name, value
-    elif kind == "log_dict":
-        given, _ = find_argument(call, "dictionary", 0)
-        if given is None:
-            return
-        made = followed(given, project.flow(file, index).before(call.at))
-        if type(made) is ir.DictDisplay:
-            yield from ((key, value) for key, value in zip(made.keys, made.values, strict=True) if key is not None)
-        elif type(made) is ir.Call and last_name(made.func) == "dict":
-            for word in made.keywords:
-                if word.name is not None:
-                    yield ir.Constant(word.name, word.value.at), word.value
-        if type(given) is ir.Name:
-            yield from _put_into(body_of(project, file, index), given.id)
+def _ways_there(place: Place) -> Iterator[Related]:
+    """The calls by which a hook comes to what logs."""
+    while place.call is not None and place.outer is not None:
+        yield Related(ir.unpack(place.call.at, place.outer.file), "this comes to it, and says what is logged")
+        place = place.outer
 
 
-def _put_into(body: tuple[ir.Stmt, ...], name: str) -> Iterator[tuple[ir.Expr, ir.Expr]]:
-    """What is put into a dictionary by its keys."""
-    for statement in statements(body):
-        for target in statement.targets if type(statement) is ir.Assign and statement.value is not None else ():
-            if type(target) is ir.Subscript and type(target.base) is ir.Name and target.base.id == name:
-                yield target.index, statement.value  # type: ignore[union-attr,misc]
-
-
-def _texts(project: Project, expr: ir.Expr, file: str, function: int) -> list[str]:
-    """The texts that an expression may be."""
-    if type(expr) is ir.Constant:
-        return [expr.value] if isinstance(expr.value, str) else []
-    found = project.evaluator(None).ask(expr, file, function)
-    values = [one.value for one in options_of(found) if isinstance(one, Leaf)]
-    return [text for value in values for text in value.options if isinstance(text, str)]
-
-
-def _is_false(expr: ir.Expr) -> bool:
-    return type(expr) is ir.Constant and expr.value is False
-
-
-def _is_common(context: CheckContext, value: ir.Expr, place: _Place) -> bool:
+def _is_common(context: CheckContext, given: Given) -> bool:
     """Whether a logged value may be a metric that reduces itself, be collected from all processes, or have nothing to do with the data."""
     project: Project = context.project
+    # what a helper is given on this way says more than all that it may be given
+    told = resolved(project, given)
+    value, place = (told if type(given.expr) is ir.Name else given)[:2]
     evaluator = project.evaluator(None)
     found = derivation(project, value, place.file, place.function)
     for part in found.parts:
@@ -277,10 +206,14 @@ def _deciding(context: CheckContext, hooked: Hooked) -> dict[str, _Decision]:
         for name in context.parameters["deciders"]:
             for site in module.calls.get(name, ()):
                 given, _ = find_argument(site.call, "monitor", context.parameters["deciders"][name])
-                for text in _texts(project, given, file, site.function) if given is not None else ():
+                for text in texts(project, given, file, site.function) if given is not None else ():
                     found.setdefault(text, _Decision(Related(ir.unpack(given.at, file), "this goes by it"), False))  # type: ignore[union-attr]
-        for index in range(-1, len(module.functions)):
-            for key, one in (*_monitors(project, file, index), *_readings(context, file, index)):
+        indexes = range(-1, len(module.functions))
+        for index in indexes:
+            for key, one in _monitors(project, file, index):
+                found.setdefault(key, one)
+        for index in indexes:
+            for key, one in _readings(context, file, index):
                 if key not in found or (one.acts and not found[key].acts):
                     found[key] = one
     return found
@@ -297,7 +230,7 @@ def _monitors(project: Project, file: str, index: int) -> Iterator[tuple[str, _D
                     continue
                 for key, value in zip(part.keys, part.values, strict=True):
                     if type(key) is ir.Constant and key.value == "monitor":
-                        for text in _texts(project, value, file, index):
+                        for text in texts(project, value, file, index):
                             yield text, _Decision(Related(ir.unpack(value.at, file), "this goes by it"), False)
 
 
@@ -326,7 +259,7 @@ def _readings(context: CheckContext, file: str, index: int) -> Iterator[tuple[st
         return
     for key, part in read:
         acts = _acts(context, body, part)
-        for text in _texts(project, key, file, index):
+        for text in texts(project, key, file, index):
             yield text, _Decision(Related(ir.unpack(part.at, file), "this goes by it"), acts)
 
 

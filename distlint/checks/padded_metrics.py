@@ -8,7 +8,6 @@ value for each sample), ``predicting`` (last names of calls that give one).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from distlint.checks.collected_values import Collected, collected
@@ -18,13 +17,12 @@ from distlint.checks.padded_sums import padded_sums
 from distlint.checks.padding import is_cut, is_uneven, loader_of, minds
 from distlint.checks.preparing import Preparations, last_name, texts_of
 from distlint.checks.registry import CheckContext, check
+from distlint.checks.sample_rows import OF_BATCH, SampleRows
+from distlint.link.modules import FunctionRef
 from distlint.link.project import Project
 from distlint.link.walking import access_path, below, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
-
-_OF_BATCH = re.compile(r"loss|scale|aux|norm|total|mean|ppl|perplex|num|count|temperature|(?:^|_)n$", re.IGNORECASE)
-"""Names of what a model says of a whole batch, or of itself."""
 
 
 @check("padded-metrics")
@@ -46,6 +44,8 @@ def padded_metrics(context: CheckContext) -> Iterator[Finding]:
             if one.function != site.site.function and _minds_on_the_way(context, one, around):
                 continue
             sample = sample_of(context, one.loop, one.given) or _output_of(context, found, one)
+            if sample is None and not _minds_on_the_way(context, _with_class(one), around):
+                sample = _worked_out(context, found, one)
             handed = loader_of(context, found, one.loop, one.file, one.function)
             if sample is None or handed is None:
                 continue
@@ -78,6 +78,12 @@ def _minds_on_the_way(context: CheckContext, one: Collected, around: tuple[ir.St
     texts = {one.file, *(ref.file for ref in one.through)}
     words = [word for word in context.parameters["minding"] if not word.startswith("[")]
     return any(map(is_cut, bodies)) or any(word in project.text_of(file) for file in texts for word in words)
+
+
+def _with_class(one: Collected) -> Collected:
+    """The same, also by way of the function of the loop, and so of the other methods of its class."""
+    own = (FunctionRef(one.file, one.function),) if one.function >= 0 else ()
+    return one._replace(through=(*one.through, *own))
 
 
 def sample_of(context: CheckContext, loop: ir.For, given: ir.Expr) -> ir.Expr | None:
@@ -115,7 +121,7 @@ def _output_of(context: CheckContext, found: Preparations, one: Collected) -> ir
     ]
     for item in one.given.items if type(one.given) is ir.ListDisplay else (one.given,):
         root, path = access_path(item)
-        if not root or any(type(step) is str and _OF_BATCH.search(step) for step in (root, *path)):
+        if not root or any(type(step) is str and OF_BATCH.search(step) for step in (root, *path)):
             continue
         for call, names in made:
             if root not in names or (path and len(names) > 1) or last_name(call.func) in context.parameters["reducing"]:
@@ -123,6 +129,21 @@ def _output_of(context: CheckContext, found: Preparations, one: Collected) -> ir
             asked = {part.id for part in below(call) if type(part) is ir.Name}
             if asked & targets and any(map(found.is_prepared, found.objects(call.func, one.file, one.function))):
                 return item
+    return None
+
+
+def _worked_out(context: CheckContext, found: Preparations, one: Collected) -> ir.Expr | None:
+    """A part of what is collected that is worked out, row by row, of a batch and of what a prepared model gives for it."""
+    body = tuple(one.loop.body)
+    known = {part.id for part in below(one.loop.target) if type(part) is ir.Name}
+    for statement in statements(body):
+        for target in statement.targets if type(statement) is ir.Assign else ():
+            if type(target) is ir.Name and _output_of(context, found, one._replace(given=target)) is not None:
+                known.add(target.id)
+    rows = SampleRows(context.project)
+    for item in one.given.items if type(one.given) is ir.ListDisplay else (one.given,):
+        if rows.has(item, one.file, one.function, known, body):
+            return item
     return None
 
 

@@ -19,6 +19,7 @@ from distlint.link.flow import Env
 from distlint.link.walking import below
 from distlint.model import python as ir
 from distlint.model.document import Leaf
+from distlint.model.value import Confidence
 
 if TYPE_CHECKING:
     from distlint.link.program import Program, Step
@@ -209,7 +210,7 @@ class Events:
 
     def _is_made_by(self, pattern: Pattern, instance: Instance) -> bool:
         name = self._things.made_by(instance)
-        if instance.part or not fits_any(name, pattern.makers):
+        if instance.part or not fits_any(name, pattern.makers) or self._is_idle(instance):
             return False
         if not pattern.made_with:
             return True
@@ -217,6 +218,16 @@ class Events:
             self._is_role(pattern.made_with, self._things.mention(part, instance.frame, instance.state)) == YES
             for part in _arguments(instance.call)
         )
+
+    def _is_idle(self, instance: Instance) -> bool:
+        """Whether an object is made with an argument that switches it off; an option is there to switch it on."""
+        for name, value in self._protocol.idle.items():
+            given = self._things.evaluator.argument(instance.call, name, None, instance.frame, instance.state)
+            if not isinstance(given, Leaf) or not given.value.is_known:
+                continue
+            if given.value.options == (value,) and given.value.confidence is Confidence.CERTAIN:
+                return True
+        return False
 
     def _is_called(self, role: str, call: ir.Call, frame: Frame, state: Env | None) -> int:
         func = call.func
@@ -300,7 +311,11 @@ class Events:
                 return NO, None
         if pattern.not_source and self._use(pattern.not_source, sources, MAYBE) is not None:
             return NO, None
-        made = {f"{self._things.made_by(one.instance)}().{one.method}": one for one in sources.values()}
+        made = {
+            f"{self._things.made_by(one.instance)}().{one.method}": one
+            for one in sources.values()
+            if not self._is_idle(one.instance)
+        }
         if pattern.source_calls:
             use = next((one for name, one in made.items() if name in pattern.source_calls), None)
             if use is None:

@@ -112,6 +112,7 @@ class Protocol(NamedTuple):
     given_to: tuple[str, ...]
     argument: tuple[str, int]
     except_given: frozenset[str]
+    idle: Mapping[str, Any]
     known: tuple[str, ...]
     first_only: bool
     often: bool
@@ -190,6 +191,7 @@ def protocol_of(parameters: Mapping[str, Any]) -> Protocol:
         given_to=tuple(parameters.get("given-to", ())),
         argument=(parameters.get("argument", "module"), parameters.get("position", 0)),
         except_given=frozenset(parameters.get("unless-given", ())),
+        idle=parameters.get("idle-with", {}),
         known=tuple(parameters.get("known", ())),
         first_only=bool(parameters.get("first-only", False)),
         often=bool(parameters.get("often", False)),

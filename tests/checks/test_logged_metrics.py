@@ -89,6 +89,50 @@ EPOCH = """    def on_validation_epoch_start(self):
     def on_validation_epoch_end(self):
         self.log(name="val/loss", value=torch.stack(self.seen).mean(), sync_dist=False)
 """
+LOOP = """    def note(self, stage, **values):
+        for name, value in values.items():
+            self.log(f"{stage}/{name}", value, on_epoch=True)
+
+    def validation_step(self, batch, batch_idx):
+        self.note("val", loss=self.loss_of(batch), rows=len(batch[0]))
+"""
+COMPREHENSION = """    def note(self, stage, values):
+        self.log_dict({f"{stage}/{name}": value for name, value in values.items()})
+
+    def validation_step(self, batch, batch_idx):
+        self.note("val", {"loss": self.loss_of(batch)})
+"""
+ADDED = """    def note(self, name, value, sync=False):
+        self.log("val/" + name, value, sync_dist=sync)
+
+    def validation_step(self, batch, batch_idx):
+        self.note("loss", self.loss_of(batch))
+"""
+TEMPLATE = """    part = "val"
+
+    def note(self, *, name, value):
+        key = "{}/{name}".format(self.part, name=name)
+        self.log(key, value)
+
+    def validation_step(self, batch, batch_idx):
+        self.note(name="loss", value=self.loss_of(batch))
+"""
+RETURNED = """    def named(self, stage, loss, rows):
+        return {"%s/loss" % stage: loss, "/".join((stage, "rows")): rows}
+
+    def validation_step(self, batch, batch_idx):
+        self.log_dict(self.named("val", self.loss_of(batch), 2.0))
+"""
+OPTIONS = """    def note(self, stage, **values):
+        self.note_all(stage, values, on_epoch=True)
+
+    def note_all(self, stage, values, **options):
+        for name, value in zip(["loss"], [values["loss"]]):
+            self.log(f"{stage}/{name}", value, **options)
+
+    def validation_step(self, batch, batch_idx):
+        self.note("val", loss=self.loss_of(batch))
+"""
 STOP = """    def on_validation_end(self, trainer, pl_module):
         if trainer.callback_metrics[self.monitor] < self.goal:
             trainer.should_stop = True
@@ -140,6 +184,12 @@ TRAINED = """    def on_train_epoch_end(self, trainer, pl_module):
         (SHARED, STOP, "Watch()"),
         (FUNCTION, STOP, "Watch()"),
         (EPOCH, STOP, "Watch()"),
+        (LOOP, STOP, "Watch()"),
+        (COMPREHENSION, STOP, "Watch()"),
+        (ADDED, STOP, "Watch()"),
+        (TEMPLATE, STOP, "Watch()"),
+        (RETURNED, STOP, "Watch()"),
+        (OPTIONS, STOP, "Watch()"),
         (STEP, "", 'ModelCheckpoint(monitor="val/loss")'),
         ("", TRAINED, "Watch()"),
         (
@@ -181,6 +231,19 @@ def test_each_process_goes_by_its_own_part(
             "Watch()",
             "2",
         ),
+        (LOOP.replace("loss=self.loss_of", "acc=self.loss_of"), STOP, "Watch()", "2"),
+        (
+            LOOP.replace(
+                "            self.log", "            value = self.all_gather(value).mean()\n            self.log"
+            ),
+            STOP,
+            "Watch()",
+            "2",
+        ),
+        (LOOP.replace("self.loss_of(batch)", "self.all_gather(self.loss_of(batch)).mean()"), STOP, "Watch()", "2"),
+        (LOOP.replace("on_epoch=True", "sync_dist=stage == 'val'"), STOP, "Watch()", "2"),
+        (ADDED.replace("=False", "=True"), STOP, "Watch()", "2"),
+        (OPTIONS.replace("on_epoch=True", "sync_dist=True"), STOP, "Watch()", "2"),
         (STEP, "", 'EarlyStopping(monitor="val/loss", patience=2)', "2"),
         (STEP, STOP, "Watch()", "1"),
         (STEP, STOP.replace("self.monitor]", '"val/other"]'), "", "2"),

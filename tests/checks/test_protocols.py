@@ -240,6 +240,49 @@ def test_objects_that_are_called_are_gone_into(make_project: MakeProject, rules:
     assert judged(make_project, rules["PT208"], script) == []
 
 
+SWITCHED = """
+import argparse
+import dataclasses
+@dataclasses.dataclass
+class Config:
+    mixed: bool = False
+parser = argparse.ArgumentParser()
+parser.add_argument("--amp", action="store_true")
+args = parser.parse_args()
+off = False
+model = DDP(nn.Linear(2, 2))
+scaler = torch.amp.GradScaler({0})
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x in torch.randn(4, 2, 2):
+    optimizer.zero_grad()
+    scaler.scale(model(x).sum()).backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    scaler.unscale_(optimizer)
+    scaler.unscale_(optimizer)
+    scaler.step(optimizer)
+    scaler.update()
+"""
+
+
+@pytest.mark.parametrize("given", ["enabled=False", "'cuda', enabled=off", "enabled=Config().mixed"])
+def test_a_scaler_that_is_switched_off_scales_nothing(
+    make_project: MakeProject, rules: dict[str, Rule], given: str
+) -> None:
+    script = SWITCHED.replace("{0}", given)
+    assert judged(make_project, rules["PT208"], script) == []
+
+
+@pytest.mark.parametrize("given", ["", "enabled=True", "enabled=args.amp", "enabled=torch.cuda.is_available()"])
+def test_a_scaler_that_may_be_on_scales(make_project: MakeProject, rules: dict[str, Rule], given: str) -> None:
+    script = SWITCHED.replace("{0}", given)
+    assert len(judged(make_project, rules["PT208"], script)) == 1
+    assert judged(make_project, rules["PT207"], script)
+
+
+def test_a_scaler_that_is_switched_off_refuses_nothing(make_project: MakeProject, rules: dict[str, Rule]) -> None:
+    assert judged(make_project, rules["PT207"], SWITCHED.replace("{0}", "enabled=off")) == []
+
+
 SEPARATE = """
 def forward_loss(model, x):
     return model(x).sum()

@@ -185,6 +185,8 @@ class Loader(Made):
         if self._rows is NotImplemented:
             with self._workers(player):
                 self._rows = size_of(player, self.dataset) if self.sampler is None else player.length(self.sampler)
+            if self.sampler is None:
+                player.stage.kept.setdefault(LOADED, {})[self.span] = (self._rows, self.batch)
         return self._rows
 
     def is_stream(self, player: Any) -> bool:
@@ -312,7 +314,7 @@ def made(player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any
         exclusive.tested(player, given, call, scope)
         loader = Loader(call, given, span)
         if loader.sampler is None and not isinstance(loader.dataset, Thing):
-            player.stage.kept.setdefault(LOADED, {})[span] = (loader.rows(player), loader.batch)
+            loader.rows(player)  # a data set of the program's own is asked when somebody wants to know
         return loader
     if name == "get_worker_info":
         # torch 2.13, _utils/worker.py: a process that works for no loader has none

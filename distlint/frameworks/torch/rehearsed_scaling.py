@@ -18,6 +18,7 @@ from distlint.rehearsal.values import Given, Tensor
 
 _SCALED = "scaled gradients"
 PARTLY = "scaled gradients of which those of some optimizers are unscaled"
+_OFF = "a scaler that is switched off has had the loss"
 _CLIPPED = "a clipping by the side of scaled gradients, which is a fault once their optimizer steps"
 _BY_NUMBERS = frozenset({"mul_", "div_", "*", "/"})
 """Changes in place by which tensors that differ go on to differ."""
@@ -67,12 +68,19 @@ def passed_back(player: Any, loss: Tensor, span: Span) -> None:
     stage.kept.pop(_CLIPPED, None)
     sure = bool(marks) and not stage.unsure and is_on(marks[-1].scaler)
     stage.kept[_SCALED] = (span, loss.through) if sure else None if stage.unsure or loss.through == () else ()
+    stage.kept[_OFF] = bool(marks) and not stage.unsure and all(_is_off(one.scaler) for one in marks)
 
 
 def is_on(scaler: Any) -> bool:
     """Whether a scaler is not switched off: where that is an option, it is meant to be on."""
     given = scaler.arguments
-    return given is not None and not given.open and given.get("enabled", None, True) is not False
+    return given is not None and not given.open and not _is_off(scaler)
+
+
+def _is_off(scaler: Any) -> bool:
+    """Whether a scaler is certainly switched off: it gives losses back as they are, and divides nothing."""
+    given = scaler.arguments
+    return given is not None and given.get("enabled", 4 if ".cuda." in scaler.name else 5, True) is False
 
 
 def plain(player: Any) -> None:
@@ -109,7 +117,7 @@ def used(
     wrappers = [one for one in found[1] if hasattr(one, "inner")] if found else []
     other = module is not None and bool(wrappers) and not any(module in (one, one.inner) for one in wrappers)
     harmless = not found or stage.unsure or stage.alone or own or other
-    fits = harmless and not stage.unsure and (own or other)
+    fits = harmless and not stage.unsure and (own or other or (not found and stage.kept.get(_OFF, False)))
     stage.looked_at(SCALED_USE, ir.unpack(call.at, scope.file), fits=fits)
     if harmless:
         return
