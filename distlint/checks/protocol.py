@@ -67,10 +67,25 @@ def protocol(context: CheckContext) -> Iterator[Finding]:
                 continue
             walk = Walk(declared, program, events, programs.tests(things, start, declared))
             for hit in walk.hits():
+                if _is_done_elsewhere(project, program, hit):
+                    continue
                 finding = _finding(context, declared, program, walk, hit, tracked)
                 if (finding.span, finding.message) not in reported:
                     reported.add((finding.span, finding.message))
                     yield finding
+
+
+def _is_done_elsewhere(project: Project, program: Program, hit: Hit) -> bool:
+    """Whether the program has another call that may do what a fault leaves undone."""
+    if any(project.sites(name) for name in hit.fault.unless_called):
+        return True
+    name = _last_name(program.steps[hit.step])
+    return hit.fault.alone and any(step.index != hit.step and _last_name(step) == name for step in program.steps)
+
+
+def _last_name(step: Step) -> str:
+    call = step.point.expr if step.point.kind == "call" else None
+    return call.func.name if isinstance(call, ir.Call) and isinstance(call.func, ir.Attribute) else ""
 
 
 def _occurs(project: Project, name: str) -> bool:

@@ -10,6 +10,7 @@ from distlint.checks.protocol_blocks import Condition, choices, entered_later, i
 from distlint.checks.protocol_helpers import stays_inside
 from distlint.checks.protocol_model import Pattern, Protocol, Role
 from distlint.checks.protocol_parts import ANY_OBJECT, Parts
+from distlint.checks.protocol_records import is_record
 from distlint.checks.protocol_sources import Use
 from distlint.checks.protocol_things import Mention, Thing, Things
 from distlint.link.abstract import Frame, Instance, options_of
@@ -183,6 +184,9 @@ class Events:
             result = min(result, self._takes_parameters(pattern.takes_parameters, call, frame, state))
         if result and pattern.takes_made_by:
             result = min(result, self._takes_made_by(pattern, call, frame, state))
+        if result and pattern.takes_holder:
+            asked = [self._things.evaluator.ask_in(one, frame, state) for one in _arguments(call)]
+            result = NO if asked and all(is_record(self.project, one) for one in asked) else result
         source = None
         if result and _asks_for_source(pattern):
             came, source = self._came_from(pattern, call, frame, state)

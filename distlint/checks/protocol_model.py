@@ -53,6 +53,7 @@ class Pattern(NamedTuple):
     value_made_by: tuple[str, ...]
     some_ranks: bool
     takes_made_by: tuple[str, ...]
+    takes_holder: bool
 
     @property
     def is_told(self) -> bool:
@@ -80,7 +81,8 @@ class Fault:
 
     ``at`` is where to point: ``event``, ``source``, ``made``, or a variable (where it got its value). ``says``, ``source_says`` and
     ``made`` are the notes for the event, the source and the call that made the object, where these are shown beside. ``in_rounds``:
-    it also counts where it comes in the passes between those that begin or end a round.
+    it also counts where it comes in the passes between those that begin or end a round. ``alone``: it counts only where the program has no
+    second such call, and ``unless_called`` are last names of calls that may do what it leaves undone.
     """
 
     event: str
@@ -92,6 +94,8 @@ class Fault:
     source_says: str
     made: str
     in_rounds: bool
+    alone: bool
+    unless_called: frozenset[str]
 
 
 class Protocol(NamedTuple):
@@ -167,6 +171,8 @@ def protocol_of(parameters: Mapping[str, Any]) -> Protocol:
                 one.get("source-says", ""),
                 one.get("made-says", ""),
                 bool(one.get("in-rounds", False)),
+                bool(one.get("alone", False)),
+                frozenset(_listed(one.get("unless-called", ()))),
             )
             for one in parameters["faults"]
             for event in _listed(one["on"])
@@ -239,6 +245,7 @@ def _pattern(given: Mapping[str, Any]) -> Pattern:
         value_made_by=tuple(_listed(given.get("value-made-by", ()))),
         some_ranks=given.get("ranks", "") == "some",
         takes_made_by=tuple(_listed(given.get("takes-made-by", ()))),
+        takes_holder=bool(given.get("takes-holder", False)),
     )
 
 

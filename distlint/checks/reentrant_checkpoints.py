@@ -4,10 +4,10 @@ The search takes the parameters of such layers for unused, so that they are read
 argument that switches the search on), ``switches`` (those that switch the recomputation on; the first that is given counts), ``options``
 (those with its options), ``key`` (the option for a backward pass of their own), ``default`` (package and specifier for which that is so
 without options), ``others`` (arguments by which the model is wrapped otherwise), ``launched`` (options of launchers that do so), ``files``
-(the kind of subject, the setting and the values of a launcher's file that does not), ``stopping`` (names in programs that train a part of
-the model only). For programs that wrap models themselves: ``enabling`` (methods of models), ``wrappers`` and ``handlers`` (calls that say
-how to wrap) with ``asking`` and ``unless`` (their arguments that switch the search on, and off again), ``handed`` (the argument by which
-the object that prepares a model gets handlers) and ``prepare``.
+(the kind of subject, the setting and the values of a launcher's file that does not), ``freezing`` and ``stopping`` (what programs that
+train a part of the model only use, see ``frozen_parts``). For programs that wrap models themselves: ``enabling`` (methods of models),
+``wrappers`` and ``handlers`` (calls that say how to wrap) with ``asking`` and ``unless`` (their arguments that switch the search on, and
+off again), ``handed`` (the argument by which the object that prepares a model gets handlers) and ``prepare``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from distlint.checks.execution import body_of
+from distlint.checks.frozen_parts import Stops, trains_all
 from distlint.checks.preparing import Preparations
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
@@ -26,6 +27,7 @@ from distlint.link.project import CallSite, Project
 from distlint.link.walking import asks_for_main, below, guards_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
+from distlint.model.launch import Run
 from distlint.model.span import Span
 from distlint.model.subject import Setting, Subject, Versions
 from distlint.model.value import Confidence
@@ -58,13 +60,15 @@ def _of_arguments(context: CheckContext) -> Iterator[Finding]:
         known = options is None or (options.certain and options.value.is_known)
         if not told or not known or subject.open_blocks or wraps_otherwise(context, subject):
             continue
-        if _leaves_out(context, subject.run.script_file if subject.run is not None else subject.span.file):
+        run = subject.run
+        whole = _trains_all(context, run.script_file if run is not None else subject.span.file, run)
+        if whole is None:
             continue
         place = options if options is not None else switch
         # what no launch is known to say is what the program does when it is started as it stands
-        sure = min(search.value.confidence, switch.value.confidence)
+        sure = min(search.value.confidence, switch.value.confidence, whole)
         yield context.finding(
-            f"{_MESSAGE} (with the defaults of the options)" if sure is Confidence.POSSIBLE else _MESSAGE,
+            _message(sure),
             search.key_span,
             related=[
                 Related(switch.key_span, "the layers are computed again in the backward pass"),
@@ -73,6 +77,10 @@ def _of_arguments(context: CheckContext) -> Iterator[Finding]:
             confidence=max(sure, Confidence.LIKELY),
             symbol=parameters["search"],
         )
+
+
+def _message(sure: Confidence) -> str:
+    return f"{_MESSAGE} (with the defaults of the options)" if sure is Confidence.POSSIBLE else _MESSAGE
 
 
 def first_given(subject: Subject, names: list[str]) -> Setting | None:
@@ -119,14 +127,16 @@ def wraps_otherwise(context: CheckContext, subject: Subject) -> bool:
     return not settings or any(one is None or one.value.only not in plain for one in settings)
 
 
-def _leaves_out(context: CheckContext, file: str) -> bool:
-    """Whether a program may train a part of the model only, or changes the arguments later."""
+def _trains_all(context: CheckContext, file: str, run: Run | None) -> Confidence | None:
+    """How sure it is that a program trains the whole model with the arguments that it was given; ``None`` where it may not."""
     project: Project = context.project
     parameters = context.parameters
-    stopping = set(parameters["stopping"])
     names = {parameters["search"], *parameters["switches"], *parameters["options"]}
-    files = [one for one in family(project, file) if one in project.python_files]
-    return any(project.module(one).attributes & stopping or _stores(project, one, names) for one in files)
+    files = [one for one in sorted(family(project, file)) if one in project.python_files]
+    if any(_stores(project, one, names) for one in files):
+        return None
+    stops = Stops(frozenset(parameters["freezing"]), frozenset(parameters["stopping"]))
+    return trains_all(project, project.evaluator(run), files, stops)
 
 
 def _stores(project: Project, file: str, names: set[str]) -> bool:
@@ -150,7 +160,10 @@ def _of_programs(context: CheckContext) -> Iterator[Finding]:
     for name in context.parameters["enabling"]:
         for site in project.sites(name):
             func = site.site.call.func
-            if type(func) is not ir.Attribute or not _is_reentrant(context, site) or _leaves_out(context, site.file):
+            if type(func) is not ir.Attribute or not _is_reentrant(context, site):
+                continue
+            whole = _trains_all(context, site.file, None)
+            if whole is None:
                 continue
             options = options_of(project.evaluator(None).ask(func.base, site.file, site.site.function))
             only = options[0] if len(options) == 1 else None
@@ -158,7 +171,7 @@ def _of_programs(context: CheckContext) -> Iterator[Finding]:
                 continue
             for at, file in (*_wrapped(context, only), *_prepared(context, only)):
                 yield context.finding(
-                    _MESSAGE,
+                    _message(whole),
                     ir.unpack(at, file),
                     related=[Related(site.span, "the layers are computed again, each in a backward pass of its own")],
                     symbol=name,
