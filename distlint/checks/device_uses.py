@@ -10,14 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from distlint.checks.cpu_tensors import made_on_cpu
 from distlint.checks.execution import body_of
 from distlint.checks.loaders import handed_on, loader_classes, loaders_in
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
+from distlint.link.callers import Caller
 from distlint.link.followed import followed
-from distlint.link.modules import ClassRef
 from distlint.link.project import CallSite, Project
 from distlint.link.walking import asks_for_main, below, guards_of, statements
 from distlint.model import python as ir
@@ -110,12 +111,8 @@ def _off_device(context: CheckContext) -> Iterator[Finding]:
         group = {word.name for word in site.site.call.keywords} & {"group", "process_group", None}
         if given is None or group:
             continue
-        state = project.flow(site.file, site.site.function).before(site.site.call.at)
-        made, file = followed(given, state), site.file
-        kept = _kept(context, given, site)
-        if kept is not None:
-            made, file = kept
-        if not _is_on_cpu(context, made, file) or asks_for_devices(project, site):
+        made = made_on_cpu(context, given, site)
+        if made is None or asks_for_devices(project, site) or any(asks_for_devices(project, one) for one in made.calls):
             continue
         joined = [one for one in joins if one.file in family(project, site.file)]
         backend = only_for_devices(context, joined)
@@ -124,52 +121,21 @@ def _off_device(context: CheckContext) -> Iterator[Finding]:
                 f"a tensor on the CPU is given to `{site.name.rpartition('.')[2]}` in a group of the backend `{backend}`",
                 ir.unpack(given.at, site.file),
                 related=[
-                    Related(ir.unpack(made.at, file), "it is made here, on the CPU"),
+                    Related(ir.unpack(made.expr.at, made.file), "it is made here, on the CPU"),
+                    *(
+                        Related(ir.unpack(one.site.call.at, one.file), "this way it comes there")
+                        for one in made.calls[:1]
+                    ),
                     Related(joined[0].span, "the group works on tensors of devices only"),
                 ],
             )
 
 
-def _kept(context: CheckContext, given: ir.Expr, site: CallSite) -> tuple[ir.Expr, str] | None:
-    """The first tensor that an attribute of a method's object holds, with its file, where all that is ever stored there is on the CPU."""
-    project: Project = context.project
-    function = site.site.function
-    if type(given) is not ir.Attribute or type(given.base) is not ir.Name or function < 0:
-        return None
-    definition = project.module(site.file).functions[function]
-    if definition.owner < 0 or not definition.parameters or definition.parameters[0].name != given.base.id:
-        return None
-    stores = project.attribute_stores(ClassRef(site.file, definition.owner)).get(given.name, ())
-    if not stores or project.outside_stores(given.name):
-        return None
-    if not all(value is not None and not part and _is_on_cpu(context, value, at.file) for at, value, part in stores):
-        return None
-    where, value, _ = stores[0]
-    return (value, where.file) if value is not None else None
-
-
-def asks_for_devices(project: Project, site: CallSite) -> bool:
+def asks_for_devices(project: Project, site: CallSite | Caller) -> bool:
     """Whether a test on the way to a call is about devices or the backend."""
     guards = guards_of(body_of(project, site.file, site.site.function), site.site.call.at) or ()
     parts = [part for guard in guards if guard.test is not None for part in below(guard.test)]
     return any(word in _ends(part).lower() for part in parts for word in ("cuda", "cpu", "gpu", "device", "backend"))
-
-
-def _is_on_cpu(context: CheckContext, made: ir.Expr, file: str) -> bool:
-    """Whether an expression makes a new tensor on the CPU."""
-    if type(made) is not ir.Call:
-        return False
-    project: Project = context.project
-    if type(made.func) is ir.Attribute and made.func.name == "cpu" and not made.args:
-        return not project.modules.dotted(made.func, file)
-    if project.modules.dotted(made.func, file) not in context.parameters["makers"]:
-        return False
-    for word in made.keywords:
-        if word.name is None:
-            return False
-        if word.name == "device":
-            return type(word.value) is ir.Constant and word.value.value == "cpu"
-    return not any(type(argument) is ir.Starred for argument in made.args)
 
 
 def only_for_devices(context: CheckContext, joins: list[CallSite]) -> str:

@@ -26,6 +26,9 @@ from distlint.link.walking import below, calls_in, expressions_of, guards_of, st
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 
+MAX_HELPERS = 3
+"""Functions of the project that are followed one inside the other from a step."""
+
 
 @check("overridden-steps")
 def overridden_steps(context: CheckContext) -> Iterator[Finding]:
@@ -54,7 +57,6 @@ def methods_of(context: CheckContext) -> Iterator[tuple[ClassRef, int, ir.Functi
 
 
 def _model(context: CheckContext, owner: ClassRef, index: int, function: ir.Function) -> Iterator[Finding]:
-    del index
     position = context.parameters["methods"][function.name]
     if position >= len(function.parameters):
         return
@@ -95,6 +97,64 @@ def _model(context: CheckContext, owner: ClassRef, index: int, function: ir.Func
             related=[Related(ir.unpack(function.parameters[position].at, owner.file), "this is the wrapped model")],
         )
         return
+    helped = _in_helpers(context, FunctionRef(owner.file, index), aliases)
+    if helped is not None:
+        way, target, called = helped
+        yield context.finding(
+            f"`{function.name}` computes the loss by `{texts_of(called.func)}`, past the wrapped model that it is given: "
+            "gradients are not averaged",
+            ir.unpack(called.at, target.file),
+            related=[
+                Related(ir.unpack(function.parameters[position].at, owner.file), "this is the wrapped model"),
+                Related(ir.unpack(way.at, owner.file), f"`{last_name(way.func)}` is called without it"),
+            ],
+        )
+
+
+def _in_helpers(
+    context: CheckContext, step: FunctionRef, aliases: set[str], depth: int = 0
+) -> tuple[ir.Call, FunctionRef, ir.Call] | None:
+    """A call of a step that goes to a function of the project which calls the model without its wrapper, that function and that call."""
+    project: Project = context.project
+    body = project.function(step).body
+    for way in calls_in(body):
+        if depth >= MAX_HELPERS or _is_silent(context, step.file, body, way.at):
+            continue
+        edges = [one for one in project.call_graph.targets(step.file, step.index, way) if one.how == "call"]
+        target = edges[0].target if len(edges) == 1 else None
+        if target is None or target == step or _keeps_no_gradients(context, target):
+            continue
+        inside = _aliases_in(context, target, way, aliases)
+        helper = project.function(target).body
+        for called in calls_in(helper) if inside else ():
+            if texts_of(called.func) in inside and not _is_silent(context, target.file, helper, called.at):
+                return way, target, called
+        deeper = _in_helpers(context, target, inside, depth + 1) if inside else None
+        if deeper is not None:
+            return way, deeper[1], deeper[2]
+    return None
+
+
+def _aliases_in(context: CheckContext, target: FunctionRef, way: ir.Call, aliases: set[str]) -> set[str]:
+    """What a function calls the model without its wrapper, if it is called so: the attribute of the same object, and parameters."""
+    function = context.project.function(target)
+    parameters = [one.name for one in function.parameters]
+    found = set()
+    is_own = type(way.func) is ir.Attribute and type(way.func.base) is ir.Name
+    own = {f"{way.func.base.id}.{context.parameters['own']}"} if is_own else set()  # type: ignore[union-attr]
+    if function.owner >= 0 and parameters:
+        first = parameters.pop(0)
+        if own & aliases:
+            found.add(f"{first}.{context.parameters['own']}")
+    given = [*zip(parameters, way.args, strict=False), *((word.name, word.value) for word in way.keywords)]
+    found.update(name for name, value in given if name in parameters and texts_of(value) in aliases)
+    return found
+
+
+def _keeps_no_gradients(context: CheckContext, target: FunctionRef) -> bool:
+    """Whether a decorator keeps a function from recording gradients."""
+    made = [one.func if type(one) is ir.Call else one for one in context.project.function(target).decorators]
+    return any(context.project.modules.dotted(one, target.file) in context.parameters["silent"] for one in made)
 
 
 def _hands(context: CheckContext, call: ir.Call, given: str) -> bool:

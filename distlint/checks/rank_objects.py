@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 MAX_STORES = 8
 
-_SETTINGS = frozenset(
-    {"args", "opt", "opts", "options", "cfg", "config", "conf", "params", "hparams", "flags", "FLAGS"}
-)
+SETTINGS = frozenset({"args", "opt", "opts", "options", "cfg", "config", "conf", "params", "hparams", "flags", "FLAGS"})
 """Names of what holds the options of a program."""
 
 
@@ -68,7 +66,7 @@ def _of_objects(view: RankView, expr: ir.Attribute, scope: Scope) -> list[Any]:
             found.append(_parsed(view, option, expr.name))
     if not options:
         known = view.known_attribute(expr.name)
-        if known is UNKNOWN and type(expr.base) is ir.Name and expr.base.id in _SETTINGS:
+        if known is UNKNOWN and type(expr.base) is ir.Name and expr.base.id in SETTINGS:
             known = _set_elsewhere(view, expr.name)
         found.append(known)
     return found
@@ -88,7 +86,7 @@ def _set_elsewhere(view: RankView, name: str) -> Any:
                 store.value, view.scope(file, store.function), view.project.flow(file, store.function).before(store.at)
             )
             for file, store in stores
-            if type(store.base) is ir.Name and store.base.id in _SETTINGS
+            if type(store.base) is ir.Name and store.base.id in SETTINGS
         ]
         return same(found) if found else UNKNOWN
 

@@ -5,7 +5,8 @@ The rule's ``fault`` is ``fixed`` (a sampler that is told the same rank, or one 
 its part).
 Parameters: ``starts`` (calls that make processes a job), ``samplers``, for ``fixed`` those of ``shared_ranks``, and for ``order``
 ``draws`` (functions that draw an order: kind of random numbers, the argument that holds a generator, with its position where it has one;
-the kind ``own`` for methods of a generator), ``seeds`` (by kind) and ``takers`` (calls that deal out what they are given).
+the kind ``own`` for methods of a generator), ``seeds`` (by kind), ``takers`` (calls that deal out what they are given), ``trainers`` with
+``several`` (see ``hooked``) and ``alone`` (hooks that a trainer calls on one process only).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 from distlint.checks.derivations import RANK_WORDS, derivation
 from distlint.checks.divergence import DivergenceView
 from distlint.checks.execution import body_of
+from distlint.checks.hooked import trainers_of_several
 from distlint.checks.programs import family
 from distlint.checks.rank_values import UNKNOWN
 from distlint.checks.rank_ways import all_ranks_go, may_be_for_rank_0, ways_to
@@ -47,6 +49,8 @@ def rank_splits(context: CheckContext) -> Iterator[Finding]:
     """A finding for each such part."""
     project: Project = context.project
     starts = list(project.calls_to(set(context.parameters["starts"])))
+    if "trainers" in context.parameters:
+        starts += trainers_of_several(context)
     if starts:
         yield from _FAULTS[context.parameters["fault"]](context, starts)
 
@@ -126,7 +130,7 @@ def _order(context: CheckContext, starts: list[CallSite]) -> Iterator[Finding]:
         generator, _, position = generator.partition(":")
         call = site.site.call
         files = family(project, site.file)
-        if not any(one.file in files for one in starts):
+        if not any(one.file in files for one in starts) or _is_on_one(context, site):
             continue
         if not all(all_ranks_go(project, way) for way in ways_to(project, site.file, site.site.function, call.at)):
             continue
@@ -156,6 +160,14 @@ def _order(context: CheckContext, starts: list[CallSite]) -> Iterator[Finding]:
             why = "from a seed of its own" if seeded else "unseeded"
             message = f"every rank draws this order for itself, {why}: the parts that they take of it overlap"
         yield context.finding(message, site.span, related=related)
+
+
+def _is_on_one(context: CheckContext, site: CallSite) -> bool:
+    """Whether a call stands in a hook that a trainer calls on one process only."""
+    function = site.site.function
+    if function < 0:
+        return False
+    return context.project.module(site.file).functions[function].name in context.parameters.get("alone", ())
 
 
 def _own_seeds(project: Project, site: CallSite) -> list[tuple[Span, bool]]:

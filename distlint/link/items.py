@@ -34,12 +34,26 @@ def item_of(evaluator: Evaluator, expr: ir.Subscript, frame: Frame, state: Env, 
     bases = options_of(evaluator.evaluate(expr.base, frame, state))
     if type(expr.index) is ir.Slice:
         return several([_slice(evaluator, base, expr.index, frame, state, span) for base in bases], span)
+    made = [_made_when_missing(evaluator, base) for base in bases]
+    if made and all(one is not None for one in made):
+        return several([one for one in made if one is not None], span)
     index = node_value(node_of(evaluator.evaluate(expr.index, frame, state), span))
     if index.state is State.ONE_OF:
         return several([_item(evaluator, base, key, span) for base in bases for key in index.options], span)
     if not index.is_known:
         return Leaf(unknown("an item of something unknown", span), span)
     return several([_item(evaluator, base, index.only, span) for base in bases], span)
+
+
+def _made_when_missing(evaluator: Evaluator, base: Abstract) -> Abstract | None:
+    """What a ``defaultdict`` holds under any key where a class makes it: an object like a new one."""
+    if not isinstance(base, Instance) or base.part or not base.call.args:
+        return None
+    if evaluator.instance_name(base) != "collections.defaultdict()":
+        return None
+    maker = base.call.args[0]
+    found = evaluator.evaluate(ir.Call(maker, (), (), maker.at), base.frame, base.state)
+    return found if isinstance(found, Instance) and isinstance(found.callee, ClassRef) else None
 
 
 def _attributes_of(expr: ir.Expr) -> ir.Expr | None:

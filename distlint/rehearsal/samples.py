@@ -135,7 +135,12 @@ def seen_as_own(item: Any, source: Source) -> Any:
         made = item.seen_as(source)
         made.shape = None if item.shape is None else tuple(seen_as_own(size, source) for size in item.shape)
         return made
-    return Opaque(item.sign, item.source or source) if type(item) is Opaque else item
+    if type(item) is not Opaque:
+        return item
+    own = Opaque(item.sign, item.source or source)
+    if item.among and all(isinstance(one, Number) for one in item.among):
+        own.among = tuple(Number(one.kind, own) for one in item.among)  # it is a number of that kind as before
+    return own
 
 
 def order_of(value: Any) -> Source | None:

@@ -181,6 +181,8 @@ def out_shape(kind: str, given: Given, shape: tuple[Any, ...]) -> Any:
         return (*shape[:-1], given.get("out_features", 1, UNKNOWN))
     if kind == "Embedding":
         return (*shape, given.get("embedding_dim", 1, UNKNOWN))
+    if kind == "EmbeddingBag" and len(shape) == 2:  # of one dimension its bags are told by offsets
+        return (shape[0], given.get("embedding_dim", 1, UNKNOWN))
     if kind == "Flatten":
         first, last = (dimension(given.get(*one), len(shape)) for one in (("start_dim", 0, 1), ("end_dim", 1, -1)))
         if first is None or last is None or first > last:
