@@ -106,6 +106,8 @@ class Derivation(NamedTuple):
         seeded: set[int] = set()
         if makers and not any(_UNREPEATED.search(name) for name in self.names()):
             calls = [part.expr for part in self.parts if type(part.expr) is ir.Call and _is_seeding(part.expr, makers)]
+            if calls:  # what is drawn by a generator comes of the seed that this was given
+                calls += [part.expr for part in self.parts if type(part.expr) is ir.Call and _has_generator(part.expr)]
             seeded = {id(one) for call in calls for one in below(call.func)}
         return any(_RANDOM.match(_word_of(one.expr)) for one in self.parts if id(one.expr) not in seeded)
 
@@ -124,6 +126,11 @@ def _is_seeding(call: ir.Call, makers: Collection[str]) -> bool:
     given = (*call.args, *(one.value for one in call.keywords))
     nothing = any(type(one) is ir.Constant and one.value is None for one in given)
     return bool(given) and not nothing and _word_of(call.func) in makers
+
+
+def _has_generator(call: ir.Call) -> bool:
+    """Whether a call is told which generator to draw by."""
+    return any(one.name == "generator" and type(one.value) is not ir.Constant for one in call.keywords)
 
 
 def derivation(
