@@ -8,14 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from distlint.checks.derivations import RANK_WORDS
 from distlint.checks.execution import body_of
+from distlint.checks.partial_samplers import SHARDS, WORKERS
+from distlint.checks.told_streams import is_told
 from distlint.link.arguments import find_argument
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.walking import statements
 from distlint.model import python as ir
 
 if TYPE_CHECKING:
-    from distlint.checks.derivations import Part
+    from distlint.checks.derivations import Derivation, Part
+    from distlint.link.abstract import Instance
     from distlint.link.project import Project
 
 _MAX_DEPTH = 6
@@ -24,6 +28,14 @@ _OF_WORKERS = frozenset({"id", "num_workers"})
 """Attributes of what tells a worker of a loader which one it is."""
 _KEEPING = frozenset({"max", "min", "int"})
 """Functions that make of numbers a number which knows no more than they do."""
+
+
+def never_handed(project: Project, expr: ir.Expr, loader: Instance, made: Derivation) -> bool:
+    """Whether a loader's stream could be told the rank, but is left with what it takes for it by default."""
+    if find_argument(loader.call, "worker_init_fn", None)[0] is not None:
+        return False
+    found = are_never_handed(project, made.parts, lambda name: RANK_WORDS.search(WORKERS.sub("", SHARDS.sub("", name))))
+    return found and not is_told(project, expr, loader.frame.file, loader.frame.function)
 
 
 def are_never_handed(project: Project, parts: Iterable[Part], is_of_rank: Callable[[str], object]) -> bool:

@@ -39,7 +39,7 @@ from distlint.checks.registry import CheckContext, check
 from distlint.checks.spread_names import called_name
 from distlint.checks.taken_items import is_trained_on, loaders_behind, takers
 from distlint.checks.told_streams import is_told
-from distlint.checks.unhanded_ranks import are_never_handed
+from distlint.checks.unhanded_ranks import never_handed
 from distlint.checks.whole_meshes import shares_on_purpose
 from distlint.link.abstract import Abstract, Instance, options_of
 from distlint.link.arguments import find_argument
@@ -277,7 +277,7 @@ def is_whole(context: CheckContext, loader: Instance) -> bool:
     if not made.whole or (
         any(RANK_WORDS.search(name) for name in names)
         and not _never_asks(context, expr, options, loader)
-        and not _never_handed(context, expr, options, loader, made)
+        and not (is_stream(context, options) and never_handed(project, expr, loader, made))
     ):
         return False
     return not made.is_random(context.parameters.get("generators", ())) or _is_seeded_alike(context, loader.frame.file)
@@ -325,17 +325,6 @@ def _never_asks(context: CheckContext, expr: ir.Expr, options: tuple[Abstract, .
         ):
             return False
     return True
-
-
-def _never_handed(
-    context: CheckContext, expr: ir.Expr, options: tuple[Abstract, ...], loader: Instance, made: Derivation
-) -> bool:
-    """Whether streams could be told the rank, but are left with what they take for it by default."""
-    project: Project = context.project
-    if find_argument(loader.call, "worker_init_fn", None)[0] is not None or not is_stream(context, options):
-        return False
-    found = are_never_handed(project, made.parts, lambda name: RANK_WORDS.search(WORKERS.sub("", SHARDS.sub("", name))))
-    return found and not is_told(project, expr, loader.frame.file, loader.frame.function)
 
 
 def _names_of_stream(made: Derivation, loader: Instance) -> Iterator[str]:

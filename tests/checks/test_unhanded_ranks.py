@@ -21,7 +21,8 @@ from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 class Shards(IterableDataset):
     def __init__(self, count, replica=0, replicas=1):
         self.count = count
-        self.replica, self.replicas = replica, replicas
+        self.replica = replica
+        self.replicas = replicas
 
     def __iter__(self):
         info = get_worker_info()
@@ -31,11 +32,7 @@ class Shards(IterableDataset):
             yield torch.randn(4, generator=g)
 
 
-def stream_of(count, rank=0, world=1):
-    return Shards(count, rank, world)
-
-
-def build(rank, world, options):
+{maker}def build(rank, world, options):
     stream = {made}
     {told}
     return DataLoader(stream, batch_size=4, num_workers=2)
@@ -50,6 +47,13 @@ for rows in loader:
     model(rows).mean().backward()
     optimizer.step()
 dist.destroy_process_group()
+"""
+
+
+MAKER = """def stream_of(count, rank=0, world=1):
+    return Shards(count, rank, world)
+
+
 """
 
 
@@ -71,7 +75,7 @@ dist.destroy_process_group()
 def test_parameters_for_the_rank(
     made: str, told: str, wrong: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program = PROGRAM.replace("{made}", made).replace("{told}", told)
+    program = PROGRAM.replace("{made}", made).replace("{told}", told).replace("{maker}", MAKER * ("stream_of" in made))
     (tmp_path / "train.py").write_text(program, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     assert [finding["code"] for finding in check()["findings"]] == ["PT250"] * wrong
