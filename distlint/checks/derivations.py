@@ -106,6 +106,8 @@ class Derivation(NamedTuple):
         seeded: set[int] = set()
         if makers and not any(_UNREPEATED.search(name) for name in self.names()):
             calls = [part.expr for part in self.parts if type(part.expr) is ir.Call and _is_seeding(part.expr, makers)]
+            if calls:  # what is drawn by a generator comes of the seed that this was given
+                calls += [part.expr for part in self.parts if type(part.expr) is ir.Call and _has_generator(part.expr)]
             seeded = {id(one) for call in calls for one in below(call.func)}
         return any(_RANDOM.match(_word_of(one.expr)) for one in self.parts if id(one.expr) not in seeded)
 
@@ -124,6 +126,11 @@ def _is_seeding(call: ir.Call, makers: Collection[str]) -> bool:
     given = (*call.args, *(one.value for one in call.keywords))
     nothing = any(type(one) is ir.Constant and one.value is None for one in given)
     return bool(given) and not nothing and _word_of(call.func) in makers
+
+
+def _has_generator(call: ir.Call) -> bool:
+    """Whether a call is told which generator to draw by."""
+    return any(one.name == "generator" and type(one.value) is not ir.Constant for one in call.keywords)
 
 
 def derivation(
@@ -201,7 +208,7 @@ class _Slice:
         self._of = of
         self._by_field = by_field
         self._methods = methods
-        """Whether what an object's own methods do counts where they are asked for."""
+        """Whether what a base class does counts where `super()` is asked for it."""
         self._stack: list[Part] = []
         self._parts: list[Part] = []
         self._names: set[tuple[str, str, int] | tuple[str, str, int, bool]] = set()
@@ -428,13 +435,16 @@ class _Slice:
             for where, value, _ in self._project.attribute_stores(owner).get(expr.name, ()):
                 if value is not None:
                     self.add(value, where.file, where.index)
-            if self._methods:
-                self._method(owner, expr.name)
+            self._method(owner, expr.name)  # a property, or a method that is called for what it gives
 
     def _method(self, owner: ClassRef, name: str) -> None:
+        """What a method does, and what classes that derive from the owner have in its place, unless the object's class is known."""
         method = self._project.modules.method(owner, name)
         if method is not None:
             self.add_body(method)
+            for other in _methods_named(self._project, name) if self._of is None else ():
+                if owner != other.owner and owner in self._project.modules.ancestry(other.owner):
+                    self.add_body(other.method)
 
     def _call(self, call: ir.Call, file: str) -> None:
         self._add_target(self._project.modules.resolve(call.func, file))
@@ -466,6 +476,29 @@ class _Slice:
         for statement in statements(definition.body):
             for expr in expressions_of(statement):
                 self.add(expr, ref.file, ref.index)
+
+
+class _Method(NamedTuple):
+    """A method with the class that defines it."""
+
+    owner: ClassRef
+    method: FunctionRef
+
+
+class _Methods(dict[str, list[_Method]]):
+    """The methods of all classes of a project, by name."""
+
+
+def _methods_named(project: Project, name: str) -> list[_Method]:
+    """The methods of a name in all classes of a project."""
+    kept: _Methods | None = project.kept.get(_Methods)
+    if kept is None:
+        kept = project.kept[_Methods] = _Methods()
+        for file in project.python_files:
+            for index, one in enumerate(project.module(file).functions):
+                if one.owner >= 0:
+                    kept.setdefault(one.name, []).append(_Method(ClassRef(file, one.owner), FunctionRef(file, index)))
+    return kept.get(name, [])
 
 
 class _Bindings(dict[tuple[str, int], dict[str, list[tuple[ir.Stmt, list[ir.Expr]]]]]):

@@ -68,7 +68,7 @@ def sampler_epochs(context: CheckContext) -> Iterator[Finding]:
     found = [
         (sampler.made.span, finding)
         for sampler in _used(context, words)
-        if not _EPOCH_STORED.search(project.text_of(sampler.made.file))
+        if not any(_EPOCH_STORED.search(project.text_of(one)) for one in family(project, sampler.made.file))
         for finding in _judged(context, sampler)
     ]
     found += [(one.span, finding) for one, finding in cycled(context, _shuffles, {span for span, _ in found})]

@@ -39,6 +39,7 @@ from distlint.checks.registry import CheckContext, check
 from distlint.checks.spread_names import called_name
 from distlint.checks.taken_items import is_trained_on, loaders_behind, takers
 from distlint.checks.told_streams import is_told
+from distlint.checks.unhanded_ranks import never_handed
 from distlint.checks.whole_meshes import shares_on_purpose
 from distlint.link.abstract import Abstract, Instance, options_of
 from distlint.link.arguments import find_argument
@@ -274,7 +275,9 @@ def is_whole(context: CheckContext, loader: Instance) -> bool:
     made = derivation(project, expr, loader.frame.file, loader.frame.function, by_field=True)
     names = made.names() if not is_stream(context, options) else _names_of_stream(made, loader)
     if not made.whole or (
-        any(RANK_WORDS.search(name) for name in names) and not _never_asks(context, expr, options, loader)
+        any(RANK_WORDS.search(name) for name in names)
+        and not _never_asks(context, expr, options, loader)
+        and not (is_stream(context, options) and never_handed(project, expr, loader, made))
     ):
         return False
     return not made.is_random(context.parameters.get("generators", ())) or _is_seeded_alike(context, loader.frame.file)

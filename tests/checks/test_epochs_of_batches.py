@@ -122,3 +122,92 @@ def test_the_sampler_that_is_asked_has_to_be_told(
     (tmp_path / "train.py").write_text(PROGRAM.format(loader=loader, tells=tells))
     monkeypatch.chdir(tmp_path)
     assert [finding["code"] for finding in check()["findings"]] == (["PT202"] if repeats else [])
+
+
+POOLED = """
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, Dataset, DistributedSampler, Sampler
+
+
+class Sequences(Dataset):
+    def __init__(self):
+        self.lengths = torch.randint(4, 13, (200,), generator=torch.Generator().manual_seed(0)).tolist()
+        self.items = [torch.ones(4) * one for one in self.lengths]
+
+    def __len__(self):
+        return len(self.items)
+
+    def __getitem__(self, index):
+        return self.items[index]
+
+
+class Pooled(Sampler):
+    def __init__(self, sampler, lengths):
+        self.sampler, self.lengths, self.passes = sampler, lengths, 0
+
+    def __iter__(self):
+        {starts}
+        pool = []
+        for index in self.sampler:
+            pool.append(index)
+            if len(pool) == 32:
+                yield from self.cut(pool)
+                pool = []
+        yield from self.cut(pool)
+
+    def cut(self, pool):
+        pool = sorted(pool, key=self.lengths.__getitem__)
+        for first in range(0, len(pool), 4):
+            yield pool[first : first + 4]
+
+    def __len__(self):
+        return len(self.sampler) // 4
+
+
+class Reshuffle:
+    def before(self, run, epoch):
+        {tells}
+
+
+class Run:
+    def __init__(self, loader, callbacks):
+        self.loader, self.callbacks = loader, callbacks
+
+    def train(self, model, optimizer):
+        for epoch in range(4):
+            for one in self.callbacks:
+                one.before(self, epoch)
+            for step, batch in enumerate(self.loader, 1):
+                optimizer.zero_grad()
+                model(batch).mean().backward()
+                optimizer.step()
+
+
+dist.init_process_group("gloo")
+data = Sequences()
+loader = DataLoader(data, batch_sampler=Pooled(DistributedSampler(data), data.lengths))
+model = DDP(nn.Linear(4, 1))
+Run(loader, [Reshuffle()]).train(model, torch.optim.SGD(model.parameters(), lr=0.1))
+"""
+ASKED_BESIDE = 'if hasattr(run.loader.sampler, "set_epoch"):\n            run.loader.sampler.set_epoch(epoch)'
+
+
+@pytest.mark.parametrize(
+    ("starts", "tells", "repeats"),
+    [
+        ("self.passes += 1", ASKED_BESIDE, True),
+        ("self.passes += 1", "pass", True),
+        ("self.passes += 1", "run.loader.batch_sampler.sampler.set_epoch(epoch)", False),
+        ("self.passes += 1", "run.loader.batch_sampler.sampler.epoch = epoch", False),
+        ("self.passes += 1; self.sampler.set_epoch(self.passes)", ASKED_BESIDE, False),
+    ],
+)
+def test_the_sampler_inside_one_that_is_not_followed(
+    starts: str, tells: str, *, repeats: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "train.py").write_text(POOLED.replace("{starts}", starts).replace("{tells}", tells))
+    monkeypatch.chdir(tmp_path)
+    assert [finding["code"] for finding in check()["findings"]] == (["PT202"] if repeats else [])

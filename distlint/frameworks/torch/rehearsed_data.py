@@ -12,6 +12,7 @@ from typing import Any
 
 from distlint.frameworks.torch import rehearsed_epochs as epochs
 from distlint.frameworks.torch import rehearsed_exclusive as exclusive
+from distlint.frameworks.torch import rehearsed_inner_orders as inner_orders
 from distlint.frameworks.torch import rehearsed_own_orders as own_orders
 from distlint.frameworks.torch import rehearsed_rows as rows_of
 from distlint.frameworks.torch.rehearsed_collating import collated
@@ -173,8 +174,9 @@ class Loader(Made):
         """The sampler is asked for the rows of a pass."""
         if not player.stage.asked_again:
             opened(player.stage, None)
-        if isinstance(self.sampler, Sampler):
-            self.sampler.begins(player, span)
+        for one in (self.sampler, *inner_orders.behind(player, self.sampler)):
+            if isinstance(one, Sampler):
+                one.begins(player, span)
         own_orders.begun(player, self.sampler, span, "sampler")
         own_orders.begun(player, self.dataset, span, "dataset")
 
