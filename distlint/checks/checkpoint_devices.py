@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from distlint.checks.device_uses import uses_devices
 from distlint.checks.execution import body_of
 from distlint.checks.programs import family
+from distlint.checks.rank_objects import SETTINGS
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.spread_names import Region, mentions, regions
 from distlint.link.arguments import find_argument
@@ -33,6 +34,8 @@ _STATES = frozenset({"state_dict", "named_parameters", "parameters"})
 _COPIED = frozenset({"cpu", "to", "numpy", "item"})
 _TAKING = frozenset({"load_state_dict", "copy_"})
 """Methods by which tensors take the numbers of others, wherever these are."""
+_FOREIGN = re.compile(r"pre_?train|teacher|backbone", re.IGNORECASE)
+"""What settings are called that hold the path of weights which the program did not write."""
 _RANKS = ("rank", "is_main", "master", "main_process", "is_global_zero", "is_world_process_zero")
 
 
@@ -97,7 +100,7 @@ def _goes_together(project: Project, saved: CallSite, loaded: CallSite) -> bool:
     if written & read:
         return True
     told = any("." in word for word in written) and any("." in word for word in read)
-    return saved.file == loaded.file and not told
+    return saved.file == loaded.file and not told and not any(_FOREIGN.search(word) for word in read)
 
 
 def _kept_attributes(project: Project, site: CallSite) -> set[str] | None:
@@ -239,7 +242,7 @@ def _path_words(project: Project, site: CallSite, place: int) -> set[str]:
     found: set[str] = set()
     given = [(one, site.file, site.site.function) for one in site.site.call.args[place : place + 1]]
     for expr, file, function in given:
-        words = _words(expr)
+        words = _words(expr) - SETTINGS
         found |= words
         if len(given) > MAX_CALLERS:
             continue
@@ -261,9 +264,7 @@ def _path_words(project: Project, site: CallSite, place: int) -> set[str]:
     return found - _EVERYWHERE
 
 
-_EVERYWHERE = frozenset(
-    {"os", "path", "join", "self", "args", "cfg", "config", "str", "Path", "pathlib", "format", "/", ""}
-)
+_EVERYWHERE = frozenset({"os", "path", "join", "self", "str", "Path", "pathlib", "format", "/", ""})
 """Words that paths to different files have in common."""
 
 
