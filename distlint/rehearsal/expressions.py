@@ -27,6 +27,7 @@ from distlint.rehearsal.entities import (
 from distlint.rehearsal.failing import DIVIDING, FINDING, SHARE, cut_evenly, may_fail
 from distlint.rehearsal.iterating import distinct, is_key
 from distlint.rehearsal.joined_tests import joined_operands, negated
+from distlint.rehearsal.like_objects import one_of_two
 from distlint.rehearsal.merging import merged
 from distlint.rehearsal.names import families_differ, misnamed, not_found
 from distlint.rehearsal.objects import Objects
@@ -474,6 +475,9 @@ class Expressions(Objects):
         if self.stage.grown > grown:
             self.stage.mark(branch)
         asked = [self.asked(test)]
+        either_one = one_of_two(values[0], values[1], expr, scope.file) if source_of(asked) is None else None
+        if either_one is not None:
+            return either_one
         return parted(values[0], values[1], merged(values[0], values[1], asked), asked)
 
     def asked(self, value: Any) -> Any:

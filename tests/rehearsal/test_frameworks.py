@@ -594,3 +594,30 @@ loss_of(unseen()).backward()
     assert [row[-1] for row in events(performed(make_project, code, f"from elsewhere import unseen\n{HEAD}"))] == [
         "backward"
     ] * 2
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "known"),
+    [
+        ("Net(2)", "Net(2)", True),
+        ("nn.SyncBatchNorm.convert_sync_batchnorm(Net(2))", "Net(2)", True),
+        ("Net(2)", "Net(3)", False),  # which of the two it is matters
+        ("first", "Net(2)", False),  # it may be one that something else holds as well
+    ],
+)
+def test_new_objects_of_either_way_are_one_if_they_are_alike(
+    make_project: MakeProject, one: str, other: str, known: bool
+) -> None:
+    code = f"""
+class Net(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.width = width
+        self.layer = nn.Linear(width, 2)
+
+first = Net(2)
+net = {one} if torch.cuda.is_available() else {other}
+found = isinstance(net, Net) and net.width == 2
+"""
+    found = variables(performed(make_project, code), "found")
+    assert (found == [True, True]) is known
