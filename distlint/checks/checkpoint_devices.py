@@ -1,8 +1,9 @@
 """Checkpoints whose tensors every rank loads onto the device that they were saved from.
 
 Parameters: ``loaders`` read what ``savers`` wrote (``alone``: on one process, whoever calls them), ``target`` is the argument that says
-where tensors go; ``groups`` start a job, for ``backends`` that are for devices (``without`` are those that choose such a backend where none
-is given); ``makers`` are objects that give each process a device of its own, unless an argument ``cpu`` keeps them from that.
+where tensors go; ``groups`` start a job (by name, the argument for the backend: without it one is chosen that fits the devices), for
+``backends`` that are for devices; ``makers`` are objects that give each process a device of its own, unless an argument ``cpu`` keeps
+them from that.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from distlint.checks.rank_objects import SETTINGS
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.spread_names import Region, mentions, regions
 from distlint.link.arguments import find_argument
+from distlint.link.handed import handed
 from distlint.link.modules import FunctionRef
 from distlint.link.walking import below, bound_names, calls_in, guards_of, statements
 from distlint.model import python as ir
@@ -54,7 +56,10 @@ def checkpoint_devices(context: CheckContext) -> Iterator[Finding]:
         started = next((one for one in starts if one.file in files and _has_devices(context, one)), None)
         if started is None:
             continue
-        saved = next((one for one in savers if one.file in files and _goes_together(project, one, site)), None)
+        kept = _kept_attributes(project, site)
+        if kept is None:
+            continue
+        saved = next((one for one in savers if one.file in files and _goes_together(project, one, site, kept)), None)
         if saved is None or not (saved.name in parameters["alone"] or _is_saved_by_one(project, saved)):
             continue
         if _asks(project, site.file, site.site.function, site.site.call.at, (*_RANKS, "cuda", "cpu", "gpu", "device")):
@@ -75,9 +80,9 @@ def _has_devices(context: CheckContext, start: CallSite) -> bool:
     if start.name in context.parameters["makers"]:
         cpu, certain = find_argument(start.site.call, "cpu", None)
         return certain and (cpu is None or (type(cpu) is not ir.Constant and "cuda" in _words(cpu)))
-    given, _ = find_argument(start.site.call, "backend", 0)
+    given, certain = find_argument(start.site.call, context.parameters["groups"][start.name], 0)
     if given is None:
-        return start.name in context.parameters["without"] and uses_devices(project, start.file)
+        return certain and uses_devices(project, start.file)
     value = project.evaluator(None).value(given, start.file, start.site.function)
     if len(value.options) > 1 and not uses_devices(project, start.file):
         return False
@@ -87,11 +92,11 @@ def _has_devices(context: CheckContext, start: CallSite) -> bool:
 # What is loaded -------------------------------------------------------------------------------------------------------
 
 
-def _goes_together(project: Project, saved: CallSite, loaded: CallSite) -> bool:
-    """Whether a call saves tensors that another one loads for use: both in one file, or under a path that has a name in common."""
-    kept = _kept_attributes(project, loaded)
-    if kept is None:
-        return False
+def _goes_together(project: Project, saved: CallSite, loaded: CallSite, kept: set[str]) -> bool:
+    """Whether a call saves tensors that another one loads for use: both in one file, or under a path that has a name in common.
+
+    ``kept`` are the attributes that keep what is loaded, if tensors do not take it over.
+    """
     if kept and not any(mentions(one, kept) for one in saved.site.call.args[:1]):
         return False
     if not _saves_tensors(project, saved):
@@ -200,16 +205,14 @@ def _called_for(project: Project, file: str, function: int, given: tuple[ir.Expr
     yield from _called_for_attributes(project, file, function, own, depth)
     definition = project.module(file).functions[function]
     for place, parameter in enumerate(definition.parameters):
-        if parameter.name not in names or (place == 0 and definition.owner >= 0):
-            continue
-        for caller in project.callers(FunctionRef(file, function))[:MAX_CALLERS]:
-            shifted = place - (1 if definition.owner >= 0 else 0) + caller.shift
-            one, _ = find_argument(caller.site.call, parameter.name, shifted)
-            handed: tuple[ir.Expr, ...] = (one,) if one is not None else ()
+        for caller, one, _ in (
+            handed(project, FunctionRef(file, function), place, MAX_CALLERS) if parameter.name in names else ()
+        ):
+            values: tuple[ir.Expr, ...] = (one,) if one is not None else ()
             if parameter.kind == "var-keyword":
-                handed = tuple(word.value for word in caller.site.call.keywords)
-            if handed:
-                yield from _called_for(project, caller.file, caller.site.function, handed, depth + 1)
+                values = tuple(word.value for word in caller.site.call.keywords)
+            if values:
+                yield from _called_for(project, caller.file, caller.site.function, values, depth + 1)
 
 
 def _called_for_attributes(project: Project, file: str, function: int, own: set[str], depth: int) -> Iterator[str]:
@@ -252,15 +255,10 @@ def _path_words(project: Project, site: CallSite, place: int) -> set[str]:
                     given.append((statement.value, file, function))
         if function < 0:
             continue
-        definition = project.module(file).functions[function]
-        for at, parameter in enumerate(definition.parameters):
-            if parameter.name not in words or (at == 0 and definition.owner >= 0):
-                continue
-            for caller in project.callers(FunctionRef(file, function))[:MAX_CALLERS]:
-                shifted = at - (1 if definition.owner >= 0 else 0) + caller.shift
-                handed, _ = find_argument(caller.site.call, parameter.name, shifted)
-                if handed is not None:
-                    given.append((handed, caller.file, caller.site.function))
+        for at, parameter in enumerate(project.module(file).functions[function].parameters):
+            if parameter.name in words:
+                callers = handed(project, FunctionRef(file, function), at, MAX_CALLERS)
+                given += [(one, by.file, by.site.function) for by, one, _ in callers if one is not None]
     return found - _EVERYWHERE
 
 

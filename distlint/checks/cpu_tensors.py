@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.checks.execution import body_of
 from distlint.checks.rank_objects import SETTINGS
-from distlint.link.arguments import find_argument
 from distlint.link.followed import followed
+from distlint.link.handed import handed
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.walking import bound_names, statements
 from distlint.model import python as ir
@@ -50,10 +50,10 @@ def _made(
     kept = _kept(context, given, file, function)
     if kept is not None:
         return kept._replace(calls=calls)
-    for caller, handed in _handed(project, expr, file, function) if len(calls) < MAX_DEPTH else ():
-        if handed is None:
+    for caller, one in _handed(project, expr, file, function) if len(calls) < MAX_DEPTH else ():
+        if one is None:
             continue
-        found = _made(context, handed, caller.file, caller.site.function, caller.site.call.at, (*calls, caller))
+        found = _made(context, one, caller.file, caller.site.function, caller.site.call.at, (*calls, caller))
         if found is not None:
             return found
     return None
@@ -110,10 +110,10 @@ def _to_no_device(
             return None
         at, value, _ = stores[0]
         return _to_no_device(project, value, at.file, at.index, calls)  # type: ignore[arg-type]
-    for caller, handed in _handed(project, device, file, function):
-        if handed is None:
+    for caller, one in _handed(project, device, file, function):
+        if one is None:
             continue
-        found = _to_no_device(project, handed, caller.file, caller.site.function, (*calls, caller))
+        found = _to_no_device(project, one, caller.file, caller.site.function, (*calls, caller))
         if found is not None:
             return found
     return None
@@ -127,10 +127,10 @@ def _handed(project: Project, expr: ir.Expr, file: str, function: int) -> Iterat
     place = next((at for at, one in enumerate(definition.parameters) if one.name == expr.id), None)
     if place is None or expr.id in _bound_in(body_of(project, file, function)):
         return
-    callers = project.callers(FunctionRef(file, function))
-    shift = 1 if definition.owner >= 0 else 0
-    for caller in callers if len(callers) <= MAX_CALLERS else ():
-        given, certain = find_argument(caller.site.call, expr.id, place - shift + caller.shift)
+    ref = FunctionRef(file, function)
+    if len(project.callers(ref)) > MAX_CALLERS:
+        return
+    for caller, given, certain in handed(project, ref, place, MAX_CALLERS):
         yield caller, given if given is not None or not certain else definition.parameters[place].default
 
 

@@ -177,9 +177,9 @@ def _is_common(context: CheckContext, given: Given) -> bool:
     value, place = (told if type(given.expr) is ir.Name else given)[:2]
     evaluator = project.evaluator(None)
     found = derivation(project, value, place.file, place.function)
-    helper = (given.place.file, given.place.function)
+    helper, caller = (given.place.file, given.place.function), (place.file, place.function)
     for part in found.parts:
-        if value is not given.expr and (part.file, part.function) == helper:
+        if helper != caller and (part.file, part.function) == helper:
             continue  # how a helper logs says nothing of what it is given
         word = last_name(part.expr)
         if word in context.parameters["collecting"] or re.search(context.parameters["joining"], word):

@@ -106,7 +106,7 @@ def own_orders(performance: Performance) -> Iterator[Suspicion]:
                     (Related(fault.span, "the order comes from here"),),
                     fault.event.name,
                 )
-            if fault.kind == OWN_ORDER:
+            elif fault.kind == OWN_ORDER:
                 event = fault.event
                 inside = len(event.chain) > fault.words["depth"]
                 related = [Related(fault.span, "the order comes from here")]

@@ -6,7 +6,7 @@ its part).
 Parameters: ``starts`` (calls that make processes a job), ``samplers``, for ``fixed`` those of ``shared_ranks``, and for ``order``
 ``draws`` (functions that draw an order: kind of random numbers, the argument that holds a generator, with its position where it has one;
 the kind ``own`` for methods of a generator), ``seeds`` (by kind), ``takers`` (calls that deal out what they are given), ``trainers`` with
-``several`` (see ``hooked``) and ``alone`` (hooks that a trainer calls on one process only).
+``several`` (see ``hooked``) and ``alone`` (hooks of classes below ``bases`` that a trainer calls on one process only).
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from distlint.checks.shared_ranks import shared_rank
 from distlint.checks.spread_names import Region, called_name, calls_of, forward, joins, mentions, regions
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
+from distlint.link.modules import ClassRef
 from distlint.link.walking import below, bound_names, expressions_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
@@ -163,11 +164,14 @@ def _order(context: CheckContext, starts: list[CallSite]) -> Iterator[Finding]:
 
 
 def _is_on_one(context: CheckContext, site: CallSite) -> bool:
-    """Whether a call stands in a hook that a trainer calls on one process only."""
-    function = site.site.function
-    if function < 0:
+    """Whether a call stands in a hook of a library's class that its trainer calls on one process only."""
+    if site.site.function < 0 or "alone" not in context.parameters:
         return False
-    return context.project.module(site.file).functions[function].name in context.parameters.get("alone", ())
+    function = context.project.module(site.file).functions[site.site.function]
+    if function.owner < 0 or function.name not in context.parameters["alone"]:
+        return False
+    bases = context.project.modules.external_bases(ClassRef(site.file, function.owner))
+    return bool(bases & set(context.parameters["bases"]))
 
 
 def _own_seeds(project: Project, site: CallSite) -> list[tuple[Span, bool]]:

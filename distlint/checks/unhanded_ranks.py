@@ -13,6 +13,7 @@ from distlint.checks.execution import body_of
 from distlint.checks.partial_samplers import SHARDS, WORKERS
 from distlint.checks.told_streams import is_told
 from distlint.link.arguments import find_argument
+from distlint.link.handed import handed
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.walking import statements
 from distlint.model import python as ir
@@ -88,7 +89,6 @@ def _is_constant_name(project: Project, name: str, file: str, function: int, dep
 def _is_constant_parameter(project: Project, ref: FunctionRef, position: int, depth: int) -> bool:
     definition = project.function(ref)
     parameter = definition.parameters[position]
-    shift = 1 if definition.owner >= 0 else 0
     default = parameter.default
     calls = project.callers(ref)
     known = {(one.file, one.site.call.at) for one in calls}
@@ -96,8 +96,7 @@ def _is_constant_parameter(project: Project, ref: FunctionRef, position: int, de
         return False
     if any((one.file, one.call.at) not in known for one in project.call_graph.callers(ref)):
         return False
-    for caller in calls:
-        given, certain = find_argument(caller.site.call, parameter.name, position - shift + caller.shift)
+    for caller, given, certain in handed(project, ref, position, _MAX_CALLERS):
         if given is None:
             if not certain or type(default) is not ir.Constant:
                 return False

@@ -296,6 +296,7 @@ class Calls(Definitions):
             at = (*stage.chain, ir.unpack(call.at, scope.file)) if call is not None and call.at else stage.chain
             return self.generator(definition.body, inner, at)
         chain, unsure, repeating, reasons = stage.chain, stage.unsure, stage.repeating, len(stage.reasons)
+        batch = stage.batch
         if call is not None and call.at:  # what asks for a property stands nowhere
             stage.chain = (*chain, ir.unpack(call.at, scope.file))
         stage.depth += 1
@@ -309,7 +310,7 @@ class Calls(Definitions):
         finally:
             stage.depth -= 1
             stage.inside[function.ref] = inside
-            stage.chain, stage.unsure, stage.repeating = chain, unsure, repeating
+            stage.chain, stage.unsure, stage.repeating, stage.batch = chain, unsure, repeating, batch
             del stage.reasons[reasons:]
         if stage.steps - before > MAX_IDLE and stage.grown == done:
             stage.costly.add(function.ref)

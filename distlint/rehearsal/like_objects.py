@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from distlint.model import python as ir
-from distlint.model.span import Span
 from distlint.rehearsal.merging import alike
 from distlint.rehearsal.values import Items, Made, Table, Tensor, Thing
 
 MAX_DEPTH = 5
+"""Objects, one in the other, that are compared."""
 MAX_PARTS = 100
+"""Attributes or items of one object that are compared."""
 
 
 def one_of_two(one: Any, other: Any, expr: ir.Conditional, file: str) -> Thing | None:
@@ -26,16 +27,7 @@ def one_of_two(one: Any, other: Any, expr: ir.Conditional, file: str) -> Thing |
 
 
 def _is_made_in(thing: Thing, expr: ir.Expr, file: str) -> bool:
-    around = ir.unpack(expr.at, file)
-    return thing.born is not None and thing.born.file == file and _start(around) <= _start(thing.born) <= _end(around)
-
-
-def _start(span: Span) -> tuple[int, int]:
-    return span.line, span.column
-
-
-def _end(span: Span) -> tuple[int, int]:
-    return span.end_line, span.end_column
+    return thing.born is not None and ir.unpack(expr.at, file).contains(thing.born)
 
 
 def _is_like(one: Any, other: Any, depth: int) -> bool:

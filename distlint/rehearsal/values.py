@@ -319,9 +319,8 @@ class Table:
             escape(item)
         self.whole = derived("opened", [*([self.whole] if self.open else ()), *why])
         if self.whole.source is not None and self.whole.source.few:
-            self.whole.source = self.whole.source._replace(
-                few=False
-            )  # its keys are asked for as they are: see ``keyed``
+            # its keys are asked for as they are: ``keyed`` says whether they differ
+            self.whole.source = self.whole.source._replace(few=False)
         self.open = True
         self.perhaps = None
         self.family = ""

@@ -354,7 +354,7 @@ def _sender(event: Event) -> Any:
 
 def _lined_up(stage: Any, event: Event) -> None:
     """Rows that are summed up place by place stand in another order on each process."""
-    if event.name not in (*_SUMMING, "reduce"):
+    if event.name not in ("all_reduce", "reduce"):
         return
     for tensor in _tensors(event.values.get("tensor")):
         order = tensor.whole.lined

@@ -137,16 +137,11 @@ class Trainer(Made):
         def called(hook: str, given_on: list[Any]) -> Any:
             if hook == "teardown":
                 _hooked(player, parts.data, hook, given_on, call, scope)
-            if hook in _ENDS:
-                found = called_for(hook, given_on)
-                _brought_together(player)
-                return found
-            return called_for(hook, given_on)
-
-        def called_for(hook: str, given_on: list[Any]) -> Any:
             found = _hooked(player, parts.module, hook, given_on, call, scope) if hook != "setup" else None
             for one in parts.callbacks:
                 _hooked(player, one, hook, [trainer, parts.module, *given_on], call, scope)
+            if hook in _ENDS:
+                _brought_together(player)
             return found
 
         self._prepared(player, name, parts, call, scope)
