@@ -14,6 +14,7 @@ from distlint.checks.environment_stores import environment_stores
 from distlint.checks.local_rank import mentions
 from distlint.checks.programs import family
 from distlint.checks.rank_names import PER_PROCESS
+from distlint.checks.rank_objects import SETTINGS
 from distlint.checks.ranks import SECOND_NODE, RankView
 from distlint.checks.registry import CheckContext
 from distlint.link.arguments import find_argument
@@ -90,9 +91,16 @@ def _written_indexes(context: CheckContext, joined: frozenset[str]) -> Iterator[
             continue
         for site, given in found:
             index = index_in_text(on_device(followed(given, project.flow(file, site.function).before(site.call.at))))
-            named = type(given) in (ir.Name, ir.Attribute, ir.Call)
+            named = type(given) in (ir.Name, ir.Attribute, ir.Call) and not _is_of_tensor(given)
             if index is not None or named:
                 yield CallSite(file, site), given if index is None else index
+
+
+def _is_of_tensor(given: ir.Expr) -> bool:
+    """Whether what is given is where another tensor lies, or of which type it is: neither is a number."""
+    if type(given) is not ir.Attribute or given.name not in ("device", "dtype"):
+        return False
+    return type(given.base) is not ir.Name or given.base.id not in (*SETTINGS, "self", "cls")
 
 
 def _devices_given(context: CheckContext, name: str, call: ir.Call, file: str) -> list[ir.Expr]:

@@ -146,8 +146,19 @@ def _part_of(target: ir.Expr, value: ir.Expr, name: str) -> Iterator[ir.Expr]:
         yield value
 
 
-def _stored(project: Project, name: str) -> Iterator[Part]:
+class _Stored(dict[str, tuple[Part, ...]]):
+    """What is put into attributes of a project's objects, by their names."""
+
+
+def _stored(project: Project, name: str) -> tuple[Part, ...]:
     """What is put into attributes of a name anywhere: an object's own, or those of others."""
+    known: _Stored = project.kept.setdefault(_Stored, _Stored())
+    if name not in known:
+        known[name] = tuple(_stores(project, name))
+    return known[name]
+
+
+def _stores(project: Project, name: str) -> Iterator[Part]:
     for file, store in project.outside_stores(name):
         if store.value is not None:
             yield Part(store.value, file, store.function)

@@ -183,7 +183,7 @@ def _ways(view: RankView, wanted: str, join: Join, scope: Scope) -> Any:
         normal = name(view, wanted, scope, branches[-1])
         if normal is not UNKNOWN and normal is not AROUND and normal is not None:
             return normal
-    return same([name(view, wanted, scope, branch) for branch in branches])
+    return same(name(view, wanted, scope, branch) for branch in branches)
 
 
 def _is_marked(wanted: str, state: Env) -> bool:
@@ -240,12 +240,12 @@ def _after_module(view: RankView, target: GlobalRef) -> Any:
 
 def _set_by_functions(view: RankView, target: GlobalRef) -> Any:
     """What functions that declare a variable ``global`` leave in it."""
-    found: list[Any] = []
-    for index in view.project.global_writers(target.file).get(target.name, ())[:MAX_CALLERS]:
-        flow = view.project.flow(target.file, index)
-        if target.name in flow.outer:
-            found.extend(name(view, target.name, view.scope(target.file, index), end) for end in flow.ends())
-    return same(found)
+    return same(
+        name(view, target.name, view.scope(target.file, index), end)
+        for index in view.project.global_writers(target.file).get(target.name, ())[:MAX_CALLERS]
+        if target.name in view.project.flow(target.file, index).outer
+        for end in view.project.flow(target.file, index).ends()
+    )
 
 
 # Parameters -----------------------------------------------------------------------------------------------------------
@@ -273,8 +273,7 @@ def _from_callers(view: RankView, ref: FunctionRef, definition: ir.Function, pos
     used = started or [caller for caller in callers if not _is_own(caller, ref)]
     if len(used) > MAX_CALLERS:
         return UNKNOWN
-    found = [_from_caller(view, caller, ref, definition, position) for caller in used]
-    return same(found) if found else NOBODY
+    return same(_from_caller(view, caller, ref, definition, position) for caller in used) if used else NOBODY
 
 
 def _is_own(caller: Caller, ref: FunctionRef) -> bool:

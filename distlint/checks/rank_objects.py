@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from distlint.checks import rank_calls, rank_names
@@ -51,25 +52,23 @@ def attribute(view: RankView, expr: ir.Attribute, scope: Scope, state: Env) -> A
     return same(_of_objects(view, expr, scope))
 
 
-def _of_objects(view: RankView, expr: ir.Attribute, scope: Scope) -> list[Any]:
-    found = []
+def _of_objects(view: RankView, expr: ir.Attribute, scope: Scope) -> Iterator[Any]:
     options = named_objects(view, expr, scope)
     for name, option in options:
         switch = view.counter(name)
         if switch is not None:
-            found.append(_counter(view, option, switch))
+            yield _counter(view, option, switch)
         elif name in view.sources:
-            found.append(view.source(view.sources[name]))
+            yield view.source(view.sources[name])
         elif isinstance(option.callee, ClassRef):
-            found.append(of_class(view, option.callee, expr.name, None))
+            yield of_class(view, option.callee, expr.name, None)
         else:
-            found.append(_parsed(view, option, expr.name))
+            yield _parsed(view, option, expr.name)
     if not options:
         known = view.known_attribute(expr.name)
         if known is UNKNOWN and type(expr.base) is ir.Name and expr.base.id in SETTINGS:
             known = _set_elsewhere(view, expr.name)
-        found.append(known)
-    return found
+        yield known
 
 
 def _set_elsewhere(view: RankView, name: str) -> Any:
@@ -165,10 +164,6 @@ def of_class(view: RankView, owner: ClassRef, name: str, made: Made | None) -> A
 
 
 def _of_class(view: RankView, owner: ClassRef, name: str, made: Made | None) -> Any:
-    found = [
-        _store(view, where, value, part, made)
-        for where, value, part in view.project.attribute_stores(owner).get(name, ())[:MAX_STORES]
-    ]
     fields = fields_of(view.evaluator, owner)
     place = next((index for index, field in enumerate(fields) if field.name == name), None)
     if place is not None and made is not None:
@@ -182,7 +177,10 @@ def _of_class(view: RankView, owner: ClassRef, name: str, made: Made | None) -> 
         return _factory(view, default, owner) if certain and isinstance(default, ir.Call) else UNKNOWN
     if place is not None and made is None:
         return _where_made(view, owner, name, place)
-    return UNKNOWN if place is not None else same(found)
+    if place is not None:
+        return UNKNOWN
+    stores = view.project.attribute_stores(owner).get(name, ())[:MAX_STORES]
+    return same(_store(view, where, value, part, made) for where, value, part in stores)
 
 
 def _where_made(view: RankView, owner: ClassRef, name: str, place: int) -> Any:
@@ -191,14 +189,16 @@ def _where_made(view: RankView, owner: ClassRef, name: str, place: int) -> Any:
     word = project.class_(owner).name
     calls = [site for site in project.sites(word) if project.modules.resolve(site.site.call.func, site.file) == owner]
     calls += [site for site in project.sites("cls") if _is_own_class(project, site, owner)]
-    found = []
-    for site in calls[:MAX_STORES]:
-        given, _ = find_argument(site.site.call, name, place)
-        if given is None:
-            return UNKNOWN
-        state = project.flow(site.file, site.site.function).before(site.site.call.at)
-        found.append(view.value(given, view.scope(site.file, site.site.function), state))
-    return same(found) if found and len(calls) <= MAX_STORES else UNKNOWN
+    given = [(site, find_argument(site.site.call, name, place)[0]) for site in calls]
+    if len(calls) > MAX_STORES or any(one is None for _, one in given):
+        return UNKNOWN
+    return same(view.value(one, *_place(view, site)) for site, one in given if one is not None)
+
+
+def _place(view: RankView, site: CallSite) -> tuple[Scope, Env]:
+    """The function that a call stands in, and its state before the call."""
+    state = view.project.flow(site.file, site.site.function).before(site.site.call.at)
+    return view.scope(site.file, site.site.function), state
 
 
 def _is_own_class(project: Project, site: CallSite, owner: ClassRef) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from distlint.model import python as ir
@@ -145,13 +145,16 @@ def agrees(value: bool | None, wanted: bool) -> bool | None:
     return None if value is None else value is wanted
 
 
-def same(values: list[Any]) -> Any:
-    """The value that all ways agree on."""
-    given = [value for value in values if value is not AROUND]
-    if not given or any(value is UNKNOWN for value in given):
-        return UNKNOWN
-    first = given[0]
-    return first if all(type(value) is type(first) and value == first for value in given) else UNKNOWN
+def same(values: Iterable[Any]) -> Any:
+    """The value that all ways agree on; no more of them are asked for than it takes to see that they don't."""
+    agreed: Any = AROUND
+    for value in values:
+        if value is AROUND:
+            continue
+        if value is UNKNOWN or not (agreed is AROUND or (type(value) is type(agreed) and value == agreed)):
+            return UNKNOWN
+        agreed = value
+    return UNKNOWN if agreed is AROUND else agreed
 
 
 def part_of(value: Any, part: tuple[Any, ...]) -> Any:

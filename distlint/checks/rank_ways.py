@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from distlint.checks.derivations import derivation, holders
+from distlint.checks.derivations import RANK_WORDS, comes_of, derivation, holders
 from distlint.checks.divergence import DivergenceView
 from distlint.checks.execution import body_of
 from distlint.checks.spread_names import called_name
@@ -151,8 +151,16 @@ def all_ranks_go(project: Project, way: Way) -> bool:
     return True
 
 
+class _OfRank(dict[tuple[str, int, ir.Position], bool]):
+    """Whether tests of functions have to do with the rank, by where they stand: many ways lead through one test."""
+
+
 def _mentions_rank(project: Project, expr: ir.Expr, test: Test) -> bool:
-    return derivation(project, expr, test.file, test.function, by_field=True).mentions_rank()
+    known: _OfRank = project.kept.setdefault(_OfRank, _OfRank())
+    key = (test.file, test.function, expr.at)
+    if key not in known:
+        known[key] = comes_of(project, expr, test.file, test.function, RANK_WORDS.search, by_field=True) is True
+    return known[key]
 
 
 def only_rank_0_goes(project: Project, way: Way) -> Test | None:

@@ -217,7 +217,7 @@ class RankView:
         if type(expr) is ir.Conditional:
             test = truth_of(self.value(expr.test, scope, state))
             parts = (expr.body, expr.orelse) if test is None else (expr.body if test else expr.orelse,)
-            return same([self.value(part, scope, state) for part in parts])
+            return same(self.value(part, scope, state) for part in parts)
         if type(expr) is ir.Wrapped and expr.value is not None and expr.kind in ("await", ":="):
             return self.value(expr.value, scope, state)
         if type(expr) is ir.Formatted:

@@ -39,10 +39,13 @@ def shared_writes(context: CheckContext) -> Iterator[Finding]:
         key = (site.file, site.site.call.at)
         if key in reported:
             continue
-        if path is not None and (_is_nothing(project, path, site) or is_own(project, [path], site)):
-            continue
+        # most calls are on no way of all ranks: that is quickly asked, other than what a path is made from
         way, start = next(ways_of_all(project, site, jobs), (None, None))
         if way is None or start is None or _is_prepared_for(project, site):
+            continue
+        if path is not None and (_is_nothing(project, path, site) or is_own(project, [path], site)):
+            continue
+        if (site.name or "open") == "open" and _has_own_rows(project, site):
             continue
         reported.add(key)
         tests = tuple(tests_of(way))
@@ -65,14 +68,13 @@ def _writes(context: CheckContext) -> Iterator[tuple[CallSite, ir.Expr]]:
         position, name, *mode = table[site.name or "open"]
         given, _ = find_argument(site.site.call, name, position)
         if given is not None and _is_path(project, given, site) and (not mode or _writes_by(site, *mode)):
-            if not mode or not _has_own_rows(project, site):
-                yield site, given
+            yield site, given
     for name, position in context.parameters["methods"].items():
         for site in project.sites(name):
             func = site.site.call.func
             if type(func) is not ir.Attribute or project.modules.dotted(func, site.file):
                 continue
-            if name == "open" and (not _writes_by(site, 0, "mode") or _has_own_rows(project, site)):
+            if name == "open" and not _writes_by(site, 0, "mode"):
                 continue
             given = func.base if position < 0 else find_argument(site.site.call, "path", position)[0]
             if given is not None and _is_path(project, given, site):
