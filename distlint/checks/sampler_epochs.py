@@ -115,12 +115,11 @@ def _used(context: CheckContext, words: Collection[str]) -> list[Sampler]:
     found: dict[_Identity, Sampler] = {}
     to_train = {one for file in makers for one in _called_for_training(project, file, words)}
     for place in passes(project, files):
-        # most loops are in no other: that is quickly asked, other than what they go through
-        outer = next(iter(loops_around(project, place.file, place.function, place.at)), None)
-        if outer is None:
-            continue
         loaders = loaders_in(project, place.iterable, place.file, place.function, names)
-        if not loaders or (not to_train and evaluates(project, place)) or _is_once(project, outer):
+        if not loaders or (not to_train and evaluates(project, place)):
+            continue
+        outer = next(iter(loops_around(project, place.file, place.function, place.at)), None)
+        if outer is None or _is_once(project, outer):
             continue
         for loader in loaders:
             sampler = sampler_of(context, loader)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distlint.checks.rank_tests import mode_of, names_a_mode
 from distlint.checks.trace_agreements import agreed
+from distlint.checks.trace_limits import has_limit, limited_unlike
 from distlint.checks.trace_lines import Clash, Line, Part, clash_of, counts
 from distlint.checks.trace_orders import told
-from distlint.model import python as ir
 from distlint.rehearsal.failing import ENDING
 from distlint.rehearsal.joined_tests import Joins
 from distlint.rehearsal.performance import Performance
@@ -158,7 +158,7 @@ class Comparison:
         self, stage: Stage, node: Branch | Round, needed: dict[Hashable, int], usual: int, part: Part
     ) -> Clash | None:
         if isinstance(node, Round):
-            if _has_limit(node.body):
+            if has_limit(node.body):
                 return None
             lines = [self._line(stage, self._choice(needed, {node.key: turns}, usual)) for turns in (TURNS, TURNS - 1)]
             return clash_of(lines[0], lines[1], stage.rank, stage.rank, stage, part)
@@ -203,10 +203,10 @@ class Comparison:
         """Two processes, on the same way through all that is not known."""
         first, *others = self.performance.stages
         for other in others:
-            for choice in self._choices(first, other):
-                found = self._of_ranks(first, other, *choice)
-                if found is not None:
-                    yield found
+            clashes = (self._of_ranks(first, other, *choice) for choice in self._choices(first, other))
+            found = [clash for clash in clashes if clash is not None]
+            if found and not limited_unlike(first, other):
+                yield from found
 
     def lines_of_two(self) -> Iterator[tuple[Stage, Stage, Line, Line]]:
         """The lines of rank 0 and of another process, on the same ways through all that is not known."""
@@ -328,22 +328,6 @@ def _skips(node: Branch) -> bool:
     return any(bool(arm) and isinstance(arm[-1], End) and arm[-1].kind == "continue" for arm in node.arms)
 
 
-def _has_limit(body: list[Any]) -> bool:
-    """Whether a comparison that is the same everywhere, as that of the turn with a limit, may end a loop before its end."""
-    for node in body:
-        if isinstance(node, Attempt) and _has_limit(node.body):
-            return True
-        if not isinstance(node, Branch):
-            continue
-        test = node.test
-        compares = type(test) is ir.Operation and not {"<", "<=", ">", ">=", "=="}.isdisjoint(test.operators)
-        for arm in node.arms:
-            leaves = bool(arm) and isinstance(arm[-1], End) and arm[-1].kind in ("break", "return")
-            if (leaves and compares and node.source is None) or _has_limit(arm):
-                return True
-    return False
-
-
 def places(nodes: list[Any], needed: dict[Hashable, int], count: list[int], *, idle: bool) -> Iterator[Place]:
     """The tests and loops of a trace, each with the arms that lead there; ``count`` holds the number of nodes so far."""
     for node in nodes:
@@ -376,6 +360,6 @@ def _more_turns(one: Choice, other: Choice) -> tuple[dict[Hashable, int], dict[H
         again = other.rounds.get(key)
         if again is None or loop.count is None or again.count is None or loop.count == again.count:
             continue
-        if not _has_limit(loop.body):
+        if not has_limit(loop.body):
             more[0 if loop.count > again.count else 1][key] = TURNS + 1
     return more

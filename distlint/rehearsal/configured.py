@@ -14,7 +14,7 @@ from distlint.model import python as ir
 from distlint.model.document import Leaf, Mapping, Node
 from distlint.model.value import known
 from distlint.rehearsal.iterating import is_key
-from distlint.rehearsal.unknowns import Opaque
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque
 from distlint.rehearsal.values import Given, Items, Made, Table, is_known
 
 if TYPE_CHECKING:
@@ -45,6 +45,12 @@ def settings_of(player: Calls, name: str, given: Given, call: ir.Call, scope: Sc
         return NotImplemented
     stage.configurations.add(found.span.file)
     return _value(player, found, (found.span.file,)) if stage.usual else NotImplemented
+
+
+def settings_at(player: Calls, path: str, call: ir.Call, scope: Scope) -> Any:
+    """The settings in the file of a path that a library is handed and reads by itself; unknown where the project has no such file."""
+    found = _named(player, path, call, scope)
+    return UNKNOWN if found is None else _value(player, found, (found.span.file,))
 
 
 def _path(given: Given) -> str | None:

@@ -252,7 +252,7 @@ class Loops(Ways):
         """Any item of an iterable: not the one of its first turn."""
         if isinstance(iterable, range | Ranged):
             source = iterable.source if isinstance(iterable, Ranged) else None
-            sign = signature(iterable) if isinstance(iterable, Ranged) else ("range", iterable)
+            sign = signature(iterable) if isinstance(iterable, Ranged) else _numbers(iterable.start, iterable.step)
             return Opaque(("turn", place, sign) if sign is not None else None, source)
         self.stage.asked_again += 1
         try:
@@ -260,7 +260,7 @@ class Loops(Ways):
         finally:
             self.stage.asked_again -= 1
         if items:
-            return merged(items[0], items[-1], [Opaque(("turn", place))]) if len(items) > 1 else items[0]
+            return _between(items[0], items[-1], len(items), place)
         item = self.item_of(iterable)
         # of an iterator that was used up it is the last one
         return any_turn(item) if isinstance(iterable, Generated) else item
@@ -342,3 +342,19 @@ def _may_stop(loop: ir.For | ir.While) -> bool:
     return any(
         type(one) is ir.Return or (type(one) is ir.Jump and one.kind == "break") for one in statements(loop.body)
     )
+
+
+def _numbers(first: int, step: int) -> Hashable:
+    """What tells the numbers of turns: a turn has its own whatever comes last."""
+    return ("range", first, step)
+
+
+def _between(first: Any, last: Any, count: int, place: Hashable) -> Any:
+    """Any of several items; numbers that count the turns stand for the number of the turn."""
+    if count == 1:
+        return first
+    if type(first) is int and type(last) is int and last - first == count - 1:
+        return Opaque(("turn", place, _numbers(first, 1)))
+    if type(first) is tuple and type(last) is tuple and len(first) == len(last) and type(first[0]) is int:
+        return tuple(_between(one, other, count, place) for one, other in zip(first, last, strict=True))
+    return merged(first, last, [Opaque(("turn", place))])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -144,3 +145,48 @@ def test_gradients_of_a_small_layer_that_only_some_batches_use(
     (tmp_path / "train.py").write_text(SMALL.format(used=used, changed=changed, step=step))
     monkeypatch.chdir(tmp_path)
     assert [finding["code"] for finding in check()["findings"] if finding["code"].startswith("PT")] == expected
+
+
+IN_FILE = """
+import argparse
+import deepspeed
+import torch
+import torch.distributed as dist
+from torch import nn
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--deepspeed_config", default="ds.json")
+args = parser.parse_args()
+deepspeed.init_distributed("gloo")
+engine, *_ = deepspeed.initialize(model=nn.Linear(8, 8), {given})
+rows = torch.ones(2, 8)
+for _ in range(9):
+    rows = engine(rows)
+    if torch.rand(1).item() > dist.get_rank():
+        break
+dist.barrier()
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "stage", "found"),
+    [
+        ('config="ds.json"', 3, True),
+        ('config_params="ds.json"', 3, True),
+        ("config=args.deepspeed_config", 3, True),
+        ("args=args", 3, True),
+        ('config="ds.json"', 2, False),
+        ("args=args", 2, False),
+        ('config="other.json"', 3, False),
+    ],
+)
+def test_the_configuration_is_the_file_that_the_engine_reads(
+    given: str, stage: int, found: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A path in the call, or in the options that it is handed; of a file that is not there nothing is known."""
+    settings = {"stage": stage, "stage3_param_persistence_threshold": 0}
+    text = json.dumps({"train_micro_batch_size_per_gpu": 2, "zero_optimization": settings})
+    (tmp_path / "ds.json").write_text(text)
+    (tmp_path / "train.py").write_text(IN_FILE.format(given=given))
+    monkeypatch.chdir(tmp_path)
+    assert any(finding["code"] in ("DS502", "PT501", "PT503") for finding in check()["findings"]) is found

@@ -18,6 +18,7 @@ from distlint.frameworks.torch.rehearsed_optimizers import Optimizer
 from distlint.frameworks.torch.rehearsed_outputs import FETCHED, REDUCED, came_out, note
 from distlint.frameworks.torch.rehearsed_recording import is_silent
 from distlint.model import python as ir
+from distlint.rehearsal.configured import settings_at
 from distlint.rehearsal.models import Models
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
 from distlint.rehearsal.values import Given, Made, Table
@@ -35,10 +36,10 @@ class Engine(Made):
 
     __slots__ = ("config", "inner", "kept_whole", "partitioned", "stage", "trains")
 
-    def __init__(self, call: ir.Call, given: Given) -> None:
+    def __init__(self, call: ir.Call, given: Given, config: Any) -> None:
         super().__init__("deepspeed.initialize()[0]", call, given)
         self.inner: Any = given.get("model", 1, UNKNOWN)
-        self.config = config = given.get("config", 10, None)
+        self.config = config
         self.stage = _option(config, "stage", 0)
         self.partitioned = self.stage == 3
         self.trains = False
@@ -95,6 +96,16 @@ class Engine(Made):
         return came_out(player, player.apply(self.inner, given, call, scope), (), given, ir.unpack(call.at, scope.file))
 
 
+def _configuration(player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
+    """The configuration that ``initialize`` is given, or finds in the option ``deepspeed_config``; a path means the file of the project."""
+    found = given.get("config", 10, None)
+    found = given.get("config_params", 12, None) if found is None else found
+    options = given.get("args", 0, None)
+    if found is None and isinstance(options, Made):
+        found = player.attribute(options, "deepspeed_config", call, scope)
+    return settings_at(player, found, call, scope) if isinstance(found, str) else found
+
+
 def _option(config: Any, name: str, default: int) -> Any:
     """An option of ZeRO in a configuration in the program; ``None`` where it is not known."""
     inner = config.items.get("zero_optimization") if isinstance(config, Table) else None
@@ -132,7 +143,7 @@ class DeepSpeed(Models):
         if name != "deepspeed.initialize":
             return NotImplemented
         player.stage.initialized = True
-        engine = Engine(call, given)
+        engine = Engine(call, given, _configuration(player, given, call, scope))
         for position, part in enumerate(parts_of_model(engine.inner)):
             part.sign, part.source = hash(("sent", scope.file, call.at, position)), None
             part.synced, part.sharded = True, engine.partitioned
@@ -149,7 +160,7 @@ class DeepSpeed(Models):
         optimizer = given.get("optimizer", 2, None)
         if not isinstance(optimizer, Optimizer):
             optimizer = Optimizer("deepspeed.initialize()[1]", call, given)
-        return (engine, optimizer, loader, given.get("lr_scheduler", 6, None))
+        return (engine, optimizer, loader, given.get("lr_scheduler", 5, None))
 
 
 MODELS = DeepSpeed()
