@@ -102,7 +102,7 @@ def _goes_together(project: Project, saved: CallSite, loaded: CallSite, kept: se
     if not _saves_tensors(project, saved):
         return False
     written, read = _path_words(project, saved, 1), _path_words(project, loaded, 0)
-    if written & read:
+    if any(not _SUFFIX.fullmatch(word) for word in written & read):
         return True
     told = any("." in word for word in written) and any("." in word for word in read)
     return saved.file == loaded.file and not told and not any(_FOREIGN.search(word) for word in read)
@@ -245,7 +245,7 @@ def _path_words(project: Project, site: CallSite, place: int) -> set[str]:
     found: set[str] = set()
     given = [(one, site.file, site.site.function) for one in site.site.call.args[place : place + 1]]
     for expr, file, function in given:
-        words = _words(expr) - SETTINGS
+        words = _words(expr) - SETTINGS - _of_libraries(project, expr, file)
         found |= words
         if len(given) > MAX_CALLERS:
             continue
@@ -264,6 +264,14 @@ def _path_words(project: Project, site: CallSite, place: int) -> set[str]:
 
 _EVERYWHERE = frozenset({"os", "path", "join", "self", "str", "Path", "pathlib", "format", "/", ""})
 """Words that paths to different files have in common."""
+_SUFFIX = re.compile(r"\W*(\.\w+)?")
+"""What stands behind the name of a file."""
+
+
+def _of_libraries(project: Project, expr: ir.Expr, file: str) -> set[str]:
+    """The words in an expression that name a library's modules and functions, which tell nothing of a file."""
+    named = [part for part in below(expr) if isinstance(part, ir.Name | ir.Attribute)]
+    return {word for part in named if project.modules.dotted(part, file) for word in _words(part)}
 
 
 def _words(expr: ir.Expr) -> set[str]:

@@ -56,3 +56,20 @@ def test_groups_have_devices_and_files_names(
     (tmp_path / "train.py").write_text(PROGRAM.format(start=start, read=read))
     monkeypatch.chdir(tmp_path)
     assert ("PT608" in [one["code"] for one in check("--select", "PT608")["findings"]]) is is_found
+
+
+@pytest.mark.parametrize(
+    ("read", "written", "is_found"),
+    [
+        ('f"{torch.__version__}.pt"', 'f"{torch.initial_seed()}.pt"', False),
+        ('os.path.join(torch.hub.get_dir(), "net.pt")', 'f"{torch.initial_seed()}.pt"', False),
+        ('f"{name}.pt"', 'f"{name}.pt"', True),
+    ],
+)
+def test_names_of_libraries_and_kinds_of_files_tell_nothing(
+    read: str, written: str, is_found: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = PROGRAM.format(start=NCCL, read="READ").replace('"READ"', read).replace('"out/last.pt"', written)
+    (tmp_path / "train.py").write_text(code.replace("def main():", "name = 'last'\n\n\ndef main():"))
+    monkeypatch.chdir(tmp_path)
+    assert ("PT608" in [one["code"] for one in check("--select", "PT608")["findings"]]) is is_found
