@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import Any
 
 from distlint.model import python as ir
@@ -12,27 +12,41 @@ from distlint.rehearsal.trace import Attempt, Branch, End, Frame, Laps, Round
 
 def has_limit(body: list[Any]) -> bool:
     """Whether a comparison that is the same everywhere, as that of the turn with a limit, may end a loop before its end."""
+    return next(_limits(body), None) is not None
+
+
+def _limits(body: list[Any]) -> Iterator[Branch]:
+    """Such comparisons."""
     for node in body:
-        if isinstance(node, Attempt) and has_limit(node.body):
-            return True
+        if isinstance(node, Attempt):
+            yield from _limits(node.body)
         if not isinstance(node, Branch):
             continue
         test = node.test
         compares = type(test) is ir.Operation and not {"<", "<=", ">", ">=", "=="}.isdisjoint(test.operators)
         for arm in node.arms:
-            leaves = bool(arm) and isinstance(arm[-1], End) and arm[-1].kind in ("break", "return")
-            if (leaves and compares and node.source is None) or has_limit(arm):
-                return True
-    return False
+            if compares and node.source is None and arm and isinstance(arm[-1], End):
+                if arm[-1].kind in ("break", "return"):
+                    yield node
+            yield from _limits(arm)
 
 
 def limited_unlike(first: Stage, other: Stage) -> bool:
     """Whether two processes go through a loop turn by turn, one of them with more turns, and a limit may end it for both alike.
 
-    Where it is at most the turns of the one with fewer, as where they have agreed on the least, neither makes more than the other.
+    Where it is at most the turns of the one with fewer, as where they have agreed on the least, neither makes more than the other. A limit
+    that each has worked out for itself is another test on each.
     """
-    counts = [{(laps.span, laps.chain): len(laps.turns) for laps in _limited(stage.trace)} for stage in (first, other)]
-    return any(counts[1].get(place, count) != count for place, count in counts[0].items())
+    mine, others = ({(laps.span, laps.chain): laps for laps in _limited(stage.trace)} for stage in (first, other))
+    return any(
+        len(mine[place].turns) != len(others[place].turns) and not _tests(mine[place]).isdisjoint(_tests(others[place]))
+        for place in mine.keys() & others.keys()
+    )
+
+
+def _tests(laps: Laps) -> set[Hashable]:
+    """What tells the tests that may end a loop."""
+    return {limit.key for turn in laps.turns for limit in _limits(turn)}
 
 
 def _limited(nodes: list[Any]) -> Iterator[Laps]:
