@@ -97,7 +97,10 @@ def _written_indexes(context: CheckContext, joined: frozenset[str]) -> Iterator[
 
 
 def _is_of_tensor(given: ir.Expr) -> bool:
-    """Whether what is given is where another tensor lies, or of which type it is: neither is a number."""
+    """Whether what is given is where another tensor lies, or of which type it is: neither is a number.
+
+    Attributes of a method's own object, and of what is named like settings, may be ranks; asking what any other object is costs too much.
+    """
     if type(given) is not ir.Attribute or given.name not in ("device", "dtype"):
         return False
     return type(given.base) is not ir.Name or given.base.id not in (*SETTINGS, "self", "cls")

@@ -35,7 +35,7 @@ def shared_writes(context: CheckContext) -> Iterator[Finding]:
         return
     reported: set[tuple[str, int]] = set()
     beside: set[tuple[str, int, tuple[Related, ...]]] = set()
-    for site, path in (*_writes(context), *_downloads(context)):
+    for site, path, is_opened in (*_writes(context), *_downloads(context)):
         key = (site.file, site.site.call.at)
         if key in reported:
             continue
@@ -45,7 +45,7 @@ def shared_writes(context: CheckContext) -> Iterator[Finding]:
             continue
         if path is not None and (_is_nothing(project, path, site) or is_own(project, [path], site)):
             continue
-        if (site.name or "open") == "open" and _has_own_rows(project, site):
+        if is_opened and _has_own_rows(project, site):
             continue
         reported.add(key)
         tests = tuple(tests_of(way))
@@ -59,8 +59,8 @@ def shared_writes(context: CheckContext) -> Iterator[Finding]:
         )
 
 
-def _writes(context: CheckContext) -> Iterator[tuple[CallSite, ir.Expr]]:
-    """The calls that write a file, and the expressions of its path."""
+def _writes(context: CheckContext) -> Iterator[tuple[CallSite, ir.Expr, bool]]:
+    """The calls that write a file, the expressions of its path, and whether a call only opens it for that."""
     project: Project = context.project
     table = context.parameters["writes"]
     plain = (one for one in project.sites("open") if type(one.site.call.func) is ir.Name)
@@ -68,7 +68,7 @@ def _writes(context: CheckContext) -> Iterator[tuple[CallSite, ir.Expr]]:
         position, name, *mode = table[site.name or "open"]
         given, _ = find_argument(site.site.call, name, position)
         if given is not None and _is_path(project, given, site) and (not mode or _writes_by(site, *mode)):
-            yield site, given
+            yield site, given, bool(mode)
     for name, position in context.parameters["methods"].items():
         for site in project.sites(name):
             func = site.site.call.func
@@ -78,7 +78,7 @@ def _writes(context: CheckContext) -> Iterator[tuple[CallSite, ir.Expr]]:
                 continue
             given = func.base if position < 0 else find_argument(site.site.call, "path", position)[0]
             if given is not None and _is_path(project, given, site):
-                yield site, given
+                yield site, given, name == "open"
 
 
 def _writes_by(site: CallSite, position: int, name: str) -> bool:
@@ -110,7 +110,7 @@ def _is_path(project: Project, expr: ir.Expr, site: CallSite) -> bool:
     return not made.startswith("io.")
 
 
-def _downloads(context: CheckContext) -> Iterator[tuple[CallSite, None]]:
+def _downloads(context: CheckContext) -> Iterator[tuple[CallSite, None, bool]]:
     """The calls that make a dataset of a library and have it downloaded."""
     project: Project = context.project
     prefixes = tuple(context.parameters["downloads"])
@@ -122,7 +122,7 @@ def _downloads(context: CheckContext) -> Iterator[tuple[CallSite, None]]:
                 given, _ = find_argument(site.call, "download", None)
                 if type(given) is ir.Constant and given.value is True:
                     if project.modules.dotted(site.call.func, file).startswith(prefixes):
-                        yield CallSite(file, site), None
+                        yield CallSite(file, site), None, False
 
 
 def _is_nothing(project: Project, path: ir.Expr, site: CallSite) -> bool:

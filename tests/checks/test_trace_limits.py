@@ -17,7 +17,7 @@ rank = dist.get_rank()
 loader = DataLoader(TensorDataset(torch.randn(30 + 20 * rank, 3)), batch_size=10)
 total = torch.zeros(3)
 counts = [None] * dist.get_world_size()
-dist.all_gather_object(counts, MINE)
+dist.all_gather_object(counts, len(loader))
 limit = min(counts)
 for turn, (rows,) in enumerate(loader):
 TEST
@@ -36,10 +36,11 @@ AGREED = {
 
 @pytest.mark.parametrize("test", AGREED.values(), ids=AGREED)
 def test_all_processes_make_the_turns_they_have_agreed_on(make_project: MakeProject, test: str) -> None:
-    project = make_project({"train.py": PROGRAM.replace("MINE", "len(loader)").replace("TEST", test)})
+    project = make_project({"train.py": PROGRAM.replace("TEST", test)})
     assert not TraceFaults.of_project(project)
 
 
-def test_processes_that_end_at_no_limit_make_turns_of_their_own(make_project: MakeProject) -> None:
-    project = make_project({"train.py": PROGRAM.replace("MINE", "rank").replace("TEST", "    pass")})
-    assert TraceFaults.of_project(project)
+@pytest.mark.parametrize("test", ["    pass", AGREED["reached"]], ids=["none", "its own"])
+def test_processes_without_an_agreed_limit_make_turns_of_their_own(make_project: MakeProject, test: str) -> None:
+    code = PROGRAM.replace("min(counts)", "len(loader)").replace("TEST", test)
+    assert TraceFaults.of_project(make_project({"train.py": code}))

@@ -97,7 +97,10 @@ class Engine(Made):
 
 
 def _configuration(player: Any, given: Given, call: ir.Call, scope: Any) -> Any:
-    """The configuration that ``initialize`` is given, or finds in the option ``deepspeed_config``; a path means the file of the project."""
+    """The configuration that ``initialize`` is given, or finds in the option ``deepspeed_config``; a path means the file of the project.
+
+    Source: deepspeed 0.19.8, ``__init__.py``, ``initialize`` (in that order; what is no dict is loaded as a file).
+    """
     found = given.get("config", 10, None)
     found = given.get("config_params", 12, None) if found is None else found
     options = given.get("args", 0, None)
