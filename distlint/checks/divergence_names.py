@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from distlint.checks import (
     divergence_effects,
     divergence_failures,
+    divergence_filled,
     divergence_keys,
     divergence_objects,
     divergence_outside,
@@ -98,11 +99,14 @@ def _walked(tracer: Tracer, wanted: str, path: Path, ground: Ground, state: Env)
     changes: list[Divergence] = []
     place: Env | None = state
     base: Divergence | None = None
+    listed = (wanted, path) if all(isinstance(step, str) for step in path) else ("", ())
     for _ in range(MAX_WALK):
         if place is None:
             base = divergence_outside.outside(tracer, wanted, path, ground)
             break
         if isinstance(place, Store):
+            if place.name == wanted and divergence_filled.fills(tracer, place, listed, ground):
+                break
             stops, change = _change(tracer, place, wanted, path, ground)
             if stops:
                 base = change
@@ -119,6 +123,8 @@ def _walked(tracer: Tracer, wanted: str, path: Path, ground: Ground, state: Env)
             if wanted in place.touched and f"{wanted}{_ANY}" in place.touched.how:
                 break
             if _is_touched(place, wanted, path):
+                if divergence_filled.fills(tracer, place, listed, ground):
+                    break
                 base = _joined(tracer, wanted, path, place, ground)
                 break
         place = place.prev
@@ -332,6 +338,8 @@ def _bound(tracer: Tracer, bind: Bind, path: Path, ground: Ground) -> Divergence
     if isinstance(expr, ir.Define):
         return THE_SAME
     if isinstance(expr, ir.AugAssign):
+        if divergence_filled.fills(tracer, bind, ("", ()), ground):
+            return UNKNOWN
         before = tracer.of(expr.target, ground, bind.prev or bind)
         return together([before, tracer.of(expr.value, ground, bind.prev or bind)])
     if not isinstance(expr, ir.Expr):

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from distlint.checks import divergence_callers, divergence_calls, divergence_names, divergence_objects
+from distlint.checks import (
+    divergence_callers,
+    divergence_calls,
+    divergence_filled,
+    divergence_names,
+    divergence_objects,
+)
 from distlint.checks.divergence_state import DIFFERS, EVEN, THE_SAME, UNKNOWN, Divergence, one_of, together
 from distlint.checks.rank_calls import length_of_value
 from distlint.checks.rank_values import Many
@@ -59,6 +65,11 @@ def _of_name(tracer: Tracer, wanted: str, ground: Ground, state: Env) -> Diverge
     for _ in range(divergence_names.MAX_WALK):
         if place is None:
             break
+        changes = (
+            place.name == wanted if isinstance(place, Store) else isinstance(place, Join) and wanted in place.touched
+        )
+        if changes and divergence_filled.fills(tracer, place, (wanted, ()), ground):
+            return UNKNOWN
         if isinstance(place, Store) and place.name == wanted and place.action not in ("call", "alias", "set"):
             # as many are added or taken on each rank, as far as we look
             changed = True

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from distlint.checks import divergence_calls, divergence_names, divergence_objects, divergence_sizes
+from distlint.checks import divergence_calls, divergence_filled, divergence_names, divergence_objects, divergence_sizes
 from distlint.checks.divergence_sources import Sources
 from distlint.checks.divergence_state import DIFFERS, NONE, THE_SAME, UNKNOWN, Divergence, one_of, together
 from distlint.checks.questions import MAX_ALLOWANCE, Allowance, Questions
@@ -182,7 +182,8 @@ class Tracer:
             parts = (expr.value,)
         else:
             return UNKNOWN
-        return together([self.of(part, ground, state) for part in parts if part is not None])
+        found = together([self.of(part, ground, state) for part in parts if part is not None])
+        return UNKNOWN if found.differs and divergence_filled.is_sum_filled(self, expr, ground, state) else found
 
     def _operation(self, expr: ir.Operation, ground: Ground, state: Env) -> Divergence:
         first = expr.operators[0]
@@ -193,6 +194,8 @@ class Tracer:
         if first in ("in", "not in") and self.views[0].is_environment(expr.operands[-1], ground.file):
             return UNKNOWN
         found = together([self.of(operand, ground, state) for operand in expr.operands])
+        if found.differs and divergence_filled.is_sum_filled(self, expr, ground, state):
+            return UNKNOWN
         return found.through(ir.unpack(expr.at, ground.file)) if found.differs else found
 
     def _logic(self, expr: ir.Operation, ground: Ground, state: Env) -> Divergence:
@@ -214,6 +217,8 @@ class Tracer:
         if type(expr.base) is ir.Call and type(expr.index) is ir.Constant:
             return divergence_objects.member(self, expr.base, (("item", expr.index.value),), ground, state)
         index = self.of(expr.index, ground, state)
+        if divergence_filled.is_cut(self, expr, ground, state):
+            return UNKNOWN
         if stored is None or index.differs:
             return together([index, self.of(expr.base, ground, state)])
         root, path = stored

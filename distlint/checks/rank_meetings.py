@@ -35,6 +35,9 @@ MAX_FAILING = 8
 MAX_STEPS = 25_000
 """Points that the ways through one function pass, all together."""
 
+MAX_CIRCLING = 6
+"""Functions that call each other have together the steps of so many: each is passed again on the ways through the others."""
+
 MAX_CALLERS = 6
 """Callers of a function that may still put right what it leaves open."""
 
@@ -74,6 +77,13 @@ class Meetings:
         self._groups = Groups.of_project(project)
         self._main_only = frozenset(name for one in project.specs for name in one.main_only)
         self._budget = _Budget()
+        self._circling = {
+            ref: shared
+            for component in self._shapes.cone.components
+            if len(component) > 1
+            for shared in [_Budget(MAX_STEPS * min(len(component), MAX_CIRCLING))]
+            for ref in component
+        }
         self._summaries = Summaries(project, self._shapes, self._tests, self._plain_events, self._may_fail)
         self._fails: dict[tuple[str, int], tuple[Failing, ...]] = {}
         self._judged: dict[tuple[str, int], tuple[Mismatch, ...]] = {}
@@ -101,7 +111,7 @@ class Meetings:
     def _judge(self, file: str, function: int) -> Iterator[Mismatch]:
         if not self._summaries.parts(file, function):
             return
-        self._budget = _Budget(MAX_STEPS)
+        self._budget = self._circling.get(FunctionRef(file, function)) or _Budget(MAX_STEPS)
         found: dict[tuple[object, ...], Mismatch] = {}
         splits: dict[tuple[str, int], Parting] = {}
         for number, pair in enumerate(PAIRS):

@@ -7,7 +7,7 @@ from typing import Any
 
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal import rows_called
+from distlint.rehearsal import rows_called, sums
 from distlint.rehearsal.absent import used
 from distlint.rehearsal.definitions import Definitions
 from distlint.rehearsal.entities import (
@@ -33,7 +33,7 @@ from distlint.rehearsal.failing import (
 from distlint.rehearsal.file_names import FileNames, is_asking, is_waiting
 from distlint.rehearsal.files import asked, waited, written
 from distlint.rehearsal.iterators import Generated
-from distlint.rehearsal.merging import merged
+from distlint.rehearsal.merging import filled_up, merged
 from distlint.rehearsal.moving import HOLDING, MOVING, read_by
 from distlint.rehearsal.options import by_default, declared, set_defaults
 from distlint.rehearsal.paths import of_function, of_method, touched, touched_by_method
@@ -515,10 +515,7 @@ class Calls(Definitions):
         known = items.items is not None and more is not None and len(items.items) + len(more) <= MAX_ITEMS
         if not known or self.stage.doubts(items):
             escape(other)
-            length: Any = self.stage.because(items.length(), self.length(other))
-            before, added = items.length(), self.length(other)
-            if isinstance(before, int) and isinstance(added, int) and not self.stage.doubts(items):
-                length = before + added
+            length = self._lengthened(items, other)
             sample = like(items, more)
             if sample is None and items.items is None and holds_work(items.sample):
                 sample = items.sample  # the first one stands for all
@@ -530,6 +527,15 @@ class Calls(Definitions):
         elif items.items is not None and more is not None:
             items.items.extend(more)
         self.note(items)
+
+    def _lengthened(self, items: Items, other: Any) -> Any:
+        """How many items a list has with others behind it: what is filled up to a number that all agree on has as many everywhere."""
+        before, more = self.length(items), self.length(other)
+        total = sums.added(before, more)
+        if not self.stage.doubts(items):
+            return total if sums.is_summand(total) else self.stage.because(before, more)
+        filled = filled_up(total, before, self.stage.reasons[-1:])
+        return self.stage.because(before, more) if filled is None else filled
 
     def entered(self, manager: Any, span: Span) -> Any:
         """What a context manager gives."""

@@ -10,8 +10,10 @@ from typing import Any
 
 from distlint.link.walking import bound_names, expressions_below, statements
 from distlint.model import python as ir
+from distlint.rehearsal.filled_lists import is_filled
 from distlint.rehearsal.iterators import Generated
 from distlint.rehearsal.stage import Scope
+from distlint.rehearsal.sums import Sum, added
 from distlint.rehearsal.values import Items, derived
 
 _TAKING = frozenset({"pop", "popleft"})
@@ -37,6 +39,8 @@ def turns_of(player: Any, loop: ir.While, scope: Scope) -> Any:
 
 
 def _counted(player: Any, loop: ir.While, counter: ir.Expr, bound: ir.Expr, scope: Scope) -> Any:
+    if type(counter) is ir.Call:
+        return _filled_up(player, loop, _measured(counter), bound, scope)
     if type(counter) is not ir.Name or not _is_kept(loop, bound):
         return None
     start, step = scope.variables.get(counter.id), _step(loop, counter.id)
@@ -46,6 +50,17 @@ def _counted(player: Any, loop: ir.While, counter: ir.Expr, bound: ir.Expr, scop
     if type(most) is int:
         return max(0, -(-(most - start) // step))
     return most if start == 0 and step == 1 else derived("turns", [most])
+
+
+def _filled_up(player: Any, loop: ir.While, listed: ir.Expr | None, bound: ir.Expr, scope: Scope) -> Any:
+    """What a list lacks of a length, into which each turn puts an item; ``None`` where that is not known to be a number."""
+    if listed is None or type(listed) not in (ir.Name, ir.Attribute):
+        return None
+    value = player.value(listed, scope)
+    if not isinstance(value, Items) or not is_filled(loop, listed) or not _is_kept(loop, bound):
+        return None
+    lacking = added(player.value(bound, scope), player.length(value), minus=True)
+    return lacking if isinstance(lacking, Sum) else None
 
 
 def _emptied(player: Any, loop: ir.While, listed: ir.Expr | None, scope: Scope) -> Any:

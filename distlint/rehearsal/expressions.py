@@ -39,9 +39,9 @@ from distlint.rehearsal.sets_of_texts import holds_texts
 from distlint.rehearsal.some_keys import taken_over, under
 from distlint.rehearsal.some_ways import parted
 from distlint.rehearsal.stage import Scope, Tested
-from distlint.rehearsal.sums import at_least
+from distlint.rehearsal.sums import added, at_least, is_summand
 from distlint.rehearsal.trace import Branch
-from distlint.rehearsal.unknowns import UNKNOWN, Number, OneOf, Opaque, Perhaps, Source, kinds_of
+from distlint.rehearsal.unknowns import UNKNOWN, Number, OneOf, Opaque, OwnLength, Perhaps, Source, Words, kinds_of
 from distlint.rehearsal.values import (
     MAX_ITEMS,
     OWN_PLACE,
@@ -135,18 +135,24 @@ class Expressions(Objects):
 
     def _of_ListDisplay(self, expr: ir.ListDisplay, scope: Scope) -> Any:  # noqa: N802
         items: list[Any] = []
+        length: Any = 0
+        is_open = False
         for item in expr.items[:MAX_ITEMS]:
             if type(item) is ir.Starred:
                 given = self.value(item.value, scope)
                 spread = self.items_of(given)
-                if spread is None:
-                    made = self.some(derived("list", [*items, given]), span=self.span(expr, scope))
-                    if len(expr.items) == 1:
-                        made.sample = self.item_of(given)
-                    return made
-                items.extend(spread)
+                length = added(length, self.length(given) if spread is None else len(spread))
+                items.extend([given] if spread is None else spread)
+                is_open = is_open or spread is None
             else:
                 items.append(self.value(item, scope))
+                length = added(length, 1)
+        if is_open:
+            made = self.some(derived("list", items), span=self.span(expr, scope))
+            made.sample = self.item_of(items[0]) if len(expr.items) == 1 else None
+            if expr.kind != "set" and is_summand(length):
+                made.size = length
+            return made
         for item in items:
             if isinstance(item, Tensor):
                 item.copied = False
@@ -344,7 +350,7 @@ class Expressions(Objects):
     def item(self, base: Any, index: Any) -> Any:
         """``base[index]`` of anything but a tensor."""
         is_row = isinstance(base, Items | str | bytes | range) or type(base) is tuple
-        if is_row and isinstance(index, slice):
+        if isinstance(index, slice) and (is_row or isinstance(base, Words)):
             return self._slice(base, index)
         if is_row and isinstance(index, int):
             items = base.items if isinstance(base, Items) else base
@@ -389,6 +395,9 @@ class Expressions(Objects):
 
     def _slice(self, base: Any, index: slice) -> Any:
         """``base[a:b]``."""
+        if isinstance(base, Words):
+            words, base = base, self.some(base, self.length(base))
+            base.sample = self.item_of(words)
         items = base.items if isinstance(base, Items) else list(base) if type(base) is tuple else base
         found = cut(items, index) if items is not None else None
         if type(base) is tuple:
@@ -403,7 +412,11 @@ class Expressions(Objects):
             part = range(index.stop) if 0 <= index.stop <= at_least(length) else part
         tells = derived("slice", [length, *bounds_of(index)])
         if index.stop is not None:
-            tells = Opaque(tells.sign, source_of(bounds_of(index)))  # a limit makes it as many everywhere, as a rule
+            # a limit makes it as many everywhere, as a rule
+            most = added(index.stop, index.start or 0, minus=True)
+            tells = Opaque(combined("cut", [most, index.step]), source_of(bounds_of(index)))
+        if tells.sign is None:
+            tells = OwnLength(tells)  # what is taken off and added again leaves no trace
         of_part(tells, index)
         size = len(part) if part is not None else tells
         made = self.some(derived("slice", [base, *bounds_of(index)]), size, span=base.at)

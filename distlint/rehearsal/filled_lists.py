@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from distlint.link.walking import access_path, below, calls_in, expressions_of, statements
 from distlint.model import python as ir
 from distlint.rehearsal.failing import more_of
+from distlint.rehearsal.sums import Sum, added, is_summand
 from distlint.rehearsal.unknowns import Opaque
 from distlint.rehearsal.values import Items, Thing, combined, source_of
 
@@ -24,22 +25,30 @@ _Path = tuple[str, ...]
 
 
 class Before(NamedTuple):
-    """A list that a loop fills, and how long it is before that."""
+    """A list that a loop fills, and how long it is before that: a number, or one that is known by what it is added to."""
 
     listed: Items
-    length: int
+    length: Any
 
 
 def lists_before(loop: ir.For | ir.While, variables: dict[str, Any], count: Any) -> dict[_Path, Before]:
-    """The lists of known length into which each turn of a loop puts one item; none where the number of turns is not known."""
-    if not isinstance(count, int) or isinstance(count, bool):
+    """The lists into which each turn of a loop puts one item, of which the length can be told then; none where the turns can't be."""
+    if isinstance(count, bool) or not isinstance(count, int | Sum):
         return {}
     paths = list(_filled(loop.body))
     found = {
         path: _value_at(path, variables) for path in paths if paths.count(path) == 1 and _is_filled_alone(loop, path)
     }
     lengths = {path: one.length() for path, one in found.items() if isinstance(one, Items)}
-    return {path: Before(found[path], length) for path, length in lengths.items() if type(length) is int}
+    told = {path: length for path, length in lengths.items() if type(length) is int or isinstance(count, Sum)}
+    return {path: Before(found[path], length) for path, length in told.items()}
+
+
+def is_filled(loop: ir.While, listed: ir.Expr) -> bool:
+    """Whether each turn of a loop puts one item into a list, and nothing else is done with it there."""
+    paths = list(_path_of(listed, ""))
+    every = list(_filled(loop.body))
+    return bool(paths) and every.count(paths[0]) == 1 and _is_filled_alone(loop, paths[0])
 
 
 def filled_by(
@@ -65,8 +74,9 @@ def filled_by(
         listed = _value_at(path, variables)
         if not isinstance(listed, Items) or listed.items is not None:
             continue
-        if source is None and path in lists and lists[path].listed is listed:
-            listed.size = lists[path].length + count
+        total = added(lists[path].length, count) if path in lists and lists[path].listed is listed else None
+        if is_summand(total) and source_of([total]) is None:
+            listed.size = total  # what it lacked of a number that all agree on leaves no trace
         elif source is not None and source_of([listed.size]) is None:
             listed.size = Opaque(combined("filled", [count, listed.size]), source)
 

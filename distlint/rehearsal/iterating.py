@@ -21,7 +21,7 @@ from distlint.rehearsal.samples import order_of
 from distlint.rehearsal.some_keys import mapped
 from distlint.rehearsal.stage import Left, Scope, Stage
 from distlint.rehearsal.sums import Sum, dealt_out
-from distlint.rehearsal.unknowns import UNKNOWN, Named, Number, Opaque, Perhaps, Ranged, Source, Words
+from distlint.rehearsal.unknowns import UNKNOWN, Named, Number, Opaque, OwnLength, Perhaps, Ranged, Source, Words
 from distlint.rehearsal.values import (
     MAX_ITEMS,
     Given,
@@ -285,6 +285,8 @@ class Iterating:
             members = (
                 counted_in(value.whole) or counted_in(value.sample) if value.distinct and value.items is None else None
             )
+            if type(size) is Opaque and size.sign is None and size is not UNKNOWN:
+                value.size = size = OwnLength(size)
             return Opaque(None, members) if members else length_of(value.whole) if size is UNKNOWN else size
         if isinstance(value, Tensor):
             return value.shape[0] if value.shape else UNKNOWN

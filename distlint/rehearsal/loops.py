@@ -21,6 +21,7 @@ from distlint.rehearsal.notes import OWN_ORDER, OWN_ROWS
 from distlint.rehearsal.samples import order_of
 from distlint.rehearsal.sets_of_texts import holds_texts
 from distlint.rehearsal.stage import Scope
+from distlint.rehearsal.sums import Sum
 from distlint.rehearsal.telling_loops import MOST_TOLD, only_tells
 from distlint.rehearsal.trace import End, Laps, Round, is_idle
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Ranged
@@ -132,7 +133,8 @@ class Loops(Ways):
         one stands for any turn, and goes into the trace.
         """
         stage = self.stage
-        before, lists = dict(scope.variables), lists_before(loop, scope.variables, count)
+        turns = count if told is None else told
+        before, lists = dict(scope.variables), lists_before(loop, scope.variables, turns)
         tests = len(scope.tests)
         place = self.place_of(loop, scope)
         touched, ended = self.first_turns(loop, items, scope)
@@ -142,7 +144,7 @@ class Loops(Ways):
         self.widen(scope, before, touched, place, [count, *scope.tests[tests:]])
         if not _may_stop(loop):
             self._picked(touched)
-        filled_by(stage, loop, lists, scope.variables, count, place[0])
+        filled_by(stage, loop, lists, scope.variables, turns, place[0])
         return ended if ended in _LEAVING else ""
 
     def place_of(self, loop: ir.For | ir.While, scope: Scope) -> tuple[Any, ...]:
@@ -314,7 +316,8 @@ class Loops(Ways):
                 break
         self._prune(laps, grown)
         left = most - len(laps.turns) if type(most) is int else most
-        told = left if type(left) is int and left > 0 else None if source_of([left]) is None else left
+        has_sense = left > 0 if type(left) is int else isinstance(left, Sum) or source_of([left]) is not None
+        told = left if has_sense else None
         return self._some_turns(statement, [None], scope, value, told=told)
 
     def _turn(self, loop: ir.For | ir.While, scope: Scope) -> str:

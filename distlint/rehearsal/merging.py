@@ -11,6 +11,7 @@ from distlint.rehearsal.bounds import agreeing, of_one
 from distlint.rehearsal.entities import ClassValue, Library, ModuleValue
 from distlint.rehearsal.some_keys import of_either
 from distlint.rehearsal.some_ways import parted
+from distlint.rehearsal.sums import Sum, added
 from distlint.rehearsal.unknowns import UNKNOWN, Number, Opaque, Perhaps, Sent, kinds_of
 from distlint.rehearsal.values import (
     Items,
@@ -81,7 +82,8 @@ def merged(one: Any, other: Any, tests: Sequence[Any] = (), deciding: Sequence[A
                 joined.typed = Opaque(combined("perhaps", tests), source_of(tests))
             return joined
     if isinstance(one, Items) and isinstance(other, Items):
-        length = merged(one.length(), other.length(), tests)
+        length = filled_up(one.length(), other.length(), tests)
+        length = merged(one.length(), other.length(), tests) if length is None else length
         escape(one)
         escape(other)
         made = Items(None, length, one.at)
@@ -286,11 +288,11 @@ def _shape(one: Tensor, other: Tensor, tests: Sequence[Any]) -> tuple[Any, ...] 
 def _size(one: Any, other: Any, tests: Sequence[Any]) -> Any:
     if alike(one, other):
         return agreeing(one, other)
-    filled = _filled_up(one, other, tests)
+    filled = filled_up(one, other, tests)
     return of_one(_told("size", [*tests, one, other]), [one, other]) if filled is None else filled
 
 
-def _filled_up(one: Any, other: Any, tests: Sequence[Any]) -> Any:
+def filled_up(one: Any, other: Any, tests: Sequence[Any]) -> Any:
     """The size up to which a test has something filled that is shorter (``if size < largest: pad``), where that is the same everywhere."""
     for test in tests:
         asked = test.compares if isinstance(test, Opaque) else None
@@ -299,9 +301,17 @@ def _filled_up(one: Any, other: Any, tests: Sequence[Any]) -> Any:
                 continue
             for size, own in ((one, other), (other, one)):
                 asks_both = any(alike(size, side) for side in sides) and any(alike(own, side) for side in sides)
-                if asks_both and source_of([size]) is None and source_of([own]) is not None:
+                is_own = (asks_both and source_of([own]) is not None) or _is_gap(symbol, sides[0], sides[1], size, own)
+                if is_own and source_of([size]) is None:
                     return size
     return None
+
+
+def _is_gap(symbol: str, first: Any, second: Any, size: Any, own: Any) -> bool:
+    """Whether a test asks for what something lacks of a size (``size - own > 0``, ``own < size``)."""
+    gap = added(first, second, minus=True) if symbol == ">" else added(second, first, minus=True)
+    rest = added(gap, added(size, own, minus=True), minus=True)
+    return isinstance(gap, Sum) and type(rest) is int and rest == 0
 
 
 def _told(name: str, every: Sequence[Any]) -> Opaque:

@@ -18,7 +18,7 @@ from distlint.rehearsal.notes import DIVISORS, REMAINDERS
 from distlint.rehearsal.paths import joined
 from distlint.rehearsal.some_keys import under
 from distlint.rehearsal.stage import Fault, Scope
-from distlint.rehearsal.sums import added, scaled
+from distlint.rehearsal.sums import added, is_summand, scaled
 from distlint.rehearsal.unknowns import UNKNOWN, Named, Number, Opaque, Opposite, Perhaps
 from distlint.rehearsal.values import (
     MAX_ITEMS,
@@ -285,7 +285,11 @@ class Operations(Iterating):
             return self._of_sets(symbol, one, two, span)
         if isinstance(one, str) and symbol == "%":
             return _formatted(one, two)
-        return self.some(derived(symbol, [one, two]), span=span)
+        made = self.some(derived(symbol, [one, two]), span=span)
+        total = added(self.length(one), self.length(two)) if symbol == "+" else None
+        if is_summand(total):
+            made.size = total  # a list is added to what must be one as well
+        return made
 
     def _of_sets(self, symbol: str, one: Items, two: Items, span: Span) -> Items:
         found = None

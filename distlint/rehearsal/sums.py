@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from distlint.rehearsal.unknowns import Number, Opaque, RowSize
+from distlint.rehearsal.unknowns import Number, Opaque, OwnLength, RowSize
 from distlint.rehearsal.values import derived
 
 _EXTREMES = "the least and the greatest of what each process has"
@@ -19,7 +19,8 @@ class Sum(Opaque):
     def __init__(self, terms: dict[Hashable, tuple[int, Opaque]], number: int) -> None:
         source = next((one.source for _, one in terms.values() if one.source is not None), None)
         measured = any(one.measured for _, one in terms.values())
-        sign = hash(("sum", number, frozenset((key, count) for key, (count, _) in terms.items())))
+        is_told = all(one.sign is not None for _, one in terms.values())
+        sign = hash(("sum", number, frozenset((key, count) for key, (count, _) in terms.items()))) if is_told else None
         super().__init__(sign, source, measured=measured)
         if all(_is_whole(one) for _, term in terms.values() for one in term.among or (term,)):
             self.among = (Number(int, self),)
@@ -35,8 +36,13 @@ def _is_whole(value: Any) -> bool:
 def is_summand(value: Any) -> bool:
     """Whether a value is a whole number, or one that is not known but for what tells it."""
     if type(value) in (Opaque, RowSize, Sum):
-        return value.sign is not None
-    return type(value) is int
+        return value.sign is not None or isinstance(value, Sum)
+    return type(value) in (int, OwnLength)
+
+
+def _key(value: Opaque) -> Hashable:
+    """What tells a number from others."""
+    return value.sign if value.sign is not None else ("object", id(value))
 
 
 def scaled(one: Any, two: Any) -> Any:
@@ -44,7 +50,7 @@ def scaled(one: Any, two: Any) -> Any:
     count, value = (one, two) if type(one) is int else (two, one)
     if type(count) is not int or not is_summand(value) or isinstance(value, int):
         return derived("*", [one, two])
-    inner = value.terms if isinstance(value, Sum) else {value.sign: (1, value)}
+    inner = value.terms if isinstance(value, Sum) else {_key(value): (1, value)}
     if count in (0, 1):
         return value if count else 0
     number = count * value.number if isinstance(value, Sum) else 0
@@ -62,7 +68,7 @@ def added(one: Any, two: Any, *, minus: bool = False) -> Any:
             number += sign * value
             continue
         number += sign * value.number if isinstance(value, Sum) else 0
-        inner = value.terms if isinstance(value, Sum) else {value.sign: (1, value)}
+        inner = value.terms if isinstance(value, Sum) else {_key(value): (1, value)}
         for key, (count, term) in inner.items():
             before = terms.pop(key, (0, term))
             if before[0] + sign * count:

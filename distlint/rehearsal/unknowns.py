@@ -111,6 +111,16 @@ class RowSize(Opaque):
     __slots__ = ()
 
 
+class OwnLength(Opaque):
+    """How long something of this process is, of which nothing is known but which object that is: no other number has this one's object."""
+
+    __slots__ = ()
+
+    def __init__(self, length: Opaque) -> None:
+        super().__init__(None, length.source, measured=length.measured)
+        self.chance, self.among, self.told, self.bounds = length.chance, length.among, length.told, length.bounds
+
+
 class Named(Opaque):
     """One of the names of a family: those of another family are all different from it. ``text`` is the name, where it is known."""
 
