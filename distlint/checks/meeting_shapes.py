@@ -61,7 +61,7 @@ def different_sizes(performance: Performance) -> Iterator[Suspicion]:
     for met in meetings(performance):
         looks = _looks(met)
         shapes = [(rank, look["shape"]) for rank, look in looks]
-        if not shapes or any(shape is None for _, shape in shapes):
+        if not shapes or any(shape is None for _, shape in shapes) or any(event.agreed for _, event in met):
             continue
         known = all(isinstance(size, int) for _, shape in shapes for size in shape)
         if (

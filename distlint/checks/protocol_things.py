@@ -17,6 +17,7 @@ from distlint.link.arguments import find_argument
 from distlint.link.flow import Env
 from distlint.link.modules import ClassRef, External, FunctionRef
 from distlint.link.program import names_leading_to
+from distlint.link.starters import STARTERS
 from distlint.link.walking import below, expressions_of
 from distlint.model import python as ir
 from distlint.model.document import Leaf
@@ -152,13 +153,24 @@ class Things:
             return False
         inside = self.copies.get((frame.file, frame.function), 0)
         if inside:
-            return inside > 1
+            return inside > 1 or self._is_handed_on(FunctionRef(frame.file, frame.function))
         function = module.functions[frame.function]
         name = function.name
         if name == "__init__" and function.owner >= 0:
             name = module.classes[function.owner].name
         ref = FunctionRef(frame.file, frame.function)
         return sum(self._may_call(ref, one) for one in self.project.sites(name)) > 1
+
+    def _is_handed_on(self, ref: FunctionRef) -> bool:
+        """Whether a function that the program calls is also given to something else than what starts processes with it."""
+        name = self.project.function(ref).name
+        called = {(one.file, one.site.call.func.at) for one in self.project.sites(name)}
+        started = [one for starter in STARTERS for one in self.project.sites(starter)]
+        return any(
+            (file, at) not in called
+            and not any(one.file == file and ir.encloses(one.site.call.at, at) for one in started)
+            for file, at, _ in self.project.reachers.references_to(ref)
+        )
 
     def _may_call(self, ref: FunctionRef, site: CallSite) -> bool:
         """Whether a call of something of the same name may be one of a function: it is none of a library's, or of another class's."""

@@ -318,7 +318,7 @@ def _guarded_blocks(statement: ir.Stmt) -> Iterator[tuple[tuple[Guard, ...], tup
 
 
 def _short_circuits(expr: ir.Expr, start: int, end: int) -> Iterator[Guard]:
-    """The conditions inside an expression: ``a and call()``, ``call() if a else b``."""
+    """The conditions inside an expression: ``a and call()``, ``call() if a else b``, also in the body of a lambda."""
     while True:
         if type(expr) is ir.Conditional:
             for part, holds in ((expr.body, True), (expr.orelse, False)):
@@ -329,7 +329,8 @@ def _short_circuits(expr: ir.Expr, start: int, end: int) -> Iterator[Guard]:
                 if _contains(operand.at, start, end):
                     break
                 yield Guard(operand, expr.operators[0] == "and", "expression", expr.at)
-        inner = next((part for part in children(expr) if _contains(part.at, start, end)), None)
+        parts = (expr.body,) if type(expr) is ir.Lambda else children(expr)
+        inner = next((part for part in parts if _contains(part.at, start, end)), None)
         if inner is None:
             return
         expr = inner

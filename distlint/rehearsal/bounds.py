@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from typing import Any, NamedTuple
 
-from distlint.rehearsal.unknowns import UNKNOWN, Bound, Bounds, Comparisons, Opaque
+from distlint.rehearsal.unknowns import UNKNOWN, Bound, Bounds, Comparisons, Opaque, told_by
 from distlint.rehearsal.values import MEMBERS, Items, Tensor, signature, source_of
 
 MAX_BOUNDS = 6
@@ -182,7 +182,9 @@ def widened(going: Sequence[dict[str, Any]], told: Sequence[dict[str, tuple[Any,
 def _is_untouched(before: Any, now: Any) -> bool:
     """Whether nothing was done to a list or tensor since it was found to have a bound."""
     if isinstance(now, Items):
-        return now.items is None and now.whole is before.whole
+        sizes = (now.size, before.size)
+        same = all(isinstance(one, Opaque) for one in sizes) and len(set(map(told_by, sizes))) == 1
+        return now.items is None and now.whole is before.whole and same
     return not isinstance(now, Tensor) or now.sign == before.sign
 
 

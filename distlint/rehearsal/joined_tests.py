@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distlint.rehearsal.bounds import asks_all
-from distlint.rehearsal.values import derived, is_known, signature
+from distlint.rehearsal.values import Items, derived, is_known, signature
 
 if TYPE_CHECKING:
     from distlint.rehearsal.stage import Stage
@@ -35,8 +35,9 @@ def joined_operands(player: Any, symbol: str, values: list[Any], last: bool | No
 
 
 def negated(player: Any, value: Any) -> Any:
-    """What ``not`` gives of a value that is not known."""
-    return _remembered(player, "not", [value], derived("not", [value]))
+    """What ``not`` gives of a value that is not known; of a list it asks how long that is."""
+    asked = player.asked(value) if isinstance(value, Items) else value
+    return _remembered(player, "not", [value], derived("not", [asked]))
 
 
 def _remembered(player: Any, symbol: str, values: list[Any], found: Any) -> Any:

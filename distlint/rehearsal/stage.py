@@ -15,7 +15,7 @@ from distlint.rehearsal.listings import Folders
 from distlint.rehearsal.notes import OWN_ORDER
 from distlint.rehearsal.row_orders import RowOrders
 from distlint.rehearsal.trace import Hole, Took, Waited
-from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Sent, Source
 from distlint.rehearsal.values import OWN_PLACE, Table, Tensor, combined, is_by_chance, is_known, signature, source_of
 
 if TYPE_CHECKING:
@@ -82,13 +82,8 @@ class Event:
     """
 
     __slots__ = (
-        "call",
-        "chain",
-        "file",
-        "function",
-        "group",
-        "index",
-        "name",
+        *("agreed", "call", "chain", "file", "function"),
+        *("group", "index", "name"),
         "repeated",
         "seen",
         "sure",
@@ -103,6 +98,8 @@ class Event:
         self.function = function
         self.values = values
         self.sure = True
+        self.agreed = False
+        """Whether the process comes here because of something that all of them have exchanged, so that it knows of the others."""
         self.repeated = False
         self.chain: tuple[Span, ...] = ()
         self.group: Group | None = None
@@ -435,6 +432,7 @@ class Stage(Certainty):
     def record(self, event: Event) -> None:
         """Adds an operation to what the process did."""
         event.sure = not self.unsure
+        event.agreed = any(isinstance(one, Opaque) and isinstance(one.sign, Sent) for one in self.reasons)
         event.repeated = bool(self.repeating)
         event.chain = self.chain
         event.turn = self._turn(event)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from distlint.rehearsal.unknowns import Number, Opaque, OwnLength, RowSize
+from distlint.rehearsal.unknowns import Number, Opaque, OwnLength, RowSize, told_by
 from distlint.rehearsal.values import derived
 
 _EXTREMES = "the least and the greatest of what each process has"
@@ -40,17 +40,12 @@ def is_summand(value: Any) -> bool:
     return type(value) in (int, OwnLength)
 
 
-def _key(value: Opaque) -> Hashable:
-    """What tells a number from others."""
-    return value.sign if value.sign is not None else ("object", id(value))
-
-
 def scaled(one: Any, two: Any) -> Any:
     """``one * two``."""
     count, value = (one, two) if type(one) is int else (two, one)
     if type(count) is not int or not is_summand(value) or isinstance(value, int):
         return derived("*", [one, two])
-    inner = value.terms if isinstance(value, Sum) else {_key(value): (1, value)}
+    inner = value.terms if isinstance(value, Sum) else {told_by(value): (1, value)}
     if count in (0, 1):
         return value if count else 0
     number = count * value.number if isinstance(value, Sum) else 0
@@ -68,7 +63,7 @@ def added(one: Any, two: Any, *, minus: bool = False) -> Any:
             number += sign * value
             continue
         number += sign * value.number if isinstance(value, Sum) else 0
-        inner = value.terms if isinstance(value, Sum) else {_key(value): (1, value)}
+        inner = value.terms if isinstance(value, Sum) else {told_by(value): (1, value)}
         for key, (count, term) in inner.items():
             before = terms.pop(key, (0, term))
             if before[0] + sign * count:

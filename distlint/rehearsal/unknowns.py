@@ -112,13 +112,19 @@ class RowSize(Opaque):
 
 
 class OwnLength(Opaque):
-    """How long something of this process is, of which nothing is known but which object that is: no other number has this one's object."""
+    """How long something of this process is, of which nothing is known but which length that is: only its copies have its ``mark``."""
 
-    __slots__ = ()
+    __slots__ = ("mark",)
 
     def __init__(self, length: Opaque) -> None:
+        self.mark = object()
         super().__init__(None, length.source, measured=length.measured)
         self.chance, self.among, self.told, self.bounds = length.chance, length.among, length.told, length.bounds
+
+
+def told_by(value: Opaque) -> Hashable:
+    """What tells a number from others on this process; ``None`` where nothing does."""
+    return value.mark if isinstance(value, OwnLength) else value.sign
 
 
 class Named(Opaque):
