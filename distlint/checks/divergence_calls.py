@@ -11,6 +11,7 @@ from distlint.checks import (
     divergence_keys,
     divergence_objects,
     divergence_seeds,
+    divergence_yields,
 )
 from distlint.checks.divergence_callers import callers, dealt_parameter, given_by
 from distlint.checks.divergence_state import DIFFERS, EVEN, NONE, THE_SAME, UNKNOWN, Divergence, one_of, together
@@ -21,7 +22,7 @@ from distlint.link.abstract import Instance, LambdaValue, PartialValue, Referenc
 from distlint.link.arguments import find_argument
 from distlint.link.flow import Env
 from distlint.link.modules import ClassRef, External, FunctionRef
-from distlint.link.walking import below, calls_in, expressions_of, guards_of, statements
+from distlint.link.walking import calls_in, guards_of
 from distlint.model import python as ir
 from distlint.rehearsal.moving import LOADING, MOVING, PLACES
 
@@ -224,7 +225,7 @@ def returned(tracer: Tracer, target: FunctionRef, ground: Ground, path: Path = (
 def _returned(tracer: Tracer, target: FunctionRef, definition: ir.Function, ground: Ground, path: Path) -> Divergence:
     flow = tracer.project.flow(target.file, target.index)
     if flow.has_yield:
-        return _yielded(tracer, definition, ground)
+        return divergence_yields.given(tracer, definition, ground, path)
     ways: list[Divergence] = []
     kinds: list[Any] = []
     choice = THE_SAME
@@ -258,18 +259,6 @@ def _returned(tracer: Tracer, target: FunctionRef, definition: ir.Function, grou
         # what some ranks got from the others is what these give as well, if they gave it away before
         return UNKNOWN if any(way.why == EVEN for way in ways) else choice._replace(control=True)
     return one_of(ways) if ways else THE_SAME
-
-
-def _yielded(tracer: Tracer, definition: ir.Function, ground: Ground) -> Divergence:
-    """What a generator gives, one by one."""
-    flow = tracer.project.flow(ground.file, ground.function)
-    ways = []
-    for statement in statements(definition.body):
-        for expr in expressions_of(statement):
-            for part in below(expr):
-                if type(part) is ir.Wrapped and part.kind.startswith("yield") and part.value is not None:
-                    ways.append(tracer.of(part.value, ground, flow.before(part.at)))
-    return one_of(ways) if ways else UNKNOWN
 
 
 def _made(tracer: Tracer, owner: ClassRef, expr: ir.Call, ground: Ground, state: Env) -> Divergence:

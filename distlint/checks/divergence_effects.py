@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from distlint.checks import divergence_calls, divergence_names, divergence_objects
-from distlint.checks.divergence_state import EVENED, UNKNOWN, Divergence, one_of, together
+from distlint.checks.divergence_state import EVENED, RECEIVED, UNKNOWN, Divergence, one_of, together
 from distlint.link.abstract import PartialValue, Reference, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.flow import BINDS, Store
@@ -25,6 +25,8 @@ def effect(tracer: Tracer, expr: ir.Call, store: Store, rest: Path, ground: Grou
     even = sources.evened_argument(expr, ground.file)
     if even is not None:
         return (True, EVENED) if _place_of(even) == place else None
+    if sources.is_sent(expr, ground.file, place):
+        return True, RECEIVED
     if sources.fills(expr, ground.file, place):
         return True, UNKNOWN
     func = expr.func

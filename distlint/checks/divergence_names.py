@@ -12,6 +12,7 @@ from distlint.checks import (
     divergence_keys,
     divergence_objects,
     divergence_outside,
+    divergence_yields,
 )
 from distlint.checks.divergence_state import (
     EVEN,
@@ -373,6 +374,9 @@ def element(tracer: Tracer, iterable: ir.Expr, part: tuple[Any, ...], ground: Gr
             return together([tracer.of(one, ground, state) for one in starts])
         if plain in ("list", "iter", "reversed", "sorted", "tuple") and args:
             return element(tracer, args[0], part, ground, state)
+        yielded = divergence_yields.taken(tracer, iterable, tuple(_items(part)), ground, state) if part else None
+        if yielded is not None:
+            return yielded
         keys = divergence_keys.taken(tracer, iterable, part, ground, state)
         if keys is not None:
             return keys

@@ -83,6 +83,16 @@ class Sources:
                 break
         return False
 
+    def is_sent(self, call: ir.Call, file: str, place: tuple[str, tuple[ir.Expr | str, ...]]) -> bool:
+        """Whether one other process sends what a call leaves in what stands at a place: it takes it, or a list of such operations does."""
+        dotted = self._project.modules.dotted
+        spec = self.filled.get(dotted(call.func, file))
+        if spec is not None:
+            return spec.role == "receive" and self.fills(call, file, place)
+        handed = self.filled.get(dotted(call.args[0], file)) if len(call.args) > 1 else None
+        taken = [*call.args[1:2], *(word.value for word in call.keywords if handed and word.name == handed.tensor[0])]
+        return handed is not None and handed.role == "receive" and any(access_path(one) == place for one in taken)
+
     def as_long_as(self, call: ir.Call, file: str) -> int | None:
         """The argument whose items a call passes on, where it is one of a library."""
         kind = self._lengths.get(self._project.modules.dotted(call.func, file), "")

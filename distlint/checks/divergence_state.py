@@ -12,6 +12,9 @@ SAME, DIFFERS, NOT_KNOWN, NOTHING = "same", "differs", "unknown", "nothing"
 EVEN = "a collective gives it to all ranks"
 """Why something is the same that was not before."""
 
+SENT = "another rank sent it"
+"""Why nothing is known of what is made with it: processes that hand values on may all have the same in the end."""
+
 MAX_PLACES = 4
 
 
@@ -48,19 +51,23 @@ class Divergence(NamedTuple):
 THE_SAME = Divergence(SAME)
 EVENED = Divergence(SAME, EVEN)
 UNKNOWN = Divergence(NOT_KNOWN)
+RECEIVED = Divergence(NOT_KNOWN, SENT)
 NONE = Divergence(NOTHING)
 """What the way back of a loop adds: nothing."""
 
 
 def together(parts: Iterable[Divergence]) -> Divergence:
-    """Something that is made of several parts: it differs if one of them does."""
+    """Something that is made of several parts: it differs if one of them does, and no other one came from another rank."""
     found = THE_SAME
+    differing: Divergence | None = None
     for part in parts:
+        if part.why == SENT:
+            return RECEIVED
         if part.state == DIFFERS:
-            return part
-        if part.state == NOT_KNOWN or (part.why and found.state != NOT_KNOWN):
+            differing = differing or part
+        elif part.state == NOT_KNOWN or (part.why and found.state != NOT_KNOWN):
             found = part
-    return found
+    return differing or found
 
 
 def one_of(ways: Iterable[Divergence]) -> Divergence:
@@ -72,6 +79,6 @@ def one_of(ways: Iterable[Divergence]) -> Divergence:
     if not given:
         return NONE
     differing = next((way for way in given if way.differs), None)
-    if differing is None:
+    if differing is None or any(way.why == SENT for way in given):
         return together(given)
     return UNKNOWN if any(way.why == EVEN for way in given) else differing

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from distlint.checks.collectives import Collectives, Operation
+from distlint.checks.collectives import BACKWARD, CALLED, Collectives, Operation
 from distlint.checks.divergence import DivergenceView
 from distlint.checks.rank_values import Many
 from distlint.checks.ranks import FIRST
@@ -54,11 +55,22 @@ class Groups:
     def _of(self, operation: Operation) -> Group | None:
         name, position = operation.spec.group
         if not name:
-            return WORLD
+            return self._of_wrappers if operation.spec is BACKWARD or operation.spec.name.endswith(CALLED) else WORLD
         given, certain = find_argument(operation.call, name, position)
         if given is None:
             return WORLD if certain else None
         return self._given(given, operation.file, operation.function)
+
+    @cached_property
+    def _of_wrappers(self) -> Group | None:
+        """The group over which the passes of wrapped models meet: that of their wrappers where these name one, all of them the same."""
+        words = [word for one in self._project.specs for word in one.wrapper_groups]
+        found: set[Group | None] = set()
+        for site in self._project.calls_to({wrapper for wrapper, _, _ in words}):
+            given = [find_argument(site.site.call, *word[1:]) for word in words if word[0] == site.name]
+            named = [self._given(expr, site.file, site.site.function) for expr, _ in given if expr is not None]
+            found.update(named or ([WORLD] if all(certain for _, certain in given) else []))
+        return WORLD if found <= {WORLD} else found.pop() if len(found) == 1 else None
 
     def _given(self, expr: ir.Expr, file: str, function: int) -> Group | None:
         if type(expr) is ir.Constant:

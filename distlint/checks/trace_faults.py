@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.checks.agreed_rounds import has_agreed_rounds
 from distlint.checks.divergence import DivergenceView
+from distlint.checks.divergence_state import SENT
 from distlint.checks.loaders import loops_around
 from distlint.checks.rank_faults import DIFFERENT, EXCEPTION, ROUNDS, SKIPPED
 from distlint.checks.trace_lines import Clash, Part
 from distlint.checks.traces import compared
+from distlint.link.walking import below, bodies_of, expressions_of, statements
+from distlint.model import python as ir
 from distlint.model.finding import Related
 from distlint.model.span import Span
 from distlint.rehearsal.failing import OWN_FILES
@@ -123,7 +126,12 @@ def _is_refused(performance: Performance, clash: Clash) -> bool:
 
 
 def _is_agreed(project: Project, clash: Clash) -> bool:
-    """Whether the ranks make a call as often as they agreed to by a collective: what that gives the rehearsal does not know."""
+    """Whether the ranks make a call as often as they agreed to by a collective: what that gives the rehearsal does not know.
+
+    Nor does it know what processes have in common that hand on what they got from another.
+    """
+    if clash.part is not None and not clash.part.fails and _is_handed_on(project, clash.part.span):
+        return True
     if clash.part is not None and not clash.part.is_loop:
         return False
     of = DivergenceView.of_project(project).of
@@ -132,6 +140,18 @@ def _is_agreed(project: Project, clash: Clash) -> bool:
         for event in (clash.event, clash.other)
         if event is not None
         for around in loops_around(project, event.file, event.function, event.call.at)
+    )
+
+
+def _is_handed_on(project: Project, span: Span) -> bool:
+    """Whether the test at a place is about something that was made with what another rank sent."""
+    of = DivergenceView.of_project(project).of
+    return any(
+        ir.unpack(part.at, span.file) == span and of(part, span.file, function).why == SENT
+        for function, body in bodies_of(project.module(span.file))
+        for statement in statements(body)
+        for expr in expressions_of(statement)
+        for part in below(expr)
     )
 
 

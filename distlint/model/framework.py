@@ -282,6 +282,8 @@ class FrameworkSpec:
     losses: tuple[str, ...] = ()
     """Makers of objects whose results carry gradients that all processes add up: a backward pass of what comes out of
     them is collective (``pkg.Class``)."""
+    wrapper_groups: tuple[tuple[str, str, int | None], ...] = ()
+    """(wrapper, argument, its position): which argument of a wrapper names the group over which its model's passes are collective."""
     uneven: tuple[str, ...] = ()
     """Context managers inside which processes may make different numbers of steps."""
     main_only: tuple[str, ...] = ()

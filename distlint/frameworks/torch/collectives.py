@@ -242,6 +242,8 @@ COLLECTIVES = (*_FUNCTIONS, *_GROUPS, *_FUNCTIONAL, *_TENSORS, *_WRAPPERS, *_CHE
 
 LOSSES = (_DDP, _FSDP)
 
+WRAPPER_GROUPS = ((_DDP, "process_group", None), (_FSDP, "process_group", 1), (_FSDP, "device_mesh", None))
+
 UNEVEN = (f"{_DDP}().join", "torch.distributed.algorithms.join.Join", "torch.distributed.algorithms.Join")
 
 MAIN_ONLY = tuple(

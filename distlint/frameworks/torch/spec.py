@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from distlint.frameworks.torch.collectives import COLLECTIVES, LOSSES, MAIN_ONLY, UNEVEN
+from distlint.frameworks.torch.collectives import COLLECTIVES, LOSSES, MAIN_ONLY, UNEVEN, WRAPPER_GROUPS
 from distlint.frameworks.torch.launchers import LAUNCHERS
 from distlint.frameworks.torch.values import (
     EVENED,
@@ -83,6 +83,7 @@ SPEC = FrameworkSpec(
     rank_counters=tuple((f"{module}.tqdm().n", "disable") for module in ("tqdm", "tqdm.auto", "tqdm.std")),
     collectives=COLLECTIVES,
     losses=LOSSES,
+    wrapper_groups=WRAPPER_GROUPS,
     uneven=UNEVEN,
     main_only=MAIN_ONLY,
     rank_sources=RANK_SOURCES,
