@@ -38,6 +38,9 @@ MAX_STEPS = 25_000
 MAX_CIRCLING = 6
 """Functions that call each other have together the steps of so many: each is passed again on the ways through the others."""
 
+MAX_LEVELS = 4
+"""Callers of callers that are asked."""
+
 MAX_CALLERS = 6
 """Callers of a function that may still put right what it leaves open."""
 
@@ -332,9 +335,15 @@ class Meetings:
                 return side, start
         return -1, 0
 
-    def _is_answered(self, one: Mismatch) -> bool:
-        """Whether what a function leaves open is met by what another rank does in its callers."""
+    def _is_answered(self, one: Mismatch, inner: frozenset[FunctionRef] = frozenset()) -> bool:
+        """Whether what a function leaves open is met by what another rank does in its callers, or in theirs.
+
+        ``inner`` are the functions that were asked about already on the way out.
+        """
         if not one.is_open or one.function < 0 or any(one.gone):
+            return False
+        own = FunctionRef(one.file, one.function)
+        if own in inner or len(inner) > MAX_LEVELS:
             return False
         wanted = (one.ours or one.theirs)[0].operation.key
         callers = self._project.call_graph.callers(FunctionRef(one.file, one.function))
@@ -343,7 +352,8 @@ class Meetings:
             if edge.how == "callback" or self._shapes.of(edge.file, edge.function) is None:
                 return False
             inside = self.of(edge.file, edge.function)
-            if any(wanted in {event.operation.key for event in (*other.ours, *other.theirs)} for other in inside):
+            same = [two for two in inside if wanted in {event.operation.key for event in (*two.ours, *two.theirs)}]
+            if not all(self._is_answered(two, inner | {own}) for two in same):
                 return False
             answered = True
         return answered

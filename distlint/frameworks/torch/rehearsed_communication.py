@@ -435,7 +435,14 @@ def _fill_objects(player: Any, event: Event, key: Any, own: Source | None) -> No
                 signs = sent
             else:
                 signs = [shared.receive(player.stage.rank, sign) for sign in signs]
-        items.items = [Opaque(sign, own) for sign in signs]
+        items.items = [_told(sign, own) for sign in signs]
+
+
+def _told(sign: Hashable, own: Source | None) -> Any:
+    """What is received, by what tells it: a plain value that its sender knows is that value for all."""
+    if own is None and type(sign) is tuple and len(sign) == 2 and type(sign[1]).__name__ == sign[0]:
+        return sign[1]
+    return Opaque(sign, own)
 
 
 def _known_to_all(player: Any, item: Any, sign: Hashable) -> Hashable:
