@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from distlint.checks.collectives import Collectives
 from distlint.checks.derivations import Part, derivation
 from distlint.checks.divergence import DivergenceView
 from distlint.checks.execution import body_of
@@ -31,6 +32,10 @@ from distlint.model.span import Span
 
 _PARTERS = frozenset({"chunk", "array_split", "tensor_split", "split", "chunked"})
 """Functions that cut something into as many parts as they are told."""
+_GATHERING = frozenset(
+    {"all_gather", "all_gather_object", "all_gather_coalesced", "gather", "gather_object", "all_to_all"}
+)
+"""Kinds of operations by which a process gets the parts of others."""
 MAX_METHODS = 8
 """Methods of a stream that are looked at."""
 _PROBE = Process(0, 0, world=1009)
@@ -122,11 +127,22 @@ def _sharded(context: CheckContext, expr: ir.Expr, file: str, function: int) -> 
     """Where an expression takes the part of one process of some data; ``None`` if it is not seen to do so."""
     for part in derivation(context.project, expr, file, function, by_field=True).parts:
         if _takes_part(context, part.expr) and _is_called(context, part) and _is_always_done(context.project, part):
-            if (part.file, part.function) != (file, function) or _leads_to(context.project, part, expr):
+            elsewhere = (part.file, part.function) != (file, function)
+            if not (_is_gathered(context.project, part) if elsewhere else not _leads_to(context.project, part, expr)):
                 return ir.unpack(part.expr.at, part.file)
     options = options_of(context.project.evaluator(None).ask(expr, file, function))
     places = [_of_stream(context, one) if isinstance(one, Instance) else None for one in options]
     return places[0] if places and None not in places else None
+
+
+def _is_gathered(project: Project, part: Part) -> bool:
+    """Whether the function in which a part is taken puts those of all processes together again, so that it gives away the whole."""
+    return any(
+        (one.file, one.function) == (part.file, part.function)
+        and one.call.at > part.expr.at
+        and one.spec.kind in _GATHERING
+        for one in Collectives.of_project(project).operations.values()
+    )
 
 
 def _is_called(context: CheckContext, part: Part) -> bool:

@@ -139,6 +139,7 @@ class Torch(Models):
             scaling.handed(value)
             hooks.handed(value)
             takes.handed(player, value)
+            writing.handed(player.stage, value)
 
     def unfollowed(self, player: Any, items: Iterable[Any]) -> None:
         """The turns of a loop that goes through these items are not followed: modules among them may be called in these."""

@@ -6,15 +6,26 @@ without one; nothing in it is recorded for gradients, and its results hang on wh
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from distlint.frameworks.torch.rehearsed_communication import operation_of
 from distlint.frameworks.torch.rehearsed_recording import Recording, is_recorded
+from distlint.frameworks.torch.rehearsed_weights import Weight
+from distlint.link.modules import FunctionRef
+from distlint.link.walking import calls_in
 from distlint.model import python as ir
 from distlint.rehearsal.entities import ClassValue
+from distlint.rehearsal.notes import GRADIENTS_BY_HAND
 from distlint.rehearsal.some_ways import alone
 from distlint.rehearsal.values import Given, Made, Tensor
 
+if TYPE_CHECKING:
+    from distlint.link.project import Project
+
 _BASE = "torch.autograd.Function"
+
+MAX_INSIDE = 2
+"""Functions inside each other in which operations of several processes are looked for."""
 
 
 def applied(player: Any, receiver: Any, given: Given, call: ir.Call, scope: Any) -> Any:
@@ -34,11 +45,28 @@ def applied(player: Any, receiver: Any, given: Given, call: ir.Call, scope: Any)
         found = player.apply(forward, whole, call, scope)
     finally:
         player.left(unrecorded, span)
+    backward = modules.method(receiver.ref, "backward")
+    weighed = any(isinstance(one, Weight) for one in given.values())
+    if weighed and backward is not None and _exchanges(player.stage.project, backward):
+        # the gradients of these weights are brought together, or dealt out, by the function itself
+        player.stage.kept[GRADIENTS_BY_HAND] = True
     for one in found if type(found) is tuple else (found,):
         if isinstance(one, Tensor):
             _hang(one, given)
             one.gradient = _needs(given) if is_recorded(player) else one.gradient
     return found
+
+
+def _exchanges(project: Project, ref: FunctionRef, depth: int = 0) -> bool:
+    """Whether a function, or one that it calls, brings something of several processes together."""
+    for call in calls_in(project.function(ref).body):
+        target = project.modules.resolve(call.func, ref.file)
+        if isinstance(target, FunctionRef):
+            if depth < MAX_INSIDE and _exchanges(project, target, depth + 1):
+                return True
+        elif operation_of(project.modules.dotted(call.func, ref.file)):
+            return True
+    return False
 
 
 def _needs(given: Given) -> bool | None:

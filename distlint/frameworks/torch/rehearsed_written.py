@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.frameworks.torch.rehearsed_weights import Weight
 from distlint.rehearsal.amounts import brings_much
 from distlint.rehearsal.notes import WEIGHTS_BY_HAND
 
@@ -19,6 +20,12 @@ _BEGAN = "what the processes had brought together before the first backward pass
 def passed_back(stage: Any) -> None:
     """A backward pass: training is under way."""
     stage.kept.setdefault(_BEGAN, len(stage.events))
+
+
+def handed(stage: Any, value: Any) -> None:
+    """Something goes to code that nobody sees: weights may be averaged there, once training is under way."""
+    if isinstance(value, Weight) and _BEGAN in stage.kept:
+        stage.kept[WEIGHTS_BY_HAND] = True
 
 
 def written(stage: Any) -> None:
