@@ -6,7 +6,14 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from distlint.checks import divergence_calls, divergence_filled, divergence_names, divergence_objects, divergence_sizes
+from distlint.checks import (
+    divergence_calls,
+    divergence_filled,
+    divergence_keys,
+    divergence_names,
+    divergence_objects,
+    divergence_sizes,
+)
 from distlint.checks.divergence_sources import Sources
 from distlint.checks.divergence_state import DIFFERS, NONE, THE_SAME, UNKNOWN, Divergence, one_of, together
 from distlint.checks.questions import MAX_ALLOWANCE, Allowance, Questions
@@ -194,6 +201,10 @@ class Tracer:
         if first in ("in", "not in") and self.views[0].is_environment(expr.operands[-1], ground.file):
             return UNKNOWN
         found = together([self.of(operand, ground, state) for operand in expr.operands])
+        if found.differs and first in ("in", "not in") and type(expr.operands[0]) is ir.Constant:
+            keys = divergence_keys.written_keys(self, expr.operands[-1], ground, state)
+            if keys.is_same or (type(expr.operands[-1]) is ir.Subscript and not keys.differs):
+                return keys  # of a mapping, or an item that may be one, what stands under a key is not asked for
         if found.differs and divergence_filled.is_sum_filled(self, expr, ground, state):
             return UNKNOWN
         return found.through(ir.unpack(expr.at, ground.file)) if found.differs else found

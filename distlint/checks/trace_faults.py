@@ -144,15 +144,24 @@ def _is_agreed(project: Project, clash: Clash) -> bool:
 
 
 def _is_handed_on(project: Project, span: Span) -> bool:
-    """Whether the test at a place is about something that was made with what another rank sent."""
+    """Whether the test at a place is about something that was made with what another rank sent, or about the keys of an item."""
     of = DivergenceView.of_project(project).of
     return any(
-        ir.unpack(part.at, span.file) == span and of(part, span.file, function).why == SENT
+        ir.unpack(part.at, span.file) == span
+        and (found := of(part, span.file, function)) is not None
+        and (found.why == SENT or (not found.differs and any(map(_asks_for_key, below(part)))))
         for function, body in bodies_of(project.module(span.file))
         for statement in statements(body)
         for expr in expressions_of(statement)
         for part in below(expr)
     )
+
+
+def _asks_for_key(expr: ir.Expr) -> bool:
+    """Whether a test may ask for a key of a mapping in a list (``"error" in rows[-1]``): the same on all ranks, whatever is under it."""
+    if type(expr) is not ir.Operation or expr.operators[0] not in ("in", "not in"):
+        return False
+    return type(expr.operands[0]) is ir.Constant and type(expr.operands[-1]) is ir.Subscript
 
 
 def _parting(part: Part) -> str:
