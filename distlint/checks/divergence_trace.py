@@ -217,12 +217,11 @@ class Tracer:
         if type(expr.base) is ir.Call and type(expr.index) is ir.Constant:
             return divergence_objects.member(self, expr.base, (("item", expr.index.value),), ground, state)
         index = self.of(expr.index, ground, state)
-        if divergence_filled.is_cut(self, expr, ground, state):
-            return UNKNOWN
         if stored is None or index.differs:
-            return together([index, self.of(expr.base, ground, state)])
-        root, path = stored
-        return divergence_names.name(self, root, path, ground, state)
+            found = together([index, self.of(expr.base, ground, state)])
+        else:
+            found = divergence_names.name(self, *stored, ground, state)
+        return UNKNOWN if found.differs and divergence_filled.is_cut(self, expr, ground, state) else found
 
     def _conditional(self, expr: ir.Conditional, ground: Ground, state: Env) -> Divergence:
         decided = self.decided(expr.test, ground, state)
