@@ -82,6 +82,8 @@ def test_a_list_that_is_not_filled_up_differs(tmp_path: Path, own: str, filled: 
     assert _found(tmp_path, own, MOST["reduced"], filled)
 
 
-@pytest.mark.parametrize("filled", [FILLED["in place"], FILLED["added"], FILLED["in a loop"], FILLED["as long as needed"]])
+@pytest.mark.parametrize(
+    "filled", [FILLED["in place"], FILLED["added"], FILLED["in a loop"], FILLED["as long as needed"]]
+)
 def test_a_list_that_is_filled_up_to_a_length_of_its_own_differs(tmp_path: Path, filled: str) -> None:
     assert _found(tmp_path, OWN["share"], "    most = len(mine) + dist.get_rank()", filled)
