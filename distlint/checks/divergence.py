@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from distlint.checks import divergence_failures, divergence_sizes
+from distlint.checks import divergence_failures, divergence_presence, divergence_sizes
 from distlint.checks.divergence_state import DIFFERS, NOT_KNOWN, NOTHING, SAME, UNKNOWN, Divergence
 from distlint.checks.ranks import FIRST, SECOND, Process, RankView
 from distlint.model import python as ir
@@ -78,7 +78,14 @@ class DivergenceView:
     def of_test(self, test: ir.Expr, file: str, function: int) -> Divergence:
         """Whether a test goes the same way on all ranks: a list that is tested says whether it holds anything."""
         tested = self._tested_container(test, file, function)
-        return self.of(test, file, function) if tested is None else self.length(tested, file, function)
+        if tested is not None:
+            return self.length(tested, file, function)
+        found = self.of(test, file, function)
+        if not found.differs:
+            return found
+        state = self._project.flow(file, function).before(test.at)
+        there = divergence_presence.of_row(self._tracer, test, self._tracer.ground(file, function), state)
+        return found if there is None else there
 
     def _tested_container(self, test: ir.Expr, file: str, function: int) -> ir.Name | None:
         """The list, mapping or set that a test asks whether it is empty."""

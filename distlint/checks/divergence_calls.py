@@ -10,6 +10,7 @@ from distlint.checks import (
     divergence_files,
     divergence_keys,
     divergence_objects,
+    divergence_presence,
     divergence_seeds,
     divergence_yields,
 )
@@ -238,7 +239,7 @@ def _returned(tracer: Tracer, target: FunctionRef, definition: ir.Function, grou
             decided = tracer.decided(guard.test, ground, flow.before(guard.test.at))
             if decided is None:
                 reached = None
-                found = tracer.of(guard.test, ground, flow.before(guard.test.at))
+                found = divergence_presence.of_test(tracer, guard.test, ground, flow.before(guard.test.at))
                 if found.differs and not choice.differs:
                     choice = found.through(ir.unpack(guard.test.at, ground.file))
             elif decided is not guard.holds:
@@ -248,7 +249,7 @@ def _returned(tracer: Tracer, target: FunctionRef, definition: ir.Function, grou
             continue
         value = statement.value
         ways.append(THE_SAME if value is None else divergence_objects.member(tracer, value, path, ground, state))
-        kinds.append(repr(value.value) if type(value) is ir.Constant else None if value is None else id(statement))
+        kinds.append(divergence_presence.kind_of(value, path) if value is not None else None)
         if reached:
             break
     else:

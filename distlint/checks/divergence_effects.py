@@ -8,7 +8,7 @@ from distlint.checks import divergence_calls, divergence_names, divergence_objec
 from distlint.checks.divergence_state import EVENED, RECEIVED, UNKNOWN, Divergence, one_of, together
 from distlint.link.abstract import PartialValue, Reference, options_of
 from distlint.link.arguments import find_argument
-from distlint.link.flow import BINDS, Store
+from distlint.link.flow import BINDS, CHANGES, Store
 from distlint.link.modules import External, FunctionRef
 from distlint.link.walking import access_path
 from distlint.model import python as ir
@@ -16,6 +16,7 @@ from distlint.model import python as ir
 if TYPE_CHECKING:
     from distlint.checks.divergence_names import Path
     from distlint.checks.divergence_trace import Ground, Tracer
+    from distlint.link.call_graph import CallEdge
 
 
 def effect(tracer: Tracer, expr: ir.Call, store: Store, rest: Path, ground: Ground) -> tuple[bool, Divergence] | None:
@@ -40,6 +41,29 @@ def effect(tracer: Tracer, expr: ir.Call, store: Store, rest: Path, ground: Grou
         if found is not None:
             return found
     return (True, UNKNOWN) if _is_kept_collective(tracer, func, ground) else None
+
+
+def leaves_alone(tracer: Tracer, expr: ir.Call, store: Store, ground: Ground) -> bool:
+    """Whether a call does nothing to what it is given at a place but to read it, or to hand it on."""
+    place = (store.name, store.path)
+    found = effect(tracer, expr, store, (), ground)
+    if found is None:
+        return True
+    targets = tracer.project.call_graph.targets(ground.file, ground.function, expr)
+    return bool(targets) and not found[1].differs and not any(_changes(tracer, edge, expr, place) for edge in targets)
+
+
+def _changes(tracer: Tracer, edge: CallEdge, expr: ir.Call, place: tuple[str, tuple[ir.Expr | str, ...]]) -> bool:
+    """Whether a function of the project changes what stands at a place, which is given to it."""
+    definition = tracer.project.function(edge.target)
+    how = tracer.project.flow(edge.target.file, edge.target.index).assigned.how
+    shift = edge.shift - divergence_objects.is_own(definition, 0)
+    for position, parameter in enumerate(definition.parameters):
+        given, _ = find_argument(expr, parameter.name, position + shift)
+        if given is not None and access_path(given) == place:
+            changes = (f"{parameter.name}{CHANGES}", f"{parameter.name}.")
+            return any(one.startswith(changes) for one in how)
+    return True
 
 
 def _is_kept_collective(tracer: Tracer, func: ir.Expr, ground: Ground) -> bool:

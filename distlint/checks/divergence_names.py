@@ -12,6 +12,7 @@ from distlint.checks import (
     divergence_keys,
     divergence_objects,
     divergence_outside,
+    divergence_presence,
     divergence_yields,
 )
 from distlint.checks.divergence_state import (
@@ -81,7 +82,9 @@ def alike(one: ir.Expr, other: ir.Expr) -> bool:
 def identity(tracer: Tracer, operand: ir.Expr, ground: Ground, state: Env) -> Divergence:
     """A test for ``None``: it differs where the ranks come to the value by different ways."""
     found = tracer.of(operand, ground, state)
-    return found if found.is_same or (found.differs and found.control) else UNKNOWN
+    if found.differs and found.control:
+        return divergence_presence.of(tracer, operand, ground, state)
+    return found if found.is_same else UNKNOWN
 
 
 # The chain of a body --------------------------------------------------------------------------------------------------
@@ -139,6 +142,8 @@ def _is_touched(join: Join, wanted: str, path: Path) -> bool:
     if wanted not in join.touched:
         return False
     how = join.touched.how
+    if path == (divergence_presence.PRESENCE,):
+        return wanted + BINDS in how
     if wanted + BINDS in how or wanted + HANDS in how:
         return True
     if path and isinstance(path[0], str):
@@ -148,7 +153,7 @@ def _is_touched(join: Join, wanted: str, path: Path) -> bool:
 
 def _change(tracer: Tracer, store: Store, wanted: str, path: Path, ground: Ground) -> tuple[bool, Divergence | None]:
     """What a step does to a place: whether it replaces all that was there, and what comes in."""
-    if store.action == "alias":
+    if store.action == "alias" or path == (divergence_presence.PRESENCE,):
         return False, None
     if store.name != wanted:
         if store.action == "call" and _is_view_of(tracer, store, wanted, ground):
@@ -267,26 +272,28 @@ def _joined(tracer: Tracer, wanted: str, path: Path, join: Join, ground: Ground)
         if decided is not None:
             branches = [branches[0] if decided else branches[1]]
     ways = [name(tracer, wanted, path, ground, branch) for branch in branches]
-    if len(branches) > 1 and not _all_alike(join, wanted, path, branches):
+    if len(branches) > 1 and not _all_alike(tracer, join, wanted, path, branches, ground):
         choice = _choice(tracer, join, ground)
         if choice.differs:
             return choice._replace(control=True)
     return one_of(ways)
 
 
-def _all_alike(join: Join, wanted: str, path: Path, branches: list[Env]) -> bool:
+def _all_alike(tracer: Tracer, join: Join, wanted: str, path: Path, branches: list[Env], ground: Ground) -> bool:
     """Whether all ways leave the same in a name: none changes it, or all set it to the same."""
-    found = {_mark(join, wanted, path, branch) for branch in branches}
+    found = {_mark(tracer, join, wanted, path, branch, ground) for branch in branches}
     return len(found) == 1
 
 
-def _mark(join: Join, wanted: str, path: Path, branch: Env) -> Any:
+def _mark(tracer: Tracer, join: Join, wanted: str, path: Path, branch: Env, ground: Ground) -> Any:
     """What a way leaves in a name, to be compared with what another one leaves."""
     place: Env | None = branch
     for _ in range(MAX_WALK):
         if place is None or place is join or place is join.prev:
             return "before"
         if isinstance(place, Bind) and place.name == wanted:
+            if divergence_presence.is_there(place, path):
+                return divergence_presence.THERE
             if isinstance(place.expr, ir.Constant) and not place.part:
                 return ("constant", type(place.expr.value), repr(place.expr.value))
             return ("step", id(place))
@@ -295,15 +302,30 @@ def _mark(join: Join, wanted: str, path: Path, branch: Env) -> Any:
                 return ("constant", type(place.expr.value), repr(place.expr.value))
             return ("step", id(place))
         if isinstance(place, Join) and _is_touched(place, wanted, path) and place.by is not join.by:
-            return ("step", id(place))
+            if not (place.anywhere and _is_only_handed(tracer, place, wanted, path, ground)):
+                return ("step", id(place))
         place = place.prev
     return ("step", id(place))
+
+
+def _leaves_alone(tracer: Tracer, store: Store, ground: Ground) -> bool:
+    call = store.expr
+    return not isinstance(call, ir.Call) or divergence_effects.leaves_alone(tracer, call, store, ground)
+
+
+def _is_only_handed(tracer: Tracer, join: Join, wanted: str, path: Path, ground: Ground) -> bool:
+    """Whether what a ``try`` guards does no more with a name than to hand it to calls that leave it as it is."""
+    return all(
+        isinstance(step, Store) and step.action in ("call", "alias") and _leaves_alone(tracer, step, ground)
+        for step in join.branches[1:]
+        if isinstance(step, Bind | Store) and step.name == wanted
+    )
 
 
 def _choice(tracer: Tracer, join: Join, ground: Ground) -> Divergence:
     """What chooses between the ways that meet: the test, the number of rounds, an exception."""
     if join.test is not None and join.prev is not None:
-        found = tracer.of(join.test, ground, join.prev)
+        found = divergence_presence.of_test(tracer, join.test, ground, join.prev)
         return found.through(ir.unpack(join.test.at, ground.file)) if found.differs else found
     if isinstance(join.by, ir.Try):
         return divergence_failures.of_try(tracer, join.by, ground)

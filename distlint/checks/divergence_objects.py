@@ -10,6 +10,7 @@ from distlint.checks import (
     divergence_keys,
     divergence_names,
     divergence_outside,
+    divergence_presence,
     divergence_sizes,
 )
 from distlint.checks.divergence_state import DIFFERS, EVEN, EVENED, THE_SAME, UNKNOWN, Divergence, one_of, together
@@ -67,6 +68,8 @@ def member(tracer: Tracer, expr: ir.Expr, path: Path, ground: Ground, state: Env
         if inner[0] in ground.local:
             return ground.local[inner[0]]
         return attribute_path(tracer, expr, path, ground, state)
+    if step == divergence_presence.PRESENCE:
+        return _presence(tracer, expr, ground, state)
     if step == divergence_keys.KEYS:
         keys = divergence_keys.written(tracer, expr, ground, state)
         if keys is not None:
@@ -88,6 +91,17 @@ def member(tracer: Tracer, expr: ir.Expr, path: Path, ground: Ground, state: Env
     if isinstance(step, str) and step.startswith("."):
         return divergence_keys.of_whole(path, _of_value(tracer, expr, step[1:], ground, state))
     return divergence_keys.of_whole(path, tracer.of(expr, ground, state))
+
+
+def _presence(tracer: Tracer, expr: ir.Expr, ground: Ground, state: Env) -> Divergence:
+    """Whether there is something: of what the program's own function returns the ways to its ends decide."""
+    if divergence_presence.is_something(expr):
+        return THE_SAME
+    if type(expr) is ir.Call:
+        found = divergence_calls.part_of_result(tracer, expr, (divergence_presence.PRESENCE,), ground, state)
+        if found is not None:
+            return found
+    return tracer.of(expr, ground, state)
 
 
 def _under_key(tracer: Tracer, expr: ir.Call, key: Any, ground: Ground) -> ir.Expr | None:

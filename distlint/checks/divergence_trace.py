@@ -230,9 +230,9 @@ class Tracer:
         index = self.of(expr.index, ground, state)
         if stored is None or index.differs:
             found = together([index, self.of(expr.base, ground, state)])
-            return UNKNOWN if found.differs and divergence_filled.is_cut(self, expr, ground, state) else found
-        root, path = stored
-        return divergence_names.name(self, root, path, ground, state)
+        else:
+            found = divergence_names.name(self, *stored, ground, state)
+        return UNKNOWN if found.differs and divergence_filled.is_cut(self, expr, ground, state) else found
 
     def _conditional(self, expr: ir.Conditional, ground: Ground, state: Env) -> Divergence:
         decided = self.decided(expr.test, ground, state)

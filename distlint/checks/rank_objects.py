@@ -65,10 +65,16 @@ def _of_objects(view: RankView, expr: ir.Attribute, scope: Scope) -> Iterator[An
         else:
             yield _parsed(view, option, expr.name)
     if not options:
-        known = view.known_attribute(expr.name)
+        known = view.known_attribute(expr.name, of_settings=_holds_settings(expr.base))
         if known is UNKNOWN and type(expr.base) is ir.Name and expr.base.id in SETTINGS:
             known = _set_elsewhere(view, expr.name)
         yield known
+
+
+def _holds_settings(expr: ir.Expr) -> bool:
+    """Whether an object is named like one that holds settings: ``args``, ``self.args``, ``training_args``."""
+    name = expr.id if type(expr) is ir.Name else expr.name if type(expr) is ir.Attribute else ""
+    return name in SETTINGS or name.endswith("_args")
 
 
 def _set_elsewhere(view: RankView, name: str) -> Any:

@@ -108,6 +108,7 @@ class RankView:
         self.sources = {name: kind for spec in project.specs for name, kind in spec.rank_sources}
         self.changing = {"random.shuffle", *(name for spec in project.specs for name, given in spec.evened if given)}
         self.attributes = _plain_attributes(self.sources)
+        self._of_settings = _plain_attributes(self.sources, besides="told")
         self.lengths = {name: kind for spec in project.specs for name, kind in spec.lengths}
         self.evaluator = project.evaluator(None)
         self.off = False
@@ -386,19 +387,26 @@ class RankView:
             return UNKNOWN
         return found if self._guess or (self._counted and name == "local_rank") else UNKNOWN
 
-    def known_attribute(self, name: str) -> Any:
-        """What an attribute of an unknown object tells that libraries give to their objects alone: ``is_main_process``."""
-        if name not in self.attributes:
+    def known_attribute(self, name: str, *, of_settings: bool = False) -> Any:
+        """What an attribute of an unknown object tells that libraries give to their objects alone: ``is_main_process``.
+
+        ``of_settings``: the object holds the settings of a program, by its name, and is none that says what to do next (``told``).
+        """
+        kind = self.attributes.get(name) or (self._of_settings.get(name) if of_settings else None)
+        if kind is None:
             return UNKNOWN
-        found = self.source(self.attributes[name])
+        found = self.source(kind)
         return found if self._guess else UNKNOWN
 
 
-def _plain_attributes(sources: Mapping[str, str]) -> dict[str, str]:
-    """The attributes that mean the same on all objects of libraries that have them, and hardly anything else elsewhere."""
+def _plain_attributes(sources: Mapping[str, str], besides: str = "") -> dict[str, str]:
+    """The attributes that mean the same on all objects of libraries that have them, and hardly anything else elsewhere.
+
+    Another meaning, of the kind ``besides``, is left out of account.
+    """
     found: dict[str, set[str]] = {}
     for name, kind in sources.items():
-        if "()." in name:
+        if "()." in name and kind != besides:
             found.setdefault(name.rpartition(".")[2], set()).add(kind)
     return {
         name: min(kinds)

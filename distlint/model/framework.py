@@ -246,8 +246,8 @@ class FrameworkSpec:
     """(name, kind) for what tells a process its place in the job: a library function, an attribute or method of an
     object by what made it (``pkg.Class().name``), or ``$NAME`` for an environment variable. Kinds are ``rank``,
     ``local-rank``, ``main`` (whether the rank is 0), ``local-main``, ``last`` (whether it is the last), ``world``
-    (processes in all, more than one), ``devices`` (of a node), ``initialized`` (true in a job) and ``group-rank`` (a
-    place in some group of processes)."""
+    (processes in all, more than one), ``devices`` (of a node), ``initialized`` (true in a job), ``group-rank`` (a
+    place in some group of processes) and ``told`` (no place at all: what a library tells every process to do next)."""
     lengths: tuple[tuple[str, str], ...] = ()
     """(callee, kind) for library calls that give something of a known length: ``sizes`` (the sizes are the arguments),
     ``size:2`` (argument 2 is the size), ``like:0`` (as long as argument 0), ``range`` (the arguments of a range),

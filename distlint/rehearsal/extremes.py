@@ -28,13 +28,23 @@ def in_order(
     if key is None and 1 < len(items) <= MAX_COMPARED and all(isinstance(one, Thing) for one in items):
         return _by_comparing(player, items, given, call, scope), items
     keys = items if key is None else [player.apply(key, Given([item], {}), call, scope) for item in items]
-    if not all(_orderable(one) for one in keys) or not is_known(given.keywords.get("reverse")):
+    compared = keys if all(_orderable(one) for one in keys) else _beginnings(keys)
+    if compared is None or not is_known(given.keywords.get("reverse")):
         return None, keys
     try:
-        order = sorted(range(len(items)), key=keys.__getitem__, reverse=bool(given.keywords.get("reverse")))
+        order = sorted(range(len(items)), key=compared.__getitem__, reverse=bool(given.keywords.get("reverse")))
     except TypeError:
         return None, keys
     return [items[index] for index in order], keys
+
+
+def _beginnings(keys: list[Any]) -> list[Any] | None:
+    """What rows are compared by: the first of their parts, where these tell all of them apart, so that nothing behind them is looked at."""
+    rows = [one for one in keys if type(one) is tuple and one and _orderable(one[0])]
+    if len(rows) < len(keys):
+        return None
+    first = [one[0] for one in rows]
+    return first if len(set(first)) == len(first) else None
 
 
 def _by_comparing(player: Calls, items: list[Any], given: Given, call: ir.Call, scope: Scope) -> list[Any] | None:

@@ -149,6 +149,21 @@ def _is_brought_together(one: Any, other: Any, tests: Sequence[Any]) -> bool:
     return source_of([own]) is not None and source_of([common]) is None and isinstance(combined("", [common]), Sent)
 
 
+def evened(before: Any, value: Any, tests: Sequence[Any]) -> Any:
+    """What an attribute holds in which a list of each process's own perhaps gives way to what all of them brought together; else ``None``.
+
+    Whoever has them bring it together, on a way that is not known to be some processes' only, knows when that is needed: nothing is
+    known of the list then, neither that it is the same nor that it is not.
+    """
+    if not isinstance(value, Items) or source_of([value]) is not None or source_of(tests) is not None:
+        return None
+    sign = combined("", [value])
+    # of what they brought together on one way of a test nothing is known either
+    open_ = sign is None and bool(value.items) and all(isinstance(item, Tensor) for item in value.items or ())
+    common = (isinstance(sign, Sent) or open_) and not isinstance(combined("", [before]), Sent)
+    return Items(None, UNKNOWN, value.at) if common else None
+
+
 def joined(going: list[dict[str, Any]], test: Any) -> dict[str, Any]:
     """The variables behind ways of which a test takes one."""
     joined = going[0]

@@ -19,7 +19,7 @@ from distlint.rehearsal.entities import (
     Partial,
     Special,
 )
-from distlint.rehearsal.merging import merged
+from distlint.rehearsal.merging import evened, merged
 from distlint.rehearsal.operations import Operations
 from distlint.rehearsal.stage import Scope
 from distlint.rehearsal.unknowns import UNKNOWN
@@ -287,7 +287,9 @@ class Objects(Operations):
         """
         earlier = variables.get(name, UNKNOWN)
         if not self.stage.is_sure_for(made_in):
-            value = merged(self.stage.before(variables, name, earlier), value, self.stage.reasons)
+            before = self.stage.before(variables, name, earlier)
+            common = evened(before, value, self.stage.reasons)
+            value = merged(before, value, self.stage.reasons) if common is None else common
         variables[name] = value
         if self.stage.touched is not None:
             self.stage.touched.append((variables, name, earlier))

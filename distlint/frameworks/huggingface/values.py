@@ -30,11 +30,14 @@ _OF_ARGUMENTS = (
     ("should_save", "main"),
     ("should_log", "main"),
 )
+_OF_CONTROL = (("should_save", "told"), ("should_log", "told"))
+"""Flags of ``TrainerControl``, which say to every process that it is time for something (``trainer_callback.py``): no place in the job."""
 _OF_STATE = (("is_world_process_zero", "main"), ("is_local_process_zero", "local-main"))
 
 RANK_SOURCES = (
     *((f"{state}.{name}", kind) for state in _STATES for name, kind in _PLACES),
     *((f"accelerate.Accelerator().state.{name}", kind) for name, kind in _PLACES),
+    *((f"transformers.TrainerControl().{name}", kind) for name, kind in _OF_CONTROL),
     *(
         (f"transformers.{name}().{attribute}", kind)
         for name in ("TrainingArguments", "Seq2SeqTrainingArguments")
