@@ -26,7 +26,7 @@ from distlint.checks.divergence_state import (
     together,
 )
 from distlint.link.flow import BINDS, CHANGES, HANDS, Assume, Bind, Env, Join, Store
-from distlint.link.walking import access_path, calls_in
+from distlint.link.walking import access_path, below, calls_in
 from distlint.model import python as ir
 
 if TYPE_CHECKING:
@@ -131,11 +131,21 @@ def _walked(tracer: Tracer, wanted: str, path: Path, ground: Ground, state: Env)
                     break
                 base = _joined(tracer, wanted, path, place, ground)
                 break
+        elif isinstance(place, Assume) and _is_asked_of_all(tracer, place, wanted, ground):
+            break
         place = place.prev
     if base is None:
         return UNKNOWN
     parts = [base, *changes]
     return one_of(parts) if any(part.why == EVEN for part in parts) else together(parts)
+
+
+def _is_asked_of_all(tracer: Tracer, assumed: Assume, wanted: str, ground: Ground) -> bool:
+    """Whether a test behind which a name is used has asked all processes about it (``if on_all(rows is not None): return rows``)."""
+    named = (type(part) is ir.Name and part.id == wanted for part in below(assumed.test))
+    if not any(named) or assumed.prev is None:
+        return False
+    return tracer.of(assumed.test, ground, assumed.prev).why == EVEN
 
 
 def _is_touched(join: Join, wanted: str, path: Path) -> bool:

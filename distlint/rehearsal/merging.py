@@ -95,7 +95,7 @@ def merged(one: Any, other: Any, tests: Sequence[Any] = (), deciding: Sequence[A
         return made
     escape(one)
     escape(other)
-    value = _besides_nothing(one, other)
+    value = _besides_nothing(one, other, tests)
     if tests and (isinstance(value, Tensor | Thing | Made | Items | Table) or type(value) is tuple):
         return Perhaps(value, combined("perhaps", every), source_of(every), _missing(one, other, tests))
     if not tests:
@@ -348,7 +348,10 @@ def _missing(one: Any, other: Any, tests: Sequence[Any]) -> Opaque:
     return found
 
 
-def _besides_nothing(one: Any, other: Any) -> Any:
-    """The only value besides ``None`` that one of two may be."""
+def _besides_nothing(one: Any, other: Any, tests: Sequence[Any]) -> Any:
+    """The only value besides ``None`` that one of two may be: of two rows with the same places one whose places are joined one by one."""
     values = [value.value if isinstance(value, Perhaps) else value for value in (one, other) if value is not None]
-    return values[0] if all(value is values[0] for value in values) else None
+    if all(value is values[0] for value in values):
+        return values[0]
+    found = _by_parts(values[0], values[-1], tests) if isinstance(one, Perhaps) or isinstance(other, Perhaps) else NotImplemented
+    return None if found is NotImplemented else found
