@@ -193,6 +193,9 @@ def _change(tracer: Tracer, store: Store, wanted: str, path: Path, ground: Groun
         return False, None
     if store.action == "clear":
         return covers, THE_SAME if covers else None
+    rest = path[len(steps or ()) + 1 :]
+    if store.action == "append" and rest and isinstance(store.expr, ir.Call) and len(store.expr.args) == 1:
+        return False, divergence_objects.member(tracer, store.expr.args[0], rest, ground, store.at)
     if isinstance(store.expr, ir.Call):
         return False, together([tracer.of(argument, ground, store.at) for argument in store.expr.args])
     return False, UNKNOWN if store.action == "unknown" else None

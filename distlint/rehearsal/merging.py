@@ -353,5 +353,9 @@ def _besides_nothing(one: Any, other: Any, tests: Sequence[Any]) -> Any:
     values = [value.value if isinstance(value, Perhaps) else value for value in (one, other) if value is not None]
     if all(value is values[0] for value in values):
         return values[0]
-    found = _by_parts(values[0], values[-1], tests) if isinstance(one, Perhaps) or isinstance(other, Perhaps) else NotImplemented
+    found = (
+        _by_parts(values[0], values[-1], tests)
+        if isinstance(one, Perhaps) or isinstance(other, Perhaps)
+        else NotImplemented
+    )
     return None if found is NotImplemented else found
