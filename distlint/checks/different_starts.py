@@ -16,7 +16,7 @@ from distlint.checks.registry import CheckContext, check
 from distlint.checks.seeds import seeds_before
 from distlint.link.abstract import Instance
 from distlint.link.arguments import find_argument
-from distlint.link.modules import ClassRef
+from distlint.link.modules import ClassRef, Target
 from distlint.link.project import CallSite
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
@@ -56,7 +56,11 @@ def different_starts(context: CheckContext) -> Iterator[Finding]:
 
 def _draws_by_itself(project: Project, model: Instance) -> bool:
     """Whether the class of a model draws what it starts with from a generator of its own, whose seed is not the common one."""
-    owner = model.callee
+    owner: Target | None = model.callee
+    expr = model.call
+    while not isinstance(owner, ClassRef) and type(expr.func) is ir.Attribute and type(expr.func.base) is ir.Call:
+        expr = expr.func.base  # Model().to(device)
+        owner = project.modules.resolve(expr.func, model.frame.file)
     if not isinstance(owner, ClassRef):
         return False
     module = project.module(owner.file)

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from distlint.checks.registry import CheckContext
     from distlint.link.project import Project
 
-_MINDING = re.compile(r"\bpad|dedup|unique|duplicat|remainder|divisible|[\[(]\s*:\s*len\(", re.IGNORECASE)
+_MINDING = re.compile(
+    r"\bpad|dedup|unique|duplicat|remainder|divisible|[\[(]\s*:\s*len\(|<\s*len\([\w.]*data", re.IGNORECASE
+)
 """Words by which a program deals with such samples, or knows of them."""
 
 

@@ -429,6 +429,8 @@ class Expressions(Objects):
 
     def _entry(self, base: Table, index: Any) -> Any:
         """``base[key]`` of a dictionary."""
+        if isinstance(index, Tensor):
+            index = Opaque()  # tensors are told apart by which object they are, and not by their numbers
         base.read(index if is_key(index) else None)
         if is_key(index) and index in base.items:
             return base.items[index]

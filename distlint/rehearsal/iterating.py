@@ -560,7 +560,11 @@ def _table_of(
     table = Table()
     table.batch = batch
     if not known:
-        table.opens(source, *pairs)
+        if pairs and all(type(pair) is tuple and pair and isinstance(pair[0], Tensor) for pair in pairs):
+            # tensors are told apart by which object they are, and not by their numbers
+            table.opens(Opaque(), *(pair[1:] for pair in pairs))
+        else:
+            table.opens(source, *pairs)
         table.keyed = (
             counted_in(*(pair[0] for pair in pairs if type(pair) is tuple and pair), few=batch is not None) or own
         )

@@ -285,8 +285,9 @@ class Table:
     def gets(self, key: Any, value: Any, order: Source | None = None, batch: Hashable = None) -> None:
         """A value is put under a key that is not known; ``order`` says why others come first on other processes.
 
-        ``batch`` is ``Stage.batch`` now.
+        ``batch`` is ``Stage.batch`` now. Tensors are told apart by which object they are, and not by their numbers.
         """
+        key = Opaque() if isinstance(key, Tensor) else key
         if (self.led or not self.items) and not self.open:
             self.order = order
             self.sample = Thing(value.cls, is_open=True) if isinstance(value, Thing) else None
