@@ -131,7 +131,7 @@ def _walked(tracer: Tracer, wanted: str, path: Path, ground: Ground, state: Env)
                     break
                 base = _joined(tracer, wanted, path, place, ground)
                 break
-        elif isinstance(place, Assume) and _is_asked_of_all(tracer, place, wanted, ground):
+        elif isinstance(place, Assume) and _is_asked_of_all(tracer, place, (wanted, path), ground):
             break
         place = place.prev
     if base is None:
@@ -140,10 +140,13 @@ def _walked(tracer: Tracer, wanted: str, path: Path, ground: Ground, state: Env)
     return one_of(parts) if any(part.why == EVEN for part in parts) else together(parts)
 
 
-def _is_asked_of_all(tracer: Tracer, assumed: Assume, wanted: str, ground: Ground) -> bool:
-    """Whether a test behind which a name is used has asked all processes about it (``if on_all(rows is not None): return rows``)."""
-    named = (type(part) is ir.Name and part.id == wanted for part in below(assumed.test))
-    if not any(named) or assumed.prev is None:
+def _is_asked_of_all(tracer: Tracer, assumed: Assume, place: tuple[str, Path], ground: Ground) -> bool:
+    """Whether a test behind which something is used has asked all processes about it (``if on_all(rows is not None): return rows``)."""
+    wanted, path = place
+    # an attribute has to be named itself, of what has items any mention counts
+    known = {path[:length] for length in range(1, len(path) + 1)} if path and isinstance(path[0], str) else {()}
+    named = (access_path(part) for part in below(assumed.test) if type(part) in (ir.Name, ir.Attribute))
+    if assumed.prev is None or not any(root == wanted and steps in known for root, steps in named):
         return False
     return tracer.of(assumed.test, ground, assumed.prev).why == EVEN
 

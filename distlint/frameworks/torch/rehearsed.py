@@ -131,6 +131,7 @@ class Torch(Models):
         """Values go where nobody sees what is done with them."""
         values = tuple(values)
         waits.handed(player, values)
+        writing.handed(player.stage, values)
         for value in held_in(values):
             unfilled.touch(value)
             buffers.handed(player, value)
@@ -139,7 +140,6 @@ class Torch(Models):
             scaling.handed(value)
             hooks.handed(value)
             takes.handed(player, value)
-            writing.handed(player.stage, value)
 
     def unfollowed(self, player: Any, items: Iterable[Any]) -> None:
         """The turns of a loop that goes through these items are not followed: modules among them may be called in these."""

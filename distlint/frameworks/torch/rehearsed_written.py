@@ -8,11 +8,13 @@ Sources: torch 2.13, ``nn/utils/convert_parameters.py``; runs with gloo on two p
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from distlint.frameworks.torch.rehearsed_weights import Weight
 from distlint.rehearsal.amounts import brings_much
 from distlint.rehearsal.notes import WEIGHTS_BY_HAND
+from distlint.rehearsal.values import Items
 
 _BEGAN = "what the processes had brought together before the first backward pass"
 
@@ -22,9 +24,12 @@ def passed_back(stage: Any) -> None:
     stage.kept.setdefault(_BEGAN, len(stage.events))
 
 
-def handed(stage: Any, value: Any) -> None:
-    """Something goes to code that nobody sees: weights may be averaged there, once training is under way."""
-    if isinstance(value, Weight) and _BEGAN in stage.kept:
+def handed(stage: Any, values: Iterable[Any]) -> None:
+    """Values go to code that nobody sees: a list of weights may be averaged there, once training is under way."""
+    if _BEGAN not in stage.kept or stage.kept.get(WEIGHTS_BY_HAND):
+        return
+    lists = [value.items if isinstance(value, Items) else value for value in values if isinstance(value, Items | tuple)]
+    if any(isinstance(one, Weight) for row in lists for one in row or ()):
         stage.kept[WEIGHTS_BY_HAND] = True
 
 
