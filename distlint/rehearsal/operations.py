@@ -10,9 +10,9 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.bounds import COMPARING, asks, asks_all, compared, is_of_members
 from distlint.rehearsal.chosen_items import of_each
+from distlint.rehearsal.comprehensions import Comprehensions
 from distlint.rehearsal.entities import ClassValue, FunctionValue, Group, Library, Nothing
 from distlint.rehearsal.figures import numbered
-from distlint.rehearsal.iterating import Iterating
 from distlint.rehearsal.merging import alike, merged, number_in
 from distlint.rehearsal.notes import DIVISORS, REMAINDERS
 from distlint.rehearsal.paths import joined
@@ -81,7 +81,7 @@ _BITS = 60
 _BIG = 1 << _BITS
 
 
-class Operations(Iterating):
+class Operations(Comprehensions):
     """Works out what operators give."""
 
     def chained(self, expr: ir.Operation, values: list[Any], scope: Scope) -> Any:

@@ -13,7 +13,8 @@ from distlint.rehearsal.entities import FunctionValue, Work
 from distlint.rehearsal.files import met
 from distlint.rehearsal.libraries import Libraries
 from distlint.rehearsal.player import Player
-from distlint.rehearsal.stage import CONTINUED, MAX_EXACT, Enough, Left, Shared, Stage
+from distlint.rehearsal.shared import Shared
+from distlint.rehearsal.stage import CONTINUED, MAX_EXACT, Enough, Left, Stage
 from distlint.rehearsal.trace import End
 from distlint.rehearsal.twins import twins
 from distlint.rehearsal.values import Given, escape
