@@ -57,9 +57,8 @@ def is_cut(tracer: Tracer, expr: ir.Subscript, ground: Ground, state: Env) -> bo
 def fills(tracer: Tracer, step: Env, place: Place, ground: Ground) -> bool:
     """Whether a step of a body fills what stands at a place: an addition, a loop up to a length, or a test for what is missing."""
     if isinstance(step, Bind) and isinstance(step.expr, ir.AugAssign):
-        return step.expr.operator == "+" and is_filled_by(
-            tracer, access_path(step.expr.target), step.expr.value, ground, step.prev or step
-        )
+        adds = step.expr.operator == "+" and access_path(step.expr.target) == place
+        return adds and is_filled_by(tracer, place, step.expr.value, ground, step.prev or step)
     if isinstance(step, Store):
         given = step.expr.args if isinstance(step.expr, ir.Call) and step.action != "call" else (step.expr,)
         return step.action in _ADDING and any(is_filled_by(tracer, place, one, ground, step.at) for one in given)

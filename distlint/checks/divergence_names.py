@@ -377,7 +377,7 @@ def _bound(tracer: Tracer, bind: Bind, path: Path, ground: Ground) -> Divergence
     if isinstance(expr, ir.Define):
         return THE_SAME
     if isinstance(expr, ir.AugAssign):
-        if divergence_filled.fills(tracer, bind, ("", ()), ground):
+        if divergence_filled.fills(tracer, bind, access_path(expr.target), ground):
             return UNKNOWN
         before = tracer.of(expr.target, ground, bind.prev or bind)
         return together([before, tracer.of(expr.value, ground, bind.prev or bind)])

@@ -127,8 +127,11 @@ def _sharded(context: CheckContext, expr: ir.Expr, file: str, function: int) -> 
     """Where an expression takes the part of one process of some data; ``None`` if it is not seen to do so."""
     for part in derivation(context.project, expr, file, function, by_field=True).parts:
         if _takes_part(context, part.expr) and _is_called(context, part) and _is_always_done(context.project, part):
-            elsewhere = (part.file, part.function) != (file, function)
-            if not (_is_gathered(context.project, part) if elsewhere else not _leads_to(context.project, part, expr)):
+            if (part.file, part.function) == (file, function):
+                comes = _leads_to(context.project, part, expr)
+            else:
+                comes = not _is_gathered(context.project, part)
+            if comes:
                 return ir.unpack(part.expr.at, part.file)
     options = options_of(context.project.evaluator(None).ask(expr, file, function))
     places = [_of_stream(context, one) if isinstance(one, Instance) else None for one in options]

@@ -146,15 +146,19 @@ def _is_agreed(project: Project, clash: Clash) -> bool:
 def _is_handed_on(project: Project, span: Span) -> bool:
     """Whether the test at a place is about something that was made with what another rank sent, or about the keys of an item."""
     of = DivergenceView.of_project(project).of
-    return any(
-        ir.unpack(part.at, span.file) == span
-        and (found := of(part, span.file, function)) is not None
-        and (found.why == SENT or (not found.differs and any(map(_asks_for_key, below(part)))))
+    tests = (
+        (part, function)
         for function, body in bodies_of(project.module(span.file))
         for statement in statements(body)
         for expr in expressions_of(statement)
         for part in below(expr)
+        if ir.unpack(part.at, span.file) == span
     )
+    for test, function in tests:
+        found = of(test, span.file, function)
+        if found.why == SENT or (not found.differs and any(map(_asks_for_key, below(test)))):
+            return True
+    return False
 
 
 def _asks_for_key(expr: ir.Expr) -> bool:

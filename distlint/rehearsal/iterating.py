@@ -278,7 +278,7 @@ class Iterating:
                 counted_in(value.whole) or counted_in(value.sample) if value.distinct and value.items is None else None
             )
             if type(size) is Opaque and size.sign is None and size is not UNKNOWN:
-                value.size = size = OwnLength(size)
+                value.size = size = OwnLength(size)  # whoever asks again gets the same length
             return Opaque(None, members) if members else length_of(value.whole) if size is UNKNOWN else size
         if isinstance(value, Tensor):
             return value.shape[0] if value.shape else UNKNOWN

@@ -168,6 +168,11 @@ def test_jobs_that_are_dealt_out_and_gathered_are_no_part_of_the_data(tmp_path: 
     assert "PT263" not in found(tmp_path, FOLDS.replace("GATHER", "dist.all_gather_object(bag, mine)"))
 
 
+def test_a_part_that_nobody_gathers_is_parted_again(tmp_path: Path) -> None:
+    code = FOLDS.replace("GATHER", "pass").replace("return {job", "return data[rank::world]\n    return {job")
+    assert "PT263" in found(tmp_path, code.replace("TensorDataset(data)", "TensorDataset(scores)"))
+
+
 ALONE = """
 import json
 

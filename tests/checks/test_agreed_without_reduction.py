@@ -201,6 +201,11 @@ def test_models_of_one_factory_have_optimizers_of_their_own(tmp_path: Path) -> N
     assert "PT208" not in found(tmp_path, SCALED.replace("UNSCALED", "scaler.unscale_(optimizer)"))
 
 
+def test_gradients_that_are_clipped_while_scaled_are_found_where_models_are_told_apart(tmp_path: Path) -> None:
+    code = SCALED.replace("search(new)", "0.1").replace("UNSCALED", "pass")
+    assert "PT208" in found(tmp_path, code)
+
+
 PLACED = """
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 

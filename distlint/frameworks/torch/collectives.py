@@ -243,6 +243,7 @@ COLLECTIVES = (*_FUNCTIONS, *_GROUPS, *_FUNCTIONAL, *_TENSORS, *_WRAPPERS, *_CHE
 LOSSES = (_DDP, _FSDP)
 
 WRAPPER_GROUPS = ((_DDP, "process_group", None), (_FSDP, "process_group", 1), (_FSDP, "device_mesh", None))
+"""Source: torch 2.13, ``nn/parallel/distributed.py`` and ``distributed/fsdp/fully_sharded_data_parallel.py``, ``__init__``."""
 
 UNEVEN = (f"{_DDP}().join", "torch.distributed.algorithms.join.Join", "torch.distributed.algorithms.Join")
 
