@@ -25,7 +25,7 @@ from distlint.checks.divergence_state import (
     one_of,
     together,
 )
-from distlint.link.flow import BINDS, CHANGES, HANDS, Assume, Bind, Env, Join, Store
+from distlint.link.flow import BINDS, CHANGES, HANDS, INSIDE, Assume, Bind, Env, Join, Store
 from distlint.link.walking import access_path, below, calls_in
 from distlint.model import python as ir
 
@@ -161,6 +161,8 @@ def _is_touched(join: Join, wanted: str, path: Path) -> bool:
         return True
     if path and isinstance(path[0], str):
         return f"{wanted}{path[0]}" in how
+    if wanted + INSIDE in how and path != (divergence_keys.KEYS,):
+        return True
     return wanted + CHANGES in how or any(one.startswith(f"{wanted}.") for one in how)
 
 

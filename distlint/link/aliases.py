@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from distlint.link.flow import INSIDE
 from distlint.link.walking import access_path, children
 from distlint.model import python as ir
 
@@ -22,13 +23,14 @@ MAX_LINKS = 200
 """Links that are kept for one body; later ones are dropped."""
 
 _COPIES = frozenset({"deepcopy"})
+_GOING_OVER = frozenset({"items", "values", "enumerate", "zip", "list", "tuple", "sorted", "reversed", "iter"})
 _SHALLOW_COPIES = frozenset({"copy", "dict", "list", "OrderedDict"})
 
 
 class _Link(NamedTuple):
     """``name`` is what stands at ``path`` of ``root``.
 
-    ``kind`` is ``exact``, ``shallow`` (a copy of the outermost level) or ``loose``.
+    ``kind`` is ``exact``, ``shallow`` (a copy of the outermost level), ``item`` (one of those that it is gone over for) or ``loose``.
     """
 
     name: str
@@ -67,7 +69,8 @@ class Aliases:
         ]
         for root, path, kind in _sources(value):
             if root != name and len(self._links) < MAX_LINKS:
-                self._links.append(_Link(name, root, path, "loose" if part else kind, value, arms))
+                kind = "item" if part[:1] == ("*",) and not path and _gives_items(value) else "loose" if part else kind
+                self._links.append(_Link(name, root, path, kind, value, arms))
 
     def stored(self, name: str, value: ir.Expr) -> None:
         """A value is put somewhere into the object behind ``name``."""
@@ -87,7 +90,8 @@ class Aliases:
                 if surely:
                     yield link.root, (*link.path, *path), action, expr
                 elif link.kind != "shallow" or len(path) > 1:
-                    yield link.root, link.path if link.kind == "exact" else (), "alias", link.origin
+                    inside: Path = (INSIDE,) if link.kind == "item" else ()
+                    yield link.root, link.path if link.kind == "exact" else inside, "alias", link.origin
             elif link.root == name:
                 rest = _below(path, link.path)
                 if surely and rest:
@@ -129,6 +133,14 @@ def _sources(value: ir.Expr) -> Iterator[tuple[str, Path, str]]:
         for part in children(value):
             for inner, steps, kind in _sources(part):
                 yield inner, steps, "loose" if kind == "exact" else kind
+
+
+def _gives_items(value: ir.Expr) -> bool:
+    """Whether what is gone over gives the items of what it names, and not that itself (``for one in [a, b]``)."""
+    if type(value) is not ir.Call:
+        return type(value) is ir.Name
+    func = value.func
+    return (func.name if type(func) is ir.Attribute else func.id if type(func) is ir.Name else "") in _GOING_OVER
 
 
 def _call_sources(call: ir.Call) -> Iterator[tuple[str, Path, str]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from distlint.link.abstract import NOTHING, Abstract, Frame, Instance, Reference, options_of, separate, several
 from distlint.link.changes import after_store
-from distlint.link.flow import BINDS, CHANGES, HANDS, Bind, Env, Join, Store
+from distlint.link.flow import BINDS, CHANGES, HANDS, INSIDE, Bind, Env, Join, Store
 from distlint.link.handing import attribute_after_call
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.objects import attribute_of, attributes, concerns
@@ -84,7 +84,7 @@ def _differs(evaluator: Evaluator, join: Join, name: str, names: Names, *, whole
     if name + BINDS in touched:
         return True
     if not names:
-        return whole and (name + CHANGES in touched or name + HANDS in touched)
+        return whole and any(name + how in touched for how in (CHANGES, INSIDE, HANDS))
     if any(f"{name}.{one}" in touched for one in (names[0], "*", "__dict__")):
         return True
     return name + HANDS in touched and evaluator.project.is_stored(names[0])

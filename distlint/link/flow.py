@@ -13,9 +13,9 @@ from dataclasses import field
 from distlint.model import python as ir
 from distlint.model.record import dataclass
 
-BINDS, CHANGES, HANDS = " =", " []", " ()"
-"""Behind a name in ``Touched.how``: it is bound, the mapping or list behind it is changed, it is handed to a
-function."""
+BINDS, CHANGES, INSIDE, HANDS = " =", " []", " []*", " ()"
+"""Behind a name in ``Touched.how``: it is bound, the mapping or list behind it is changed, one of its items is (while it has the same
+ones), it is handed to a function."""
 
 
 class Env:

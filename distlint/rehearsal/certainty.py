@@ -8,6 +8,29 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.rehearsal.merging import evened, merged
+from distlint.rehearsal.unknowns import UNKNOWN
+
+
+class Departure:
+    """A way that went off from the one that is followed, with what variables that others see held there."""
+
+    def __init__(self, test: Any) -> None:
+        self.test = test
+        self._held: dict[tuple[int, str], tuple[dict[str, Any], Any]] = {}
+
+    def keep(self, holder: dict[str, Any], name: str, now: Any) -> None:
+        """Remembers what a variable holds, unless it was set on this way already."""
+        self._held.setdefault((id(holder), name), (holder, now))
+
+    def ends(self) -> None:
+        """The ways meet: a variable holds what it did where they parted, or what it was set to since."""
+        for (_, name), (holder, then) in self._held.items():
+            now = holder.get(name, UNKNOWN)
+            common = evened(then, now, [self.test])
+            holder[name] = merged(then, now, [self.test]) if common is None else common
+        self._held.clear()
+
 
 class Certainty:
     """The ways, tests and loops around what is followed that make it unsure, by a number for each time that one is entered."""
@@ -16,6 +39,7 @@ class Certainty:
         self.contexts: list[int] = []
         self._ways = 0
         self._written: dict[tuple[int, str], tuple[object, list[tuple[tuple[int, ...], Any]]]] = {}
+        self._departures: dict[int, Departure] = {}
 
     @property
     def unsure(self) -> int:
@@ -24,6 +48,10 @@ class Certainty:
 
     @unsure.setter
     def unsure(self, many: int) -> None:
+        for way in reversed(self.contexts[many:]) if self._departures else ():
+            departure = self._departures.pop(way, None)
+            if departure is not None:
+                departure.ends()
         del self.contexts[many:]
         while len(self.contexts) < many:
             self._ways += 1
@@ -32,6 +60,31 @@ class Certainty:
     def is_sure_for(self, made_in: tuple[int, ...]) -> bool:
         """Whether the process certainly comes here if it came to where something was made."""
         return made_in[: len(self.contexts)] == tuple(self.contexts)
+
+    def departs(self, test: Any) -> None:
+        """Goes on where a test has sent some way off for good: that one has nothing of what is stored from here on."""
+        self.unsure += 1
+        self._departures[self.contexts[-1]] = Departure(test)
+
+    def meets_departed(self, many: int) -> None:
+        """Comes to where the ways meet again that went off behind the first things around, though it stays unsure why we are here."""
+        for way in self.contexts[many:]:
+            if way in self._departures:
+                self._departures[way].ends()
+
+    def is_sure_on_way(self, made_in: tuple[int, ...]) -> bool:
+        """Whether something is certainly done to what was made somewhere, unless a way went off before."""
+        off = self._departures
+        if not off:
+            return self.is_sure_for(made_in)
+        here = tuple(way for way in self.contexts if way not in off)
+        return tuple(way for way in made_in if way not in off)[: len(here)] == here
+
+    def keeps(self, holder: dict[str, Any], name: str, now: Any) -> None:
+        """Remembers what a variable holds for the ways that went off, before it is set."""
+        for way in self.contexts:
+            if way in self._departures:
+                self._departures[way].keep(holder, name, now)
 
     def doubts(self, thing: Any) -> bool:
         """Whether what is done to a list or dictionary here may not be done, though it is there."""

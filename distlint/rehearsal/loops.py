@@ -102,7 +102,9 @@ class Loops(Ways):
             if ended in ("break", *_LEAVING):
                 break
         stage.batch = batch
-        if not scope.results:
+        if scope.results:
+            stage.meets_departed(unsure)
+        else:
             scope.doubt, stage.unsure = doubt, unsure
             del stage.reasons[reasons:]
         self._prune(laps, grown)
@@ -194,7 +196,9 @@ class Loops(Ways):
         finally:
             stage.repeating -= 1
             stage.trace, stage.batch = outer, batch
-        if not scope.results:
+        if scope.results:
+            stage.meets_departed(unsure)
+        else:
             scope.doubt, stage.unsure = doubt, unsure
             del stage.reasons[reasons:]
         if ended:

@@ -71,12 +71,16 @@ def merged(one: Any, other: Any, tests: Sequence[Any] = (), deciding: Sequence[A
         if one.whole is other.whole:
             return _views(one, other, tests)
         if not (one.pending or other.pending):
+            together = _is_brought_together(one, other, tests)
             joined = Tensor(_shape(one, other, tests), one.dtype if one.dtype == other.dtype else "", one.at)
-            if one.ragged is not None and other.ragged is not None:
+            if together and joined.shape is not None:
+                # as much as of the content is known of the sizes
+                joined.shape = tuple(UNKNOWN if source_of([size]) is not None else size for size in joined.shape)
+            elif one.ragged is not None and other.ragged is not None:
                 joined.ragged = _size(one.ragged, other.ragged, tests)
             # whichever it is came out of what both came out of
             joined.through = tuple(mark for mark in one.through if any(mark is same for same in other.through))
-            if tests and not _is_brought_together(one, other, tests):
+            if tests and not together:
                 joined.sign, joined.source = combined("perhaps", every), source_of(every)
             if one.dtype and other.dtype and one.dtype != other.dtype and tests:
                 joined.typed = Opaque(combined("perhaps", tests), source_of(tests))

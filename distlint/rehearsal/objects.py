@@ -286,7 +286,8 @@ class Objects(Operations):
         ``made_in`` is where the object was made whose variable it is: on a way that is not sure, it may be sure for that object.
         """
         earlier = variables.get(name, UNKNOWN)
-        if not self.stage.is_sure_for(made_in):
+        self.stage.keeps(variables, name, earlier)
+        if not self.stage.is_sure_on_way(made_in):
             before = self.stage.before(variables, name, earlier)
             common = evened(before, value, self.stage.reasons)
             value = merged(before, value, self.stage.reasons) if common is None else common

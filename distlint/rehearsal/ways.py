@@ -128,7 +128,7 @@ class Ways(Calls):
         if left:
             # some way left the function or the loop: what follows is reached perhaps
             scope.doubt += 1
-            stage.unsure += 1
+            stage.departs(test)
             stage.reasons.append(test)
             scope.tests.append(test)
             scope.skipped += [(variables, test) for ended, variables in ends if ended == "continue"]
@@ -219,7 +219,7 @@ class Ways(Calls):
             if going:
                 # some way left the function or the loop: what follows is reached perhaps
                 scope.doubt += 1
-                stage.unsure += 1
+                stage.departs(test)
                 stage.reasons.append(test)
         if not going:
             how = next((how for how, _ in outcomes if how not in ("raise", "exit")), outcomes[0][0])

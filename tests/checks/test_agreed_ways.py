@@ -296,3 +296,120 @@ def test_a_key_of_a_row_is_asked_for_and_not_what_is_under_it(tmp_path: Path) ->
 @pytest.mark.parametrize("test", ['report[-1]["own"]', "float(torch.rand(1)) + dist.get_rank() < 1.5"])
 def test_what_is_each_ranks_own_parts_them(tmp_path: Path, test: str) -> None:
     assert found(tmp_path, KEYS.replace("TEST", test)) & {"PT501", "PT503", "PT504"}
+
+
+UPDATED = """
+def suite(name, data):
+    scores = {"clean": Score(), "noisy": Score()}
+    jitter = torch.Generator().manual_seed(dist.get_rank())
+    for row in data:
+        if float(torch.rand(1, generator=jitter)) < 0.5:
+            continue
+        CHANGE
+    everyone = [None] * dist.get_world_size()
+    dist.all_gather_object(everyone, len(data))
+    return RETURNED
+
+
+class Score:
+    def __init__(self):
+        self.sum = 0.0
+
+    def update(self, row):
+        self.sum += row
+
+    def compute(self):
+        return self.sum
+
+
+def main():
+    dist.init_process_group("gloo")
+    report = []
+    for name in ("clean", "noisy", "long"):
+        report.append(suite(name, torch.rand(8)))
+        if "failed" in report[-1]:
+            break
+    dist.barrier()
+
+
+main()
+"""
+
+
+@pytest.mark.parametrize("returned", ["scores", "{**{key: one.compute() for key, one in scores.items()}}"])
+def test_objects_under_keys_are_changed_and_the_keys_stay(tmp_path: Path, returned: str) -> None:
+    assert "PT501" not in found(
+        tmp_path,
+        UPDATED.replace("CHANGE", "for one in scores.values():\n            one.update(row)").replace(
+            "RETURNED", returned
+        ),
+    )
+
+
+def test_a_key_that_some_ranks_add_parts_them(tmp_path: Path) -> None:
+    drawn = "float(torch.rand(1, generator=jitter)) < 0.5"
+    code = UPDATED.replace("for row in data:", f"if {drawn}:\n        scores['failed'] = Score()\n    for row in data:")
+    code = code.replace("CHANGE", "pass").replace("RETURNED", "scores")
+    assert found(tmp_path, code) & {"PT501", "PT503", "PT504"}
+
+
+KEPT = """
+def together(rows):
+    sizes = [torch.zeros(1, dtype=torch.long) for _ in range(dist.get_world_size())]
+    dist.all_gather(sizes, torch.tensor([len(rows)]))
+    longest = max(int(size) for size in sizes)
+    if longest == 0:
+        return rows
+    filled = rows.new_zeros(longest)
+    filled[: len(rows)] = rows
+    parts = [torch.empty_like(filled) for _ in sizes]
+    dist.all_gather(parts, filled)
+    return torch.cat([part[: int(size)] for part, size in zip(parts, sizes)])
+
+
+class Mean:
+    def __init__(self):
+        self.rows, self.kept = [], None
+
+    def update(self, row):
+        self.rows.append(row)
+
+    def reset(self):
+        self.rows = []
+        RESET
+
+    def compute(self):
+        if self.kept is None:
+            rows = together(torch.cat(self.rows))
+            self.kept = rows.mean().item() if len(rows) else 0.0
+        return self.kept
+
+
+def main():
+    dist.init_process_group("gloo")
+    mean = Mean()
+    net = DDP(nn.Linear(4, 1))
+    own = torch.rand(64, 4)[dist.get_rank() :: dist.get_world_size()]
+    for epoch in range(4):
+        net(own[:4]).sum().backward()
+        mean.reset()
+        for row in own:
+            if float(row[0]) < 0.5:
+                mean.update(row[:1])
+        if mean.compute() > 0.9:
+            break
+        if VERDICT:
+            break
+
+
+main()
+"""
+
+
+def test_what_an_object_keeps_is_forgotten_in_each_turn_that_is_come_to(tmp_path: Path) -> None:
+    assert not found(tmp_path, KEPT.replace("RESET", "self.kept = None").replace("VERDICT", "epoch == 7"))
+
+
+def test_what_each_rank_keeps_of_its_own_parts_them(tmp_path: Path) -> None:
+    code = KEPT.replace("RESET", "self.kept = None").replace("VERDICT", "float(torch.cat(mean.rows).sum()) > 3.0")
+    assert found(tmp_path, code) & {"PT501", "PT503", "PT504"}
