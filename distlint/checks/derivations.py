@@ -134,13 +134,21 @@ def _has_generator(call: ir.Call) -> bool:
 
 
 def derivation(
-    project: Project, expr: ir.Expr, file: str, function: int, *, is_path: bool = False, by_field: bool = False
+    project: Project,
+    expr: ir.Expr,
+    file: str,
+    function: int,
+    *,
+    is_path: bool = False,
+    by_field: bool = False,
+    tests: bool = True,
 ) -> Derivation:
     """What an expression of a function (-1: the module) is made from; ``is_path`` says that it is a text or a path.
 
-    ``by_field`` takes an attribute of an object for what is stored in it, and leaves out what else the object holds.
+    ``by_field`` takes an attribute of an object for what is stored in it, and leaves out what else the object holds. Under which ``tests``
+    something is stored may be of no interest.
     """
-    work = _Slice(project, by_field=by_field)
+    work = _Slice(project, by_field=by_field, tests=tests)
     work.add(expr, file, function, fixed=is_path)
     return work.run()
 
@@ -198,6 +206,7 @@ class _Slice:
         *,
         methods: bool = False,
         by_field: bool = False,
+        tests: bool = True,
         of: ClassRef | None = None,
         until: Callable[[str], object] | None = None,
     ) -> None:
@@ -207,6 +216,7 @@ class _Slice:
         """Whether something was seen whose name makes an end to the search."""
         self._of = of
         self._by_field = by_field
+        self._tests = tests
         self._methods = methods
         """Whether what a base class does counts where `super()` is asked for it."""
         self._stack: list[Part] = []
@@ -360,7 +370,7 @@ class _Slice:
                     self.add(value, file, function, fixed=plain)
             if type(statement) is ir.Evaluate and self._is_of_system(statement.value, name, file):
                 continue  # whoever removes a file changes no module, and under which test tells nothing of it
-            for guard in guards_of(body, statement.at) or ():
+            for guard in (guards_of(body, statement.at) or ()) if self._tests else ():
                 if guard.test is not None and guard.kind in ("if", "expression", "while"):
                     self.add(guard.test, file, function)
         if function >= 0:
@@ -520,8 +530,12 @@ def _bindings(project: Project, file: str, function: int) -> dict[str, list[tupl
 def _put(statement: ir.Stmt) -> dict[str, list[ir.Expr]]:
     """What a statement puts into variables, by their names."""
     if type(statement) is ir.Assign and statement.value is not None:
-        values = [statement.value, *statement.targets]
-        return {name: values for target in statement.targets for name in _reached(target)}
+        put: dict[str, list[ir.Expr]] = {}
+        for target in statement.targets:
+            for one, value in _paired(target, statement.value):
+                for name in _reached(one):
+                    put.setdefault(name, []).extend((value,) if type(one) is ir.Name else (value, one))
+        return put
     if type(statement) is ir.AugAssign:
         return {name: [statement.value] for name in _reached(statement.target)}
     if type(statement) is ir.For:
@@ -537,6 +551,18 @@ def _put(statement: ir.Stmt) -> dict[str, list[ir.Expr]]:
         if type(call.func) is ir.Attribute and (root := access_path(call.func)[0]):
             found[root] = [*call.args, *(keyword.value for keyword in call.keywords), call.func]
     return found
+
+
+def _paired(target: ir.Expr, value: ir.Expr) -> Iterator[tuple[ir.Expr, ir.Expr]]:
+    """The single targets of an assignment, each with what it gets, or with the whole that is taken apart."""
+    if type(target) is not ir.ListDisplay:
+        yield target, value
+        return
+    rows = (*target.items, *(value.items if type(value) is ir.ListDisplay else ()))
+    alike = type(value) is ir.ListDisplay and len(value.items) == len(target.items)
+    for place, one in enumerate(target.items):
+        known = alike and not any(type(item) is ir.Starred for item in rows)
+        yield from _paired(one, value.items[place] if known else value)  # type: ignore[union-attr]
 
 
 def _is_of_other(statement: ir.Stmt, field: str) -> bool:

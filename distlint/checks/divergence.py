@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING
 from distlint.checks import divergence_failures, divergence_presence, divergence_sizes
 from distlint.checks.divergence_state import DIFFERS, NOT_KNOWN, NOTHING, SAME, UNKNOWN, Divergence
 from distlint.checks.ranks import FIRST, SECOND, Process, RankView
+from distlint.link.arguments import find_argument
 from distlint.model import python as ir
 
 if TYPE_CHECKING:
     from distlint.checks.divergence_trace import Tracer
-    from distlint.link.project import Project
+    from distlint.link.project import CallSite, Project
+
+_STRANGER = Process(0, 0, world=1009)
+"""A process of a job of a size that no program names."""
 
 __all__ = ["DIFFERS", "NOT_KNOWN", "SAME", "Divergence", "DivergenceView"]
 
@@ -60,6 +64,14 @@ class DivergenceView:
         sized = [Process(p.rank, p.local_rank, p.devices, p.node, p.nodes, p.per_node, world) for p in processes]
         again = tuple(self.view(process).holds(test, file, function) for process in sized)
         return again if None not in again else found
+
+    def is_for_all(self, site: CallSite, name: str, position: int) -> bool:
+        """Whether a call is not told by an argument to deal out between other than all processes, as far as we see."""
+        given, certain = find_argument(site.site.call, name, position)
+        if given is None or (type(given) is ir.Constant and given.value is None):
+            return certain or given is not None
+        asked = self.view(_STRANGER).ask(given, site.file, site.site.function)
+        return bool(asked == _STRANGER.world)
 
     def of(self, expr: ir.Expr, file: str, function: int) -> Divergence:
         """Whether an expression of a function (-1: the module) is the same on all ranks."""

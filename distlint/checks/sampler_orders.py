@@ -1,7 +1,8 @@
 """Samplers that shuffle in another order on each rank, so that the parts that the ranks take overlap.
 
 Parameters: ``samplers`` and ``loaders`` (the classes), ``order`` (arguments of a sampler that its order follows from, by name
-with their positions), ``setter`` (the method that tells a sampler its epoch).
+with their positions), ``count`` (the one that says between how many processes it deals out), ``setter`` (the method that tells a sampler
+its epoch).
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ def _made_differently(context: CheckContext) -> Iterator[Finding]:
         for name, position in context.parameters["order"].items():
             given, _ = find_argument(site.site.call, name, position)
             if given is None or not _shuffles(project, site.site.call, site.file, site.site.function, but=name):
+                continue
+            if not view.is_for_all(site, *context.parameters["count"]):
                 continue
             figure = view.of(given, site.file, site.site.function)
             if figure.differs:

@@ -16,6 +16,7 @@ from distlint.checks.execution import body_of
 from distlint.checks.made_of import made_of, name_of
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.shared_files import is_own
+from distlint.checks.written_apart import written_apart
 from distlint.link.arguments import find_argument
 from distlint.link.project import CallSite
 from distlint.link.walking import below, statements
@@ -46,6 +47,8 @@ def shared_writes(context: CheckContext) -> Iterator[Finding]:
         if path is not None and (_is_nothing(project, path, site) or is_own(project, [path], site)):
             continue
         if is_opened and _has_own_rows(project, site):
+            continue
+        if path is not None and site.span in written_apart(project):
             continue
         reported.add(key)
         tests = tuple(tests_of(way))

@@ -18,7 +18,6 @@ from distlint.checks.divergence import DivergenceView
 from distlint.checks.execution import body_of
 from distlint.checks.loaders import argument_of
 from distlint.checks.preparing import last_name
-from distlint.checks.ranks import Process
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.spread_names import forward, mentions
 from distlint.link.abstract import Instance, options_of
@@ -38,7 +37,6 @@ _GATHERING = frozenset(
 """Kinds of operations by which a process gets the parts of others."""
 MAX_METHODS = 8
 """Methods of a stream that are looked at."""
-_PROBE = Process(0, 0, world=1009)
 
 
 @check("split-twice")
@@ -46,7 +44,7 @@ def split_twice(context: CheckContext) -> Iterator[Finding]:
     """A finding for each loader or dataset of one process's part that is handed to something that parts it again."""
     project: Project = context.project
     takers = context.parameters["takers"]
-    evaluator = project.evaluator(None)
+    evaluator, view = project.evaluator(None), DivergenceView.of_project(project)
     reported = set()
     own = list(_of_own_classes(context))
     for found in (*project.calls_to(set(takers)), *own):
@@ -62,7 +60,7 @@ def split_twice(context: CheckContext) -> Iterator[Finding]:
             name, position, *count = takers[found.name]
             # a class of the project may take something else at that position
             given, _ = find_argument(found.site.call, name, None if found in own else position)
-            if given is not None and (not count or _is_for_all(project, found, *count)):
+            if given is not None and (not count or view.is_for_all(found, *count)):
                 place = _sharded(context, given, found.file, found.site.function)
                 if place is not None:
                     yield _finding(context, found, place, "the data of one process is taken here")
@@ -82,15 +80,6 @@ def _of_own_classes(context: CheckContext) -> Iterator[CallSite]:
             for site in project.sites(definition.name):
                 if project.modules.resolve(site.site.call.func, site.file) == owner:
                     yield CallSite(site.file, site.site, base)
-
-
-def _is_for_all(project: Project, found: CallSite, name: str, position: int) -> bool:
-    """Whether a call is not told to part the data between other than all processes."""
-    given, certain = find_argument(found.site.call, name, position)
-    if given is None:
-        return certain
-    asked = DivergenceView.of_project(project).view(_PROBE).ask(given, found.file, found.site.function)
-    return bool(asked == _PROBE.world)
 
 
 def _objects(context: CheckContext) -> frozenset[str]:
@@ -125,7 +114,7 @@ def _parts(project: Project, sampler: Instance) -> bool:
 
 def _sharded(context: CheckContext, expr: ir.Expr, file: str, function: int) -> Span | None:
     """Where an expression takes the part of one process of some data; ``None`` if it is not seen to do so."""
-    for part in derivation(context.project, expr, file, function, by_field=True).parts:
+    for part in derivation(context.project, expr, file, function, by_field=True, tests=False).parts:
         if _takes_part(context, part.expr) and _is_called(context, part) and _is_always_done(context.project, part):
             if (part.file, part.function) == (file, function):
                 comes = _leads_to(context.project, part, expr)

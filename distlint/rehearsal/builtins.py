@@ -417,7 +417,12 @@ def _hasattr(player: Calls, values: list[Any], given: Given, call: ir.Call, scop
     if len(values) != 2 or not isinstance(values[1], str):
         return UNKNOWN
     found = has_attribute(player, values[0], values[1])
-    return Opaque(derived("hasattr", values).sign) if found is None else found
+    if found is not None:
+        return found
+    if isinstance(values[0], Tensor):
+        # what is in a tensor has no part in that
+        return Opaque(("hasattr", values[0].at, values[1]) if values[0].at is not None else None)
+    return Opaque(derived("hasattr", values).sign)
 
 
 def _getattr(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:

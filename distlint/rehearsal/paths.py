@@ -27,7 +27,7 @@ from distlint.rehearsal.file_names import (
 )
 from distlint.rehearsal.listings import asked_for, filled, is_listing, listed, moved, removed
 from distlint.rehearsal.trace import Touch
-from distlint.rehearsal.unknowns import Opaque, Source
+from distlint.rehearsal.unknowns import Opaque, Source, is_text
 from distlint.rehearsal.values import Given, Made, Thing, source_of
 
 if TYPE_CHECKING:
@@ -39,6 +39,9 @@ MAKES, READS, REMOVES, ASKS, WAITS = "makes", "reads", "removes", "asks", "waits
 
 _SAME = frozenset({"pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath", "builtins.str", "os.fspath"})
 """Functions that give the path that they get (several parts are joined)."""
+_MAX_WRITTEN = 64
+"""Files that are remembered for one place."""
+
 _SAME_METHODS = frozenset({"resolve", "absolute", "expanduser", "as_posix", "__str__"})
 
 
@@ -195,6 +198,7 @@ def _made(stage: Stage, value: Any, name: str, call: ir.Expr, scope: Scope, *, h
 def _written(stage: Stage, value: Any, call: ir.Expr, scope: Scope, *, handled: bool) -> None:
     """A file is made; the folder that it lies in has to be there."""
     path = path_of(stage, value)
+    _writes(stage, path, value, call, scope)
     if path is None:
         return
     if path:
@@ -202,6 +206,26 @@ def _written(stage: Stage, value: Any, call: ir.Expr, scope: Scope, *, handled: 
     if len(path) > 1:
         _mark(stage, ASKS if handled else READS, path[:-1], call, scope)
     _mark(stage, MAKES, path, call, scope, source_of([value]))
+
+
+def _writes(stage: Stage, path: Path | None, value: Any, call: ir.Expr, scope: Scope) -> None:
+    """Remembers which files are written at a place, and why they are other ones on each process, if they are.
+
+    What is written may be taken for its path where it is not known which argument that is.
+    """
+    sign = value.sign if isinstance(value, Opaque | Made) else None
+    if (
+        path is not None
+        and not isinstance(value, str)
+        and not is_text(value)
+        and sign not in stage.kept.get("paths", {})
+    ):
+        return
+    rows = stage.written.setdefault(ir.unpack(call.at, scope.file), {})
+    if len(rows) < _MAX_WRITTEN:
+        rows[path] = source_of([value])
+    else:
+        rows[None] = None
 
 
 def _note(stage: Stage, kind: str, value: Any, call: ir.Expr, scope: Scope) -> None:

@@ -23,7 +23,7 @@ from distlint.rehearsal.entities import Group, Library, MethodOf, Nothing, Outsi
 from distlint.rehearsal.listings import told
 from distlint.rehearsal.notes import GRADIENTS_BY_HAND, OWN_ROWS, WEIGHTS_BY_HAND
 from distlint.rehearsal.paths import path_of
-from distlint.rehearsal.stage import LENT, Event, Fault
+from distlint.rehearsal.stage import LENT, Event, Fault, Stage
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Perhaps, Sent, Source
 from distlint.rehearsal.values import Given, Items, Made, Table, Tensor, escape, signature
 
@@ -296,7 +296,8 @@ def _result(player: Any, event: Event, span: Span) -> Any:
     for position, tensor in enumerate(tensors):
         whole = tensor.whole
         same = operation in _SAME_EVERYWHERE and is_member and not stage.parted
-        whole.sign = Sent(hash((key, ranks, position))) if same else None
+        sign = Sent(hash((key, ranks, position))) if same else None
+        whole.sign = sign if sign is None or ranks is None else _passed_on(stage, event, tensor.sign, sign)
         whole.source = own
         whole.level, whole.placed = False, None
         tensor.sign, tensor.source = whole.sign, own
@@ -406,6 +407,20 @@ def _reduced(player: Any, event: Event, is_member: bool) -> None:
             tensor.whole.source = tensor.source = Source("`reduce` leaves the result on one rank only", event.span)
         if isinstance(root, int) and root != player.stage.rank and is_member and not player.stage.unsure:
             tensor.whole.partial = event
+
+
+def _passed_on(stage: Stage, event: Event, held: Hashable, sign: Sent) -> Hashable:
+    """What tells a tensor that went round in a group of some processes, ``sign`` in most cases.
+
+    What all processes had made together stays that where one of them passes it on to its group.
+    """
+    if event.name != "broadcast":
+        return sign
+    if event.values["src"] != stage.rank:
+        return stage.shared.receive(stage.rank, sign)
+    sent = held if isinstance(held, Sent) else sign
+    stage.shared.send(sign, sent)
+    return sent
 
 
 def _fill_objects(player: Any, event: Event, key: Any, own: Source | None) -> None:

@@ -50,6 +50,7 @@ from distlint.frameworks.torch import rehearsed_waits as waits
 from distlint.frameworks.torch.rehearsed_needs import FROZEN
 from distlint.frameworks.torch.rehearsed_outputs import IN_PLACE as KEPT
 from distlint.frameworks.torch.rehearsed_outputs import came_out, note, passed
+from distlint.frameworks.torch.rehearsed_recording import is_silent
 from distlint.frameworks.torch.rehearsed_weights import Weight
 from distlint.model import python as ir
 from distlint.model.span import Span
@@ -152,7 +153,7 @@ class Wrapped(Made):
         return came_out(player, found, through, given, ir.unpack(call.at, scope.file))
 
     def forwarded(self, player: Any, given: Given, call: ir.Call, scope: Any) -> tuple[Any, tuple[Any, ...]]:
-        """A forward pass: what the model inside gives, and what that leads back to."""
+        """A forward pass: what the model inside gives, and what that leads back to: nothing where nothing is recorded."""
         through = passes.begun(player, self, ir.unpack(call.at, scope.file))
         self.half = overflows.is_half(player, self)
         uses = reentrant.begun(player, self)
@@ -163,7 +164,7 @@ class Wrapped(Made):
             self.calls -= 1
             passes.ended(player, through)
             reentrant.ended(player, self, uses, player.stage.kept.get(FROZEN, {}))
-        return found, through
+        return found, () if is_silent(player) else through
 
 
 class NoSync(Made):
