@@ -250,7 +250,7 @@ class Stage(Certainty):
         self.touches: set[str] = set()
         """What is done with files at all."""
         self.written: dict[Span, dict[tuple[Hashable, ...] | None, Source | None]] = {}
-        """By place the paths of the files that are written there, ``None`` for one that is not known, with why they are each process's own."""
+        """By place the paths of the files that are written there (``None``: not known), with why they are each process's own."""
         self.chain: tuple[Span, ...] = ()
         self.modules: dict[str, Scope] = {}
         self.classes: dict[Any, Scope] = {}
