@@ -30,6 +30,9 @@ from distlint.model.span import Span
 from distlint.model.subject import Subject
 from distlint.model.value import Confidence
 
+MAX_STEPS = 4
+"""Variables that are looked through for what a number is."""
+
 
 @check("engine-loops")
 def engine_loops(context: CheckContext) -> Iterator[Finding]:
@@ -185,9 +188,31 @@ def _is_steps(context: CheckContext, levels: Levels, division: Division, made: I
     for subject in configurations(context, made):
         setting = subject.settings.get(context.parameters["steps"])
         steps = setting.value.only if setting is not None else None
-        if steps in (None, 1) or not (steps == number.only or _asks_engine(context, division)):
+        told = (
+            steps == number.only
+            or _asks_engine(context, division)
+            or (not number.is_known and _is_item(context, division))
+        )
+        if steps in (None, 1) or not told:
             return False
     return True
+
+
+def _is_item(context: CheckContext, division: Division) -> bool:
+    """Whether a divisor is what a mapping has under the name of the setting, which the program reads from a file that we do not know."""
+    expr: object = division.divisor
+    wanted = context.parameters["steps"]
+    for _ in range(MAX_STEPS):
+        if type(expr) is ir.Name:
+            expr = _last(context.project, expr, division.frame)
+        elif type(expr) is ir.Call and type(expr.func) is ir.Name and expr.func.id in ("int", "float") and expr.args:
+            expr = expr.args[0]
+        else:
+            break
+    index = expr.index if type(expr) is ir.Subscript else None
+    if type(expr) is ir.Call and type(expr.func) is ir.Attribute and expr.func.name == "get" and expr.args:
+        index = expr.args[0]
+    return type(index) is ir.Constant and index.value == wanted
 
 
 def _asks_engine(context: CheckContext, division: Division) -> bool:

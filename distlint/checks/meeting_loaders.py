@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from distlint.checks.meetings import Suspicion
 from distlint.model.finding import Related
-from distlint.rehearsal.notes import EXCLUSIVE
+from distlint.rehearsal.notes import EXCLUSIVE, OWN_SEEDED
 from distlint.rehearsal.performance import Performance
 from distlint.rehearsal.stage import Fault
 
+OWN_ORDER = "`{}` of this sampler differs from rank to rank, so each rank draws an order of its own"
 _SHUFFLED = ("`sampler`", "`shuffle=True`")
 
 
@@ -28,6 +29,16 @@ def exclusive_options(performance: Performance) -> Iterator[Suspicion]:
             first, second = words
             message = f"the loader is given {first} and {second}, which exclude each other"
             yield Suspicion(fault.span, message, _way(fault), fault.event.name)
+
+
+def own_seeds(performance: Performance) -> Iterator[Suspicion]:
+    """A sampler that deals out to all processes is given a seed that is another one on each of them."""
+    seen = set()
+    for stage in performance.stages:
+        for fault in stage.faults:
+            if fault.kind == OWN_SEEDED and fault.span not in seen:
+                seen.add(fault.span)
+                yield Suspicion(fault.span, OWN_ORDER.format("seed"), _way(fault), fault.event.name)
 
 
 def _refused(performance: Performance) -> Iterator[tuple[Fault, tuple[str, str]]]:

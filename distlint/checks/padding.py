@@ -15,14 +15,18 @@ from distlint.checks.preparing import Handed, Preparations
 from distlint.checks.rank_values import Sized
 from distlint.checks.ranks import FIRST
 from distlint.checks.registry import CheckContext
+from distlint.checks.spread_names import forward, mentions
 from distlint.link.abstract import Instance, options_of
 from distlint.link.modules import FunctionRef
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import below, expressions_of, statements
+from distlint.link.walking import below, bound_names, expressions_of, statements
 from distlint.model import python as ir
 from distlint.model.document import Leaf
 from distlint.rehearsal.libraries import LOADED
 from distlint.rehearsal.performance import Rehearsal
+
+_DISTINCT = frozenset({"unique", "drop_duplicates", "unique_consecutive", "dict", "setdefault"})
+"""Functions that keep one of several with the same name or number."""
 
 
 def minds(context: CheckContext, body: tuple[ir.Stmt, ...], site: CallSite) -> bool:
@@ -34,11 +38,48 @@ def minds(context: CheckContext, body: tuple[ir.Stmt, ...], site: CallSite) -> b
     if function >= 0:
         edges = project.call_graph.callers(FunctionRef(site.file, function))
         around += [body_of(project, edge.file, edge.function) for edge in edges]
-    if any(is_cut(one) for one in around):
+    if any(is_cut(one) for one in around) or _is_told_apart(body, site):
         return True
     first, last = ir.unpack(body[0].at, site.file).line, ir.unpack(body[-1].at, site.file).end_line
     text = "\n".join(context.project.text_of(site.file).split("\n")[first - 1 : last])
     return any(word in text for word in context.parameters["minding"])
+
+
+def _is_told_apart(body: tuple[ir.Stmt, ...], site: CallSite) -> bool:
+    """Whether what is collected lands at a place of its own (``all[index] = preds``), or is asked whether it came before."""
+    at = site.site.call.at
+    own = {
+        name
+        for one in statements(body)
+        if type(one) is ir.Assign and ir.encloses(one.at, at)
+        for target in one.targets
+        for name in bound_names(target)
+    }
+    names = forward(body, own) if own else frozenset[str]()
+    for one in statements(body) if names else ():
+        targets = one.targets if type(one) is ir.Assign else ()
+        if any(
+            type(to) is ir.Subscript and type(to.index) is not ir.Slice and mentions(to.index, names) for to in targets
+        ):
+            return True
+        for part in (part for expr in expressions_of(one) for part in below(expr)):
+            if (
+                type(part) is ir.Operation
+                and part.operators[0] in ("in", "not in")
+                and mentions(part.operands[0], names)
+            ):
+                return True
+            if (
+                type(part) is ir.Call
+                and _last(part.func) in _DISTINCT
+                and any(mentions(given, names) for given in part.args)
+            ):
+                return True
+    return False
+
+
+def _last(func: ir.Expr) -> str:
+    return func.id if type(func) is ir.Name else func.name if type(func) is ir.Attribute else ""
 
 
 def is_cut(body: tuple[ir.Stmt, ...]) -> bool:

@@ -71,6 +71,7 @@ _FAULTS: dict[str, _Fault] = {
     "figure-decides": meeting_choices.own_figures,
     "own-search": meeting_closures.own_searches,
     "own-flag": meeting_choices.own_flags,
+    "own-seeds": meeting_loaders.own_seeds,
     "shuffled-sampler": meeting_loaders.shuffled_samplers,
     "rows-out-of-order": meeting_rows.rows_out_of_order,
     "exclusive-options": meeting_loaders.exclusive_options,

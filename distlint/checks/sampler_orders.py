@@ -11,8 +11,10 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from distlint.checks.divergence import DivergenceView
+from distlint.checks.meeting_loaders import OWN_ORDER
 from distlint.checks.rank_ways import only_rank_0_goes, ways_to
 from distlint.checks.registry import CheckContext, check
+from distlint.checks.rehearsed import rehearsed
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.modules import External
@@ -26,8 +28,14 @@ if TYPE_CHECKING:
 @check("sampler-orders")
 def sampler_orders(context: CheckContext) -> Iterator[Finding]:
     """A finding for each seed, switch or epoch that makes the orders of the ranks differ."""
-    yield from _made_differently(context)
-    yield from _told_differently(context)
+    known = set()
+    for finding in (*_made_differently(context), *_told_differently(context)):
+        known.add((finding.span.file, finding.span.line))
+        yield finding
+    for finding in rehearsed(context):
+        span = finding.span
+        if not any((span.file, line) in known for line in range(span.line, span.end_line + 1)):
+            yield finding
 
 
 def _made_differently(context: CheckContext) -> Iterator[Finding]:
@@ -43,7 +51,7 @@ def _made_differently(context: CheckContext) -> Iterator[Finding]:
             figure = view.of(given, site.file, site.site.function)
             if figure.differs:
                 yield context.finding(
-                    f"`{name}` of this sampler differs from rank to rank, so each rank draws an order of its own",
+                    OWN_ORDER.format(name),
                     ir.unpack(given.at, site.file),
                     related=[Related(one, "here it comes to differ") for one in figure.places[:1]],
                 )

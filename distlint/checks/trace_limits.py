@@ -35,13 +35,17 @@ def limited_unlike(first: Stage, other: Stage) -> bool:
     """Whether two processes go through a loop turn by turn, one of them with more turns, and a limit may end it for both alike.
 
     Where it is at most the turns of the one with fewer, as where they have agreed on the least, neither makes more than the other. A limit
-    that each has worked out for itself is another test on each.
+    that each has worked out for itself is another test on each. Of a loop with many turns only some turn stands in the trace of the process
+    that makes so many, and nothing tells whether the limit is the same.
     """
-    mine, others = ({(laps.span, laps.chain): laps for laps in _limited(stage.trace)} for stage in (first, other))
-    return any(
-        len(mine[place].turns) != len(others[place].turns) and not _tests(mine[place]).isdisjoint(_tests(others[place]))
-        for place in mine.keys() & others.keys()
-    )
+    mine, others = ({(loop.span, loop.chain): loop for loop in _limited(stage.trace)} for stage in (first, other))
+    return any(_is_unlike(mine[place], others[place]) for place in mine.keys() & others.keys())
+
+
+def _is_unlike(one: Laps | Round, other: Laps | Round) -> bool:
+    if isinstance(one, Laps) and isinstance(other, Laps):
+        return len(one.turns) != len(other.turns) and not _tests(one).isdisjoint(_tests(other))
+    return type(one) is not type(other)
 
 
 def _tests(laps: Laps) -> set[Hashable]:
@@ -49,8 +53,8 @@ def _tests(laps: Laps) -> set[Hashable]:
     return {limit.key for turn in laps.turns for limit in _limits(turn)}
 
 
-def _limited(nodes: list[Any]) -> Iterator[Laps]:
-    """The loops of a trace that were gone through turn by turn, and that a limit may end."""
+def _limited(nodes: list[Any]) -> Iterator[Laps | Round]:
+    """The loops of a trace that a limit may end."""
     for node in nodes:
         if isinstance(node, Laps):
             if any(has_limit(turn) for turn in node.turns):
@@ -61,6 +65,8 @@ def _limited(nodes: list[Any]) -> Iterator[Laps]:
             for arm in node.arms:
                 yield from _limited(arm)
         elif isinstance(node, Frame | Round):
+            if isinstance(node, Round) and has_limit(node.body):
+                yield node
             yield from _limited(node.body)
         elif isinstance(node, Attempt):
             for inner in (node.body, *node.handlers, node.orelse, node.final):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.rehearsal.documents import Document
 from distlint.rehearsal.entities import (
     OF_FUNCTIONS,
     ClassValue,
@@ -48,7 +49,12 @@ def type_of(player: Iterating, value: Any) -> Any:
         return Library(f"builtins.{kind.__name__}")
     if isinstance(value, Tensor):
         return Library("numpy.ndarray" if isinstance(value, Array) else "torch.Tensor")
-    if isinstance(value, Made) and value.name.endswith("()") and value.name.count("()") == 1:
+    if (
+        isinstance(value, Made)
+        and not isinstance(value, Document)
+        and value.name[-2:] == "()"
+        and value.name.count("()") == 1
+    ):
         return Library(value.name[:-2])
     return UNKNOWN
 
@@ -73,7 +79,7 @@ def is_instance(player: Iterating, value: Any, cls: Any) -> bool | None:
 
 
 def _is_one(player: Iterating, value: Any, cls: Any) -> bool | None:
-    if isinstance(value, Opaque | Nothing):
+    if isinstance(value, Opaque | Nothing | Document):
         return None
     modules = player.stage.project.modules
     if isinstance(cls, ClassValue):

@@ -222,7 +222,7 @@ def _writes(stage: Stage, path: Path | None, value: Any, call: ir.Expr, scope: S
     ):
         return
     rows = stage.written.setdefault(ir.unpack(call.at, scope.file), {})
-    if len(rows) < _MAX_WRITTEN:
+    if path is not None and len(rows) < _MAX_WRITTEN:
         rows[path] = source_of([value])
     else:
         rows[None] = None

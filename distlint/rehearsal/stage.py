@@ -528,17 +528,24 @@ class Stage(Certainty):
         if not isinstance(value, Tensor):
             return
         work = value.whole.pending
-        if work is not None and not work.done and not work.loose and self.way == work.way:
+        if work is not None and self._is_under_way(work, value):
             self.faults.append(Fault("early", span, work.event, {}))
             value.whole.pending = None
             work.loose = True
+
+    def _is_under_way(self, work: Work, value: Tensor) -> bool:
+        """Whether an operation that was not waited for has to do with a tensor, and not with another part of the same memory."""
+        if work.done or work.loose or self.way != work.way:
+            return False
+        held = (*work.tensors, *work.lent)
+        return not value.cut or any(one is value or not one.cut for one in held)
 
     def overwrite(self, value: Any, span: Span) -> None:
         """A value is changed where it lies."""
         if not isinstance(value, Tensor):
             return
         work = value.whole.pending or value.whole.lent
-        if work is not None and not work.done and not work.loose and self.way == work.way:
+        if work is not None and self._is_under_way(work, value):
             self.faults.append(Fault("changed", span, work.event, {}))
             value.whole.pending = value.whole.lent = None
             work.loose = True

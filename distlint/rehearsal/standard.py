@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from distlint.model import python as ir
+from distlint.rehearsal import documents
 from distlint.rehearsal.configured import settings_of
 from distlint.rehearsal.containers import collection, namespace
 from distlint.rehearsal.copies import copied, record_helper
@@ -108,6 +109,9 @@ def standard_call(player: Calls, name: str, given: Given, call: ir.Call, scope: 
     settings = settings_of(player, name, given, call, scope)
     if settings is not NotImplemented:
         return settings
+    document = documents.read(player, name, given, call, scope)
+    if document is not NotImplemented:
+        return document
     module, _, last = name.rpartition(".")
     handler = _MODULES.get(module)
     if handler is None or given.open:
@@ -415,9 +419,9 @@ def _asynchronous(player: Calls, name: str, given: Given, call: ir.Call, scope: 
     return NotImplemented
 
 
-def _loads(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
+def _dumps(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
     """Texts made of values: as equal as these."""
-    if name in ("dumps", "loads"):
+    if name == "dumps":
         found = derived(f"json.{name}", given.values())
         return Opaque(found.sign, found.source)
     return NotImplemented
@@ -469,7 +473,7 @@ _MODULES: dict[str, _Handler] = {
     "functools": _functools,
     "contextlib": _contexts,
     "asyncio": _asynchronous,
-    "json": _loads,
+    "json": _dumps,
     "random": partial(_random, "random.random"),
     "numpy.random": partial(_random, "numpy.random.rand"),
 }

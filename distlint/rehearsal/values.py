@@ -37,6 +37,7 @@ class Tensor:
     ``pointed`` whether it certainly holds numbers with a point, though of which type is not known,
     ``level`` whether all of its numbers are the same one, ``placed`` why one of them stands at another place on each process then
     (of the tensor whose memory it shares), ``lined`` why its rows are lined up in another order on each process (of that one too).
+    ``cut`` says that it is one of several parts of that memory which have nothing in common (``chunk``).
     ``named`` is the key under which it was last read in a dictionary, ``chance`` says that it is one number that was drawn,
     ``drawn`` that each of its numbers was drawn for itself.
     """
@@ -46,6 +47,7 @@ class Tensor:
         "at",
         "chance",
         "copied",
+        "cut",
         "drawn",
         "dtype",
         "gradient",
@@ -94,6 +96,7 @@ class Tensor:
         self.gradient: bool | None = None
         self.packed: bool | None = True
         self.copied = False
+        self.cut = False
         self.sharded = False
         self.typed: Opaque | None = None
         self.ragged: Opaque | None = None
@@ -508,7 +511,8 @@ def holds_work(value: Any) -> bool:
 def signature(value: Any, depth: int = 0) -> Hashable:
     """What tells a value's content: equal for equal values; ``None`` where nothing can be told."""
     if value is None or isinstance(value, bool | int | float | str | bytes):
-        return (type(value).__name__, value)
+        # one that is no number equals nothing, not even itself
+        return (type(value).__name__, value if value == value else "nan")
     if isinstance(value, Opaque | Tensor | Made):
         return value.sign
     if isinstance(value, Library):

@@ -22,9 +22,10 @@ from distlint.rehearsal.entities import FunctionValue, Outside
 from distlint.rehearsal.epochs import Shuffled, opened
 from distlint.rehearsal.failing import SHARE, drawn_apart, length_of, more_of
 from distlint.rehearsal.libraries import LOADED, PADDED
-from distlint.rehearsal.notes import DEALT_TO_ALL, SHORT
+from distlint.rehearsal.notes import DEALT_TO_ALL, OWN_SEEDED, SHORT
 from distlint.rehearsal.randomness import Generator, drawn
 from distlint.rehearsal.row_orders import Dealt
+from distlint.rehearsal.stage import Event, Fault
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Source
 from distlint.rehearsal.values import (
     Given,
@@ -432,6 +433,8 @@ def _shares(player: Any, given: Given, call: ir.Call, span: Span, scope: Any) ->
     else:
         size = derived("share", [rows, count, drops])
     found = Sampler("DistributedSampler", call, given, size)
+    if count == stage.world:
+        _seeded(player, given, call, scope)
     if count != 1:
         found.source = Source(SHARE, span)
     found.order = epochs.shuffled(stage, given, span)
@@ -441,6 +444,18 @@ def _shares(player: Any, given: Given, call: ir.Call, span: Span, scope: Any) ->
         found.deals = Dealt(given.get("dataset", 0, UNKNOWN), span, shuffled, UNKNOWN, rows)
         stage.kept.setdefault(DEALT_TO_ALL, set()).add(span)
     return found
+
+
+def _seeded(player: Any, given: Given, call: ir.Call, scope: Any) -> None:
+    """A sampler that deals out to all processes shuffles by a seed, which is to be the same for each of them."""
+    stage = player.stage
+    seed = given.get("seed", 4, None)
+    if given.open or seed is None or given.get("shuffle", 3, True) is not True:
+        return
+    if stage.differs(call, scope.file, seed):
+        event = Event("DistributedSampler", call, scope.file, scope.function, {})
+        event.chain = stage.chain
+        stage.faults.append(Fault(OWN_SEEDED, event.span, event, {}))
 
 
 def _sampler(player: Any, name: str, given: Given, call: ir.Call, span: Span) -> Sampler:

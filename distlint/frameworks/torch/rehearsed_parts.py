@@ -65,7 +65,7 @@ def cut(player: Any, name: str, base: Tensor, values: list[Any], given: Given) -
         return UNKNOWN
     if shape is None or place is None:
         row = view(base, None)
-        row.sign = None
+        row.sign, row.cut = None, True
         made = Items(None)
         made.whole, made.sample = derived(name, [base, asked]), row
         if name == "split" and isinstance(asked, int) and base.ragged is not None:
@@ -78,7 +78,7 @@ def cut(player: Any, name: str, base: Tensor, values: list[Any], given: Given) -
     rest = (shape[:place], shape[place + 1 :])
     if sizes is None or len(sizes) > MAX_PARTS:
         row = view(base, (*rest[0], *(() if name == "unbind" else (UNKNOWN,)), *rest[1]))
-        row.sign = None
+        row.sign, row.cut = None, True
         made = Items(None)
         made.whole, made.sample = derived(name, [base, asked]), row
         if name == "split" and shape[place] is not None:
@@ -89,7 +89,7 @@ def cut(player: Any, name: str, base: Tensor, values: list[Any], given: Given) -
     parts = []
     for number, size in enumerate(sizes):
         part = view(base, (*rest[0], *(() if size is None else (size,)), *rest[1]), packed=True if not place else None)
-        part.sign = combined("part", [base, name, asked, number])
+        part.sign, part.cut = combined("part", [base, name, asked, number]), True
         parts.append(part)
     return tuple(parts)
 
