@@ -198,6 +198,8 @@ class ModelStates:
             return [Read(path, keys)] if path else None
         last = last_name(func)
         if type(func) is ir.Attribute and not name:
+            if last == "state_dict" and self._is_own(func, frame, at):
+                return self._returned(call, frame, at, keys, depth)
             if last == "state_dict" and not call.args and not call.keywords and not keys:
                 return [Taken(self.kind_of(func.base, frame, at), ir.unpack(call.at, frame.file))]
             if last == "get_state_dict" and not keys:
@@ -213,6 +215,11 @@ class ModelStates:
             items = {str(word.name): word.value for word in call.keywords}
             return self._item(items, len(items), frame, at, keys, depth)
         return self._returned(call, frame, at, keys, depth)
+
+    def _is_own(self, func: ir.Attribute, frame: Frame, at: Env) -> bool:
+        """Whether an object of the project says itself what its state is."""
+        options = options_of(self._evaluator.ask_in(func, frame, at))
+        return len(options) == 1 and isinstance(options[0], Reference) and isinstance(options[0].target, FunctionRef)
 
     def _returned(self, call: ir.Call, frame: Frame, at: Env, keys: Keys, depth: int) -> list[Taken | Read] | None:
         """What a function of the project gives."""

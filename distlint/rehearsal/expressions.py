@@ -130,6 +130,7 @@ class Expressions(Subscripts):
         for item in expr.items[:MAX_ITEMS]:
             if type(item) is ir.Starred:
                 given = self.value(item.value, scope)
+                given = given.value if isinstance(given, Perhaps) else given
                 spread = self.items_of(given)
                 length = added(length, self.length(given) if spread is None else len(spread))
                 items.extend([given] if spread is None else spread)
