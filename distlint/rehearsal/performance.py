@@ -14,7 +14,7 @@ from distlint.rehearsal.files import met
 from distlint.rehearsal.libraries import Libraries
 from distlint.rehearsal.player import Player
 from distlint.rehearsal.shared import Shared
-from distlint.rehearsal.stage import CONTINUED, MAX_EXACT, Enough, Left, Stage
+from distlint.rehearsal.stage import CONTINUED, MAX_EXACT, Enough, Event, Left, Stage
 from distlint.rehearsal.trace import End
 from distlint.rehearsal.twins import twins
 from distlint.rehearsal.values import Given, escape
@@ -353,13 +353,20 @@ def _run(player: Player, file: str, function: int) -> bool:
 
 
 def unfinished(stage: Stage) -> list[Work]:
-    """Operations under way that a process certainly never waits for."""
+    """Operations under way that a process certainly never waits for.
+
+    Of a function inside another one that is followed without its callers, what is around it may wait for them.
+    """
     return [
         work
         for event in stage.events
         if isinstance(work := event.seen.get("work"), Work) and not work.done and not work.loose
-        if CONTINUED not in event.seen
+        if CONTINUED not in event.seen and not (stage.alone and _is_inner(stage, event))
     ]
+
+
+def _is_inner(stage: Stage, event: Event) -> bool:
+    return event.function >= 0 and stage.project.module(event.file).functions[event.function].parent >= 0
 
 
 def _start(player: Player, ref: FunctionRef) -> None:

@@ -327,3 +327,52 @@ def test_what_lands_at_a_place_of_its_own_counts_once(tmp_path: Path, use: str, 
     (tmp_path / "train.py").write_text(HEAD + COLLECTED.replace("USE", use))
     codes = {one.code for one in distlint.check(tmp_path, use_cache=False).findings}
     assert ("HF219" in codes) is twice
+
+
+STEPS = """
+STEPS = {}
+
+
+def step_of(make):
+    STEPS[make.__name__] = make
+    return make
+
+
+@step_of
+def plain(count):
+    rows = torch.ones(count)
+    return lambda: dist.all_reduce(rows)
+
+
+@step_of
+def parted(count):
+    parts = torch.ones(count).chunk(4)
+    pending = []
+
+    def step():
+        for part in parts:
+            pending.append(dist.all_reduce(part, async_op=True))
+        WAIT
+
+    return step
+
+
+def main():
+    dist.init_process_group("gloo")
+    for name in os.environ.get("STEPS", "parted").split(","):
+        step = STEPS[name](64)
+        for _ in range(3):
+            step()
+    dist.barrier()
+
+
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("wait", "forgotten"), [("while pending:\n            pending.pop().wait()", False), ("print(len(pending))", True)]
+)
+def test_steps_of_a_table_wait_for_what_they_began(tmp_path: Path, wait: str, forgotten: bool) -> None:
+    called = STEPS.replace("STEPS[name](64)", "parted(64)") if forgotten else STEPS
+    assert ("PT526" in found(tmp_path, called.replace("WAIT", wait))) is forgotten
