@@ -135,6 +135,22 @@ ODD: dict[str, dict[str, str | bytes]] = {
         " 'f': f'{1:10000000000}'})\n",
         "run.sh": "torchrun --nproc_per_node $((9**9**9**9)) a.py $((1<<99999999999)) $((1/0))\n",
     },
+    "widths without end": {
+        "a.py": f"{USE}import torch.distributed as dist\ndist.init_process_group('gloo')\n"
+        + "".join(
+            f"x = {made}\nif x:\n    dist.barrier()\n"
+            for made in (
+                "'{:9999999999d}'.format(1)",
+                "format(1, '9999999999d')",
+                "'%*d' % (10**10, 1)",
+                "'{:{w}}'.format(1, w=10**10)",
+                "'{a:9999999999}'.format_map({'a': 1})",
+                "'a'.expandtabs(tabsize=10**10)",
+                "'%.1000000000f' % 1.0",
+                "bytes(10**10)",
+            )
+        )
+    },
     "texts that double": {
         "a.py": f"{USE}d = 'a'\n" + "d = d + d\n" * 500 + "deepspeed.initialize(config=d)\n",
         "run.sh": "A=x\n"

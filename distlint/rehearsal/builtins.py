@@ -35,6 +35,7 @@ from distlint.rehearsal.samples import order_of
 from distlint.rehearsal.stage import Left, Scope
 from distlint.rehearsal.sums import Sum
 from distlint.rehearsal.tables import table_of
+from distlint.rehearsal.text_sizes import MAX_TEXT, may_be_long
 from distlint.rehearsal.unknowns import UNKNOWN, Number, Opaque, Perhaps, Ranged, Source
 from distlint.rehearsal.values import (
     MAX_ITEMS,
@@ -189,6 +190,10 @@ def _bool(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: 
 
 def _converted(player: Calls, name: str, values: list[Any], given: Given) -> Any:
     if all(map(is_known, values)) and not given.keywords:
+        if name == "bytes" and isinstance(values[0], int) and values[0] > MAX_TEXT:
+            return UNKNOWN
+        if name == "format" and any(isinstance(one, str) and may_be_long(one) for one in values[1:]):
+            return UNKNOWN
         try:
             return _PLAIN[name](*values)
         except (TypeError, ValueError, OverflowError, ArithmeticError):

@@ -25,7 +25,6 @@ from distlint.rehearsal.joined_tests import joined_operands, negated
 from distlint.rehearsal.like_objects import one_of_two
 from distlint.rehearsal.merging import merged
 from distlint.rehearsal.names import families_differ, not_found
-from distlint.rehearsal.operations import MAX_TEXT
 from distlint.rehearsal.options import is_parsed, option_of
 from distlint.rehearsal.paths import text_path
 from distlint.rehearsal.sets_of_texts import holds_texts
@@ -34,6 +33,7 @@ from distlint.rehearsal.some_ways import parted
 from distlint.rehearsal.stage import Scope, Tested
 from distlint.rehearsal.subscripts import Subscripts
 from distlint.rehearsal.sums import added, is_summand
+from distlint.rehearsal.text_sizes import MAX_TEXT
 from distlint.rehearsal.trace import Branch
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Perhaps, Source
 from distlint.rehearsal.values import (

@@ -15,6 +15,7 @@ from distlint.rehearsal.names import families_differ, not_found
 from distlint.rehearsal.samples import tensor_in
 from distlint.rehearsal.some_keys import given_for, taken_over, under, update_perhaps
 from distlint.rehearsal.stage import Scope
+from distlint.rehearsal.text_sizes import MAX_TEXT, may_be_long
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Perhaps
 from distlint.rehearsal.values import (
     MAX_ITEMS,
@@ -29,7 +30,6 @@ from distlint.rehearsal.values import (
     is_known,
 )
 
-MAX_TEXT = 2_000
 _TEXT_NAMES = """
     strip lstrip rstrip lower upper title capitalize casefold swapcase startswith endswith join split rsplit splitlines
     replace format find rfind index count isdigit isalpha isalnum isspace isupper islower isnumeric isidentifier zfill
@@ -79,7 +79,10 @@ def _of_text(player: Calls, receiver: str | bytes, name: str, given: Given) -> A
     plain = all(is_known(one) or (type(one) is tuple and all(map(is_known, one))) for one in values)
     named = all(map(is_known, given.keywords.values()))
     if name in _TEXTS and plain and named and not given.open and len(receiver) <= MAX_TEXT:
-        if any(isinstance(one, int) and abs(one) > MAX_TEXT for one in values):
+        if name == "format":
+            if may_be_long(receiver, (*values, *given.keywords.values())):
+                return UNKNOWN
+        elif any(isinstance(one, int) and abs(one) > MAX_TEXT for one in (*values, *given.keywords.values())):
             return UNKNOWN
         try:
             found = getattr(receiver, name)(*values, **given.keywords)

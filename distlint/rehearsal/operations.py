@@ -19,6 +19,7 @@ from distlint.rehearsal.paths import joined
 from distlint.rehearsal.some_keys import under
 from distlint.rehearsal.stage import Fault, Scope
 from distlint.rehearsal.sums import added, is_summand, scaled
+from distlint.rehearsal.text_sizes import MAX_TEXT, may_be_long
 from distlint.rehearsal.unknowns import UNKNOWN, Named, Number, Opaque, Opposite, Perhaps
 from distlint.rehearsal.values import (
     MAX_ITEMS,
@@ -76,7 +77,6 @@ _OPPOSITE = {"==": "!=", "!=": "=="}
 _TRUTHS = ("__bool__", "__len__")
 """Methods that say whether an object counts as true; the first one is asked."""
 
-MAX_TEXT = 2_000
 _BITS = 60
 _BIG = 1 << _BITS
 
@@ -407,7 +407,7 @@ def _plain(value: Any) -> bool:
 def _formatted(text: str, values: Any) -> Any:
     """``text % values``."""
     given = values if type(values) is tuple else (values,)
-    if all(map(is_known, given)) and len(text) < MAX_TEXT:
+    if all(map(is_known, given)) and not may_be_long(text, given):
         try:
             return (text % given)[:MAX_TEXT]
         except (TypeError, ValueError, OverflowError):
