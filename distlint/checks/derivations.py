@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 from distlint.checks.execution import body_of
 from distlint.checks.option_definitions import option_definition
 from distlint.checks.plain_numbers import is_number
+from distlint.checks.variable_bindings import bindings_of, is_inner, is_of_other
 from distlint.link.modules import ClassRef, FunctionRef, GlobalRef, Target
 from distlint.link.walking import access_path, below, blocks_of, expressions_of, guards_of, holder_of, statements
 from distlint.model import python as ir
@@ -335,9 +336,9 @@ class _Slice:
         from distlint.link.text_values import Texts
 
         name, function = part.expr.id, part.function  # type: ignore[union-attr]
-        while function >= 0 and name not in _bindings(self._project, part.file, function):
+        while function >= 0 and name not in bindings_of(self._project, part.file, function):
             function = self._project.module(part.file).functions[function].parent
-        bound = _bindings(self._project, part.file, function).get(name, ())
+        bound = bindings_of(self._project, part.file, function).get(name, ())
         if not any(type(statement) is ir.Evaluate for statement, _ in bound):
             return False
         known = self._project.evaluator(None).value(part.expr, part.file, part.function).options
@@ -354,15 +355,15 @@ class _Slice:
             return
         self._names.add((*key, fixed) if fixed else key)
         body = body_of(self._project, file, function)
-        bindings = _bindings(self._project, file, function).get(name, ())
+        bindings = bindings_of(self._project, file, function).get(name, ())
         # who is handed to a call, or gets an item, was made elsewhere
-        found = any(type(statement) is not ir.Evaluate and not _is_inner(statement, name) for statement, _ in bindings)
+        found = any(type(statement) is not ir.Evaluate and not is_inner(statement, name) for statement, _ in bindings)
         for statement, values in bindings:
             if type(statement) is ir.Evaluate and (fixed or self._is_of_module(statement.value, name, file)):
                 continue
             if type(statement) is ir.Evaluate and field and not self._project.outside_stores(field):
                 continue  # nobody who is handed the object puts anything into the field
-            if field and _is_of_other(statement, field):
+            if field and is_of_other(statement, field):
                 continue
             plain = fixed and type(statement) is ir.Assign and any(type(one) is ir.Name for one in statement.targets)
             for value in values:
@@ -509,97 +510,6 @@ def _methods_named(project: Project, name: str) -> list[_Method]:
                 if one.owner >= 0:
                     kept.setdefault(one.name, []).append(_Method(ClassRef(file, one.owner), FunctionRef(file, index)))
     return kept.get(name, [])
-
-
-class _Bindings(dict[tuple[str, int], dict[str, list[tuple[ir.Stmt, list[ir.Expr]]]]]):
-    """For the bodies of a project what is put into their variables, by name."""
-
-
-def _bindings(project: Project, file: str, function: int) -> dict[str, list[tuple[ir.Stmt, list[ir.Expr]]]]:
-    """The statements of a body that put something into a variable or what is behind it, each with what it puts there; by name."""
-    kept: _Bindings = project.kept.setdefault(_Bindings, _Bindings())
-    if (file, function) not in kept:
-        found: dict[str, list[tuple[ir.Stmt, list[ir.Expr]]]] = {}
-        for statement in statements(body_of(project, file, function)):
-            for name, values in _put(statement).items():
-                found.setdefault(name, []).append((statement, values))
-        kept[file, function] = found
-    return kept[file, function]
-
-
-def _put(statement: ir.Stmt) -> dict[str, list[ir.Expr]]:
-    """What a statement puts into variables, by their names."""
-    if type(statement) is ir.Assign and statement.value is not None:
-        put: dict[str, list[ir.Expr]] = {}
-        for target in statement.targets:
-            for one, value in _paired(target, statement.value):
-                for name in _reached(one):
-                    put.setdefault(name, []).extend((value,) if type(one) is ir.Name else (value, one))
-        return put
-    if type(statement) is ir.AugAssign:
-        return {name: [statement.value] for name in _reached(statement.target)}
-    if type(statement) is ir.For:
-        return {name: [statement.iterable] for name in _reached(statement.target)}
-    found: dict[str, list[ir.Expr]] = {}
-    if type(statement) is ir.With:
-        for context, bound in statement.items:
-            for name in dict.fromkeys(_reached(bound)) if bound is not None else ():
-                found.setdefault(name, []).append(context)
-    elif type(statement) is ir.Evaluate and type(statement.value) is ir.Call:
-        call = statement.value
-        found = {one.id: [call] for one in call.args if type(one) is ir.Name}
-        if type(call.func) is ir.Attribute and (root := access_path(call.func)[0]):
-            found[root] = [*call.args, *(keyword.value for keyword in call.keywords), call.func]
-    return found
-
-
-def _paired(target: ir.Expr, value: ir.Expr) -> Iterator[tuple[ir.Expr, ir.Expr]]:
-    """The single targets of an assignment, each with what it gets, or with the whole that is taken apart."""
-    if type(target) is not ir.ListDisplay:
-        yield target, value
-        return
-    rows = (*target.items, *(value.items if type(value) is ir.ListDisplay else ()))
-    alike = type(value) is ir.ListDisplay and len(value.items) == len(target.items)
-    for place, one in enumerate(target.items):
-        known = alike and not any(type(item) is ir.Starred for item in rows)
-        yield from _paired(one, value.items[place] if known else value)  # type: ignore[union-attr]
-
-
-def _is_of_other(statement: ir.Stmt, field: str) -> bool:
-    """Whether an assignment only fills other attributes of what a name stands for."""
-    targets = statement.targets if type(statement) is ir.Assign else ()
-    return bool(targets) and all(
-        type(one) is ir.Attribute and type(one.base) is ir.Name and one.name != field for one in _flat(targets)
-    )
-
-
-def _flat(targets: tuple[ir.Expr, ...]) -> Iterator[ir.Expr]:
-    """The targets of an assignment, those of one that takes a row apart one by one."""
-    for one in targets:
-        if type(one) is ir.ListDisplay:
-            yield from _flat(one.items)
-        else:
-            yield one
-
-
-def _is_inner(statement: ir.Stmt, name: str) -> bool:
-    """Whether an assignment changes only what is behind a name."""
-    if type(statement) is not ir.Assign:
-        return False
-    return all(type(one) in (ir.Subscript, ir.Attribute) for one in statement.targets if name in _reached(one))
-
-
-def _reached(target: ir.Expr) -> Iterator[str]:
-    """The names whose meaning an assignment to a target changes."""
-    if type(target) is ir.ListDisplay:
-        for item in target.items:
-            yield from _reached(item)
-    elif type(target) is ir.Starred:
-        yield from _reached(target.value)
-    else:
-        name = access_path(target)[0]
-        if name:
-            yield name
 
 
 def holders(body: tuple[ir.Stmt, ...], at: ir.Position) -> Iterator[ir.Stmt]:

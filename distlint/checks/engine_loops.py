@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from distlint.checks.call_levels import Asked, Levels, Way, bound_by
+from distlint.checks.call_levels import MAX_MEANT, Asked, Levels, Way, bound_by
 from distlint.checks.divided_losses import Division, divisions
 from distlint.checks.engines import configurations, handed_over, receivers, tests_name
 from distlint.checks.registry import CheckContext, check
@@ -30,9 +30,6 @@ from distlint.model.span import Span
 from distlint.model.subject import Subject
 from distlint.model.value import Confidence
 
-MAX_STEPS = 4
-"""Variables that are looked through for what a number is."""
-
 
 @check("engine-loops")
 def engine_loops(context: CheckContext) -> Iterator[Finding]:
@@ -42,17 +39,21 @@ def engine_loops(context: CheckContext) -> Iterator[Finding]:
 
 
 class _Place(NamedTuple):
-    """A call of an engine's method, what made the engine, where to point and why; ``number`` is what the program goes by."""
+    """A call of an engine's method, what made the engine, where to point and why; ``number`` is what the program goes by.
+
+    ``named`` says that of the number only the name is known under which it stands in settings.
+    """
 
     found: CallSite
     made: Instance
     at: Span
     why: Related
     number: tuple[ir.Expr, Frame] | None = None
+    named: bool = False
 
 
 def _judged(context: CheckContext, place: _Place) -> Iterator[Finding]:
-    found, made, at, why, number = place
+    found, made, at, why, number, named = place
     condition = compile_condition(context.parameters["when"])
     message = compile_template(context.parameters["message"])
     subjects = configurations(context, made)
@@ -60,7 +61,7 @@ def _judged(context: CheckContext, place: _Place) -> Iterator[Finding]:
     if not verdicts or not all(verdict.holds for _, verdict in verdicts):
         return
     subject, verdict = verdicts[0]
-    confidence = verdict.confidence
+    confidence = min(verdict.confidence, Confidence.LIKELY) if named else verdict.confidence
     if number is not None and all(_is_same_option(context, number, one) for one in subjects):
         # whatever number is given, the program and the engine go by it alike
         confidence = max(confidence, Confidence.LIKELY)
@@ -179,7 +180,8 @@ def _divided(context: CheckContext) -> Iterator[_Place]:
             for division in divisions(levels, loss, way[0].frame, lambda one, frame: _last(project, one, frame)):
                 if division.span not in told and _is_steps(context, levels, division, made):
                     told.add(division.span)
-                    yield _Place(found, made, division.span, Related(found.span, "the engine divides it again here"))
+                    why = Related(found.span, "the engine divides it again here")
+                    yield _Place(found, made, division.span, why, named=_is_only_named(context, levels, division))
 
 
 def _is_steps(context: CheckContext, levels: Levels, division: Division, made: Instance) -> bool:
@@ -188,21 +190,19 @@ def _is_steps(context: CheckContext, levels: Levels, division: Division, made: I
     for subject in configurations(context, made):
         setting = subject.settings.get(context.parameters["steps"])
         steps = setting.value.only if setting is not None else None
-        told = (
-            steps == number.only
-            or _asks_engine(context, division)
-            or (not number.is_known and _is_item(context, division))
-        )
+        told = steps == number.only or _asks_engine(context, division) or _is_only_named(context, levels, division)
         if steps in (None, 1) or not told:
             return False
     return True
 
 
-def _is_item(context: CheckContext, division: Division) -> bool:
+def _is_only_named(context: CheckContext, levels: Levels, division: Division) -> bool:
     """Whether a divisor is what a mapping has under the name of the setting, which the program reads from a file that we do not know."""
+    if levels.value(division.divisor, division.frame).is_known or _asks_engine(context, division):
+        return False
     expr: object = division.divisor
     wanted = context.parameters["steps"]
-    for _ in range(MAX_STEPS):
+    for _ in range(MAX_MEANT):
         if type(expr) is ir.Name:
             expr = _last(context.project, expr, division.frame)
         elif type(expr) is ir.Call and type(expr.func) is ir.Name and expr.func.id in ("int", "float") and expr.args:

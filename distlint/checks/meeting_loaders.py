@@ -1,10 +1,11 @@
-"""Loaders of batches that are made with options which they refuse together."""
+"""Loaders of batches that are made with options which they refuse together, and samplers that shuffle by a seed of each process's own."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from distlint.checks.meetings import Suspicion
+from distlint.checks.told_faults import faults_of
 from distlint.model.finding import Related
 from distlint.rehearsal.notes import EXCLUSIVE, OWN_SEEDED
 from distlint.rehearsal.performance import Performance
@@ -33,21 +34,13 @@ def exclusive_options(performance: Performance) -> Iterator[Suspicion]:
 
 def own_seeds(performance: Performance) -> Iterator[Suspicion]:
     """A sampler that deals out to all processes is given a seed that is another one on each of them."""
-    seen = set()
-    for stage in performance.stages:
-        for fault in stage.faults:
-            if fault.kind == OWN_SEEDED and fault.span not in seen:
-                seen.add(fault.span)
-                yield Suspicion(fault.span, OWN_ORDER.format("seed"), _way(fault), fault.event.name)
+    for fault in faults_of(performance, OWN_SEEDED):
+        yield Suspicion(fault.span, OWN_ORDER.format("seed"), _way(fault), fault.event.name)
 
 
 def _refused(performance: Performance) -> Iterator[tuple[Fault, tuple[str, str]]]:
-    seen = set()
-    for stage in performance.stages:
-        for fault in stage.faults:
-            if fault.kind == EXCLUSIVE and fault.span not in seen:
-                seen.add(fault.span)
-                yield fault, (fault.words["first"], fault.words["second"])
+    for fault in faults_of(performance, EXCLUSIVE):
+        yield fault, (fault.words["first"], fault.words["second"])
 
 
 def _way(fault: Fault) -> tuple[Related, ...]:

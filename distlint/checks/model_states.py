@@ -198,7 +198,8 @@ class ModelStates:
             return [Read(path, keys)] if path else None
         last = last_name(func)
         if type(func) is ir.Attribute and not name:
-            if last == "state_dict" and self._is_own(func, frame, at):
+            if last == "state_dict" and self._function(func, frame, at) is not None:
+                # an object of the project says itself what its state is
                 return self._returned(call, frame, at, keys, depth)
             if last == "state_dict" and not call.args and not call.keywords and not keys:
                 return [Taken(self.kind_of(func.base, frame, at), ir.unpack(call.at, frame.file))]
@@ -216,19 +217,18 @@ class ModelStates:
             return self._item(items, len(items), frame, at, keys, depth)
         return self._returned(call, frame, at, keys, depth)
 
-    def _is_own(self, func: ir.Attribute, frame: Frame, at: Env) -> bool:
-        """Whether an object of the project says itself what its state is."""
+    def _function(self, func: ir.Expr, frame: Frame, at: Env) -> Reference | None:
+        """The one function of the project that is called."""
         options = options_of(self._evaluator.ask_in(func, frame, at))
-        return len(options) == 1 and isinstance(options[0], Reference) and isinstance(options[0].target, FunctionRef)
+        only = options[0] if len(options) == 1 else None
+        return only if isinstance(only, Reference) and isinstance(only.target, FunctionRef) else None
 
     def _returned(self, call: ir.Call, frame: Frame, at: Env, keys: Keys, depth: int) -> list[Taken | Read] | None:
         """What a function of the project gives."""
-        options = options_of(self._evaluator.ask_in(call.func, frame, at))
-        if len(options) != 1 or not isinstance(options[0], Reference):
+        callee = self._function(call.func, frame, at)
+        if callee is None:
             return None
-        callee = options[0]
-        if not isinstance(callee.target, FunctionRef):
-            return None
+        assert isinstance(callee.target, FunctionRef)  # noqa: S101 - `_function` gives no other
         function = self._things.project.function(callee.target)
         shift = 1 if callee.receiver is not None and function.owner >= 0 and not is_static(function) else 0
         given = given_arguments(self._evaluator, call, frame, at)

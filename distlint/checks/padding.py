@@ -11,7 +11,7 @@ from typing import Any
 from distlint.checks.divergence import DivergenceView
 from distlint.checks.execution import body_of
 from distlint.checks.loaders import argument_of, handed_on
-from distlint.checks.preparing import Handed, Preparations
+from distlint.checks.preparing import Handed, Preparations, last_name
 from distlint.checks.rank_values import Sized
 from distlint.checks.ranks import FIRST
 from distlint.checks.registry import CheckContext
@@ -71,15 +71,11 @@ def _is_told_apart(body: tuple[ir.Stmt, ...], site: CallSite) -> bool:
                 return True
             if (
                 type(part) is ir.Call
-                and _last(part.func) in _DISTINCT
+                and last_name(part.func) in _DISTINCT
                 and any(mentions(given, names) for given in part.args)
             ):
                 return True
     return False
-
-
-def _last(func: ir.Expr) -> str:
-    return func.id if type(func) is ir.Name else func.name if type(func) is ir.Attribute else ""
 
 
 def is_cut(body: tuple[ir.Stmt, ...]) -> bool:

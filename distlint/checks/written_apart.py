@@ -37,6 +37,7 @@ def written_apart(project: Project) -> frozenset[Span]:
 
 def _is_apart(stages: Sequence[Stage], span: Span) -> bool:
     rows = [stage.written[span] for stage in stages if span in stage.written]
-    if len(rows) == 1 or any(source is not None for row in rows for source in row.values()):
-        return True
-    return None not in set().union(*rows) and all(one.keys().isdisjoint(other) for one, other in combinations(rows, 2))
+    # a path of each process's own is no other's; all that is left has to be different
+    common = [{path for path, source in row.items() if source is None} for row in rows]
+    known = None not in set().union(*common)
+    return len(rows) == 1 or (known and all(one.isdisjoint(other) for one, other in combinations(common, 2)))

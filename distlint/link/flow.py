@@ -59,8 +59,8 @@ class Store(Env):
 
     ``path`` are the steps from the name to the changed place (subscripts as expressions, attributes as ``.name``);
     ``action`` is ``set``, a mutating method's name, ``delete``, an augmented operator (``+=``), ``call`` (the object
-    was handed to a function, ``expr`` is the call), ``alias`` (something that may be the same object changed) or
-    ``unknown``. ``at`` is the state in which ``expr`` is evaluated.
+    was handed to a function, ``expr`` is the call), ``alias`` (something that may be the same object changed, with the
+    path ``INSIDE`` one that it was gone over for) or ``unknown``. ``at`` is the state in which ``expr`` is evaluated.
     """
 
     __slots__ = ("action", "at", "expr", "name", "path")

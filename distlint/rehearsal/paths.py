@@ -7,7 +7,7 @@ folder and a name is known to lie in that folder. What is done with files stands
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from distlint.model import python as ir
@@ -129,7 +129,7 @@ def opened(stage: Stage, value: Any, mode: Any, call: ir.Expr, scope: Scope, *, 
     if set(mode).isdisjoint("wax"):
         _note(stage, ASKS if handled else READS, value, call, scope)
     else:
-        _written(stage, value, call, scope, handled=handled)
+        _made(stage, [value], "open", call, scope, handled=handled)
 
 
 def touched(stage: Stage, name: str, given: Given, call: ir.Expr, scope: Scope, *, handled: bool) -> None:
@@ -145,12 +145,11 @@ def touched(stage: Stage, name: str, given: Given, call: ir.Expr, scope: Scope, 
         place = names.making[last]
         if last in RENAMING and len(values) > 1:
             moved(stage, path_of(stage, values[0]), path_of(stage, values[1]))
-        _made(stage, values[place] if len(values) > place else None, last, call, scope, handled=handled)
+        _made(stage, values[place : place + 1], last, call, scope, handled=handled)
     elif last == "memmap" and str(given.get("mode", 2, "r")).startswith("w"):
-        _written(stage, values[0] if values else None, call, scope, handled=handled)
+        _made(stage, values[:1], last, call, scope, handled=handled)
     elif last.startswith(MAKING_PREFIXES):
-        for value in values[:3]:
-            _made(stage, value, last, call, scope, handled=handled)
+        _made(stage, values[:3], last, call, scope, handled=handled)
     elif last in REMOVING and values:
         if last in ("remove", "unlink"):
             removed(stage, path_of(stage, values[0]))
@@ -172,7 +171,7 @@ def touched_by_method(
         elif is_looking(name, method=True):
             _note(stage, ASKS, receiver, call, scope)
         elif name in MAKING_ITSELF:
-            _made(stage, receiver, name, call, scope, handled=handled)
+            _made(stage, [receiver], name, call, scope, handled=handled)
         elif name in REMOVING_ITSELF:
             removed(stage, path_of(stage, receiver))
             _note(stage, ASKS if handled else REMOVES, receiver, call, scope)
@@ -182,23 +181,25 @@ def touched_by_method(
             moved(stage, path_of(stage, receiver), path_of(stage, values[0]))
             _note(stage, MAKES, values[0], call, scope)
     if isinstance(receiver, Made | Opaque | Thing | MethodOf) and name.startswith(MAKING_PREFIXES):
-        for value in values[:2]:
-            _made(stage, value, name, call, scope, handled=handled)
+        _made(stage, values[:2], name, call, scope, handled=handled)
     elif name in FileNames.of(stage.project).reading and values and not isinstance(receiver, str | bytes):
         _note(stage, ASKS if handled else READS, values[0], call, scope)
 
 
-def _made(stage: Stage, value: Any, name: str, call: ir.Expr, scope: Scope, *, handled: bool) -> None:
+def _made(stage: Stage, values: Sequence[Any], name: str, call: ir.Expr, scope: Scope, *, handled: bool) -> None:
+    """A file or folder is made, of which one of some values is the path."""
     if name in FOLDERS or name.startswith(FileNames.of(stage.project).filling):
-        _note(stage, MAKES, value, call, scope)
-    else:
+        for value in values:
+            _note(stage, MAKES, value, call, scope)
+        return
+    _writes(stage, values, call, scope)
+    for value in values:
         _written(stage, value, call, scope, handled=handled)
 
 
 def _written(stage: Stage, value: Any, call: ir.Expr, scope: Scope, *, handled: bool) -> None:
     """A file is made; the folder that it lies in has to be there."""
     path = path_of(stage, value)
-    _writes(stage, path, value, call, scope)
     if path is None:
         return
     if path:
@@ -208,19 +209,21 @@ def _written(stage: Stage, value: Any, call: ir.Expr, scope: Scope, *, handled: 
     _mark(stage, MAKES, path, call, scope, source_of([value]))
 
 
-def _writes(stage: Stage, path: Path | None, value: Any, call: ir.Expr, scope: Scope) -> None:
-    """Remembers which files are written at a place, and why they are other ones on each process, if they are.
+def _writes(stage: Stage, values: Sequence[Any], call: ir.Expr, scope: Scope) -> None:
+    """Remembers which file is written at a place, and why it is another one on each process, if it is.
 
-    What is written may be taken for its path where it is not known which argument that is.
+    One of some values is its path: the first that certainly is a path, else nobody knows which file it is.
     """
-    sign = value.sign if isinstance(value, Opaque | Made) else None
-    if (
-        path is not None
-        and not isinstance(value, str)
-        and not is_text(value)
-        and sign not in stage.kept.get("paths", {})
-    ):
-        return
+    paths = stage.kept.get("paths", {})
+    value = next(
+        (
+            one
+            for one in values
+            if isinstance(one, str) or is_text(one) or (isinstance(one, Opaque | Made) and one.sign in paths)
+        ),
+        None,
+    )
+    path = None if value is None else path_of(stage, value)
     rows = stage.written.setdefault(ir.unpack(call.at, scope.file), {})
     if path is not None and len(rows) < _MAX_WRITTEN:
         rows[path] = source_of([value])
