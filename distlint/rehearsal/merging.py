@@ -73,9 +73,11 @@ def merged(one: Any, other: Any, tests: Sequence[Any] = (), deciding: Sequence[A
         if not (one.pending or other.pending):
             together = _is_brought_together(one, other, tests)
             joined = Tensor(_shape(one, other, tests), one.dtype if one.dtype == other.dtype else "", one.at)
-            if together and joined.shape is not None:
+            if together:
                 # as much as of the content is known of the sizes
-                joined.shape = tuple(UNKNOWN if source_of([size]) is not None else size for size in joined.shape)
+                sizes = joined.shape or ()
+                known = tuple(UNKNOWN if source_of([size]) is not None else size for size in sizes)
+                joined.shape = None if joined.shape is None else known
             elif one.ragged is not None and other.ragged is not None:
                 joined.ragged = _size(one.ragged, other.ragged, tests)
             # whichever it is came out of what both came out of
