@@ -12,7 +12,7 @@ from distlint.link.arguments import find_argument
 from distlint.link.callers import Caller
 from distlint.link.modules import FunctionRef
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import below, blocks_of
+from distlint.link.walking import below, contexts_around
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.model.subject import Subject
@@ -89,16 +89,10 @@ def _is_object(project: Project, found: CallSite, thing: Instance) -> bool:
 
 def is_inside(project: Project, found: CallSite, names: frozenset[str]) -> bool:
     """Whether a ``with`` around a call makes or calls something with one of the last names."""
-    body = body_of(project, found.file, found.site.function) if names else ()
-    at = found.site.call.at
-    while body:
-        holder = next((one for one in body if ir.encloses(one.at, at)), None)
-        if holder is None:
-            return False
-        if isinstance(holder, ir.With) and any(names & set(_names(context)) for context, _ in holder.items):
-            return True
-        body = next((block for block in blocks_of(holder) if any(ir.encloses(one.at, at) for one in block)), ())
-    return False
+    if not names:
+        return False
+    body = body_of(project, found.file, found.site.function)
+    return any(names & set(_names(context)) for context in contexts_around(body, found.site.call.at))
 
 
 def _names(expr: ir.Expr) -> Iterator[str]:

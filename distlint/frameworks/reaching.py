@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.link.abstract import node_of
 from distlint.link.arithmetic import truth
-from distlint.link.walking import guards_of
+from distlint.link.modules import FunctionRef
+from distlint.link.walking import asks_for_main, guards_of
 from distlint.model import python as ir
 from distlint.model.document import node_value
 from distlint.model.launch import Launch, Run
@@ -16,6 +17,9 @@ from distlint.model.value import Confidence
 if TYPE_CHECKING:
     from distlint.link.project import CallSite, Project
 
+MAX_LEVELS = 3
+MAX_CALLERS = 8
+"""So many calls are gone back from a place, and so many callers of each function, for the tests on the way."""
 _AFFIXES = {"startswith": str.startswith, "endswith": str.endswith}
 
 
@@ -41,21 +45,47 @@ def run_of(project: Project, launch: Launch) -> Run:
 
 def comes_to(project: Project, found: CallSite, run: Run) -> bool:
     """Whether a run may come to a call: false only where the options that it gives decide a test the other way."""
-    module = project.module(found.file)
-    function = found.site.function
-    body = module.body if function < 0 else module.functions[function].body
-    for guard in guards_of(body, found.site.call.at) or ():
-        if guard.test is not None and guard.kind in ("if", "exit", "expression"):
-            decided = _decided(project, guard.test, found, run)
-            if decided is not None and decided != guard.holds:
-                return False
+    for guard in _guards(project, found.file, found.site.function, found.site.call.at):
+        decided = _decided(project, guard.test, found.file, found.site.function, run)
+        if decided is not None and decided != guard.holds:
+            return False
     return True
 
 
-def _decided(project: Project, test: ir.Expr, found: CallSite, run: Run) -> bool | None:
+def open_tests(project: Project, found: CallSite, run: Run | None) -> Iterator[ir.Expr]:
+    """The tests on the way to a call, in its function and in those that lead there, that nothing known of a run decides."""
+    yield from _open_tests(project, found.file, found.site.function, found.site.call.at, run, MAX_LEVELS)
+
+
+def _open_tests(
+    project: Project, file: str, function: int, at: ir.Position, run: Run | None, levels: int
+) -> Iterator[ir.Expr]:
+    for guard in _guards(project, file, function, at):
+        if _decided(project, guard.test, file, function, run) is None:
+            yield guard.test
+    if function >= 0 and levels:
+        for caller in project.callers(FunctionRef(file, function))[:MAX_CALLERS]:
+            yield from _open_tests(project, caller.file, caller.site.function, caller.site.call.at, run, levels - 1)
+
+
+class _Tested(NamedTuple):
+    """A test on the way to a place, and whether it has to hold."""
+
+    test: ir.Expr
+    holds: bool
+
+
+def _guards(project: Project, file: str, function: int, at: ir.Position) -> Iterator[_Tested]:
+    module = project.module(file)
+    body = module.body if function < 0 else module.functions[function].body
+    for guard in guards_of(body, at) or ():
+        if guard.test is not None and guard.kind in ("if", "exit", "expression") and not asks_for_main(guard.test):
+            yield _Tested(guard.test, guard.holds)
+
+
+def _decided(project: Project, test: ir.Expr, file: str, function: int, run: Run | None) -> bool | None:
     """Whether a test holds in a run; also for ``option.startswith("...")``."""
     evaluator = project.evaluator(run)
-    file, function = found.file, found.site.function
     if type(test) is ir.Call and type(test.func) is ir.Attribute and test.func.name in _AFFIXES and len(test.args) == 1:
         texts = [
             node_value(node_of(evaluator.ask(expr, file, function), ir.unpack(expr.at, file)))

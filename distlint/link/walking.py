@@ -255,6 +255,17 @@ def guards_of(body: tuple[ir.Stmt, ...], at: ir.Position) -> list[Guard] | None:
     return _guards(body, start, end)
 
 
+def contexts_around(body: tuple[ir.Stmt, ...], at: ir.Position) -> Iterator[ir.Expr]:
+    """What the ``with`` statements around a place in a body enter, the outermost first."""
+    while body:
+        holder = next((one for one in body if ir.encloses(one.at, at)), None)
+        if holder is None:
+            return
+        if isinstance(holder, ir.With):
+            yield from (context for context, _ in holder.items)
+        body = next((block for block in blocks_of(holder) if any(ir.encloses(one.at, at) for one in block)), ())
+
+
 def asks_for_main(test: ir.Expr) -> bool:
     """Whether a test is about the module's ``__name__``."""
     return any(type(part) is ir.Name and part.id == "__name__" for part in below(test))

@@ -1,14 +1,18 @@
-"""Colossal-AI's booster plugins: their names, parameters and defaults.
+"""Colossal-AI's booster and its plugins: their names, and the parameters that they take by release.
 
-From the constructors in ``colossalai/booster/plugin`` of 0.3.6 and 0.5.0. A parameter that only one of them has is
-listed with its default; whether a release takes it is not this module's business.
+The parameters and their defaults are those of the harvested releases (``knowledge/api.zip``, 0.2.0 to 0.5.0).
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
+from distlint.knowledge.api import api
+
+PACKAGE = "colossalai"
 BOOSTER = "colossalai.booster.Booster"
 
 HYBRID = "HybridParallelPlugin"
@@ -28,55 +32,52 @@ MODULES = {
 }
 """The module of each plugin below ``colossalai.booster.plugin``."""
 
-SIGNATURES: Mapping[str, tuple[str, ...]] = {
-    HYBRID: ("tp_size", "pp_size"),
-    MOE: ("tp_size", "pp_size", "ep_size"),
-    LOW_LEVEL_ZERO: ("stage", "precision"),
-}
-"""Positional parameters that are the same in all these releases."""
-
-_HYBRID_DEFAULTS: Mapping[str, Any] = {
-    "precision": "fp16",
-    "zero_stage": 0,
-    "enable_sequence_parallelism": False,
-    "pp_style": "1f1b",
-    "num_model_chunks": 1,
-    "overlap_communication": True,
-}
-
-DEFAULTS: Mapping[str, Mapping[str, Any]] = {
-    HYBRID: _HYBRID_DEFAULTS,
-    MOE: {**_HYBRID_DEFAULTS, "overlap_communication": False},
-    GEMINI: {
-        "precision": "fp16",
-        "placement_policy": "static",
-        "shard_param_frac": 1.0,
-        "offload_optim_frac": 0.0,
-        "offload_param_frac": 0.0,
-        "tp_size": 1,
-        "extra_dp_size": 1,
-        "enable_sequence_parallelism": False,
-    },
-    LOW_LEVEL_ZERO: {"stage": 1, "precision": "fp16", "extra_dp_size": 1, "cpu_offload": False, "norm_type": 2.0},
-    TORCH_DDP: {},
-    TORCH_FSDP: {},
-}
-"""Defaults of the parameters that rules ask for, by plugin."""
-
 PARAMETERS = frozenset(
     {
+        "chunk_config_dict",
+        "cpu_offload",
+        "custom_policy",
+        "enable_async_reduce",
+        "enable_gradient_accumulation",
+        "enable_sequence_overlap",
+        "enable_sequence_parallelism",
         "ep_size",
+        "extra_dp_size",
+        "gradient_checkpoint_config",
+        "gpu_margin_mem_ratio",
+        "inner_ring_size",
+        "master_weights",
+        "max_norm",
+        "max_prefetch",
         "microbatch_size",
+        "norm_type",
         "num_layers_per_stage",
         "num_microbatches",
+        "num_model_chunks",
+        "offload_optim_frac",
+        "offload_param_frac",
+        "overlap_allgather",
+        "overlap_communication",
+        "parallel_output",
+        "pin_memory",
+        "placement_policy",
         "pp_size",
+        "pp_style",
+        "precision",
         "scheduler_nodes",
         "sequence_parallelism_mode",
+        "shard_param_frac",
         "sp_size",
-        *(name for defaults in DEFAULTS.values() for name in defaults),
+        "stage",
+        "steady_cuda_cap_ratio",
+        "strict_ddp_mode",
+        "tp_size",
+        "use_fp8",
+        "warmup_non_model_data_ratio",
+        "zero_stage",
     }
 )
-"""Every parameter that rules may ask for."""
+"""Every parameter of a plugin that rules may ask for."""
 
 EXPORTS = (
     *(
@@ -91,3 +92,44 @@ FILES = {
     f"colossalai.booster.plugin.{name}": f"colossalai/booster/plugin/{module}.py" for name, module in MODULES.items()
 }
 """The file of each plugin, for projects that hold a copy of Colossal-AI."""
+
+
+class Constructor(NamedTuple):
+    """What a plugin takes: its parameters in order, and the defaults of those that have one that can be read."""
+
+    parameters: tuple[str, ...]
+    defaults: Mapping[str, Any]
+
+
+@cache
+def constructor(plugin: str, release: str) -> Constructor:
+    """The constructor of a plugin in a release.
+
+    Of the newest release that has such a plugin where that one is not harvested or has none: a copy of the library, a release to come.
+    """
+    releases = api().releases(PACKAGE)
+    name = f"colossalai.booster.plugin.{MODULES[plugin]}.{plugin}"
+    for one in (release, *reversed(releases)):
+        symbol = api().find(name, one).symbol
+        if symbol is not None and symbol.parameters:
+            found = [one for one in symbol.parameters if one.kind in ("normal", "keyword")]
+            defaults = {one.name: _literal(one.default) for one in found if one.default is not None}
+            return Constructor(
+                tuple(one.name for one in found),
+                {name: value for name, value in defaults.items() if value is not _UNREAD},
+            )
+    return Constructor((), {})
+
+
+_UNREAD = object()
+
+
+def _literal(text: str) -> Any:
+    """The value of a default; a power of numbers is the only expression that these constructors write."""
+    try:
+        tree = ast.parse(text, mode="eval").body
+        if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Pow):
+            return ast.literal_eval(tree.left) ** ast.literal_eval(tree.right)
+        return ast.literal_eval(tree)
+    except (SyntaxError, ValueError, TypeError):
+        return _UNREAD

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 from distlint.frameworks.colossalai.plugins import (
-    DEFAULTS,
     FILES,
     GEMINI,
     HYBRID,
     LOW_LEVEL_ZERO,
+    MODULES,
     MOE,
+    PACKAGE,
     PARAMETERS,
-    SIGNATURES,
+    Constructor,
+    constructor,
 )
 from distlint.frameworks.copies import copied_calls
 from distlint.frameworks.general import argument_settings
 from distlint.frameworks.reaching import runs_through
+from distlint.link.abstract import Reference, options_of
+from distlint.link.arguments import find_argument
+from distlint.link.modules import External
 from distlint.link.process_counts import product, quotient
 from distlint.link.project import CallSite
+from distlint.model import python as ir
 from distlint.model.launch import Run
 from distlint.model.subject import Setting, Subject, SubjectKind
 from distlint.model.value import Value, absent, known, unknown
@@ -29,7 +35,17 @@ if TYPE_CHECKING:
     from distlint.link.project import Project
     from distlint.model.sketch import Sketch
 
-NAMES = frozenset({"plugin", "world_size", "parallel_product", "data_parallel_size"})
+NAMES = frozenset(
+    {
+        "plugin",
+        "world_size",
+        "parallel_product",
+        "data_parallel_size",
+        "is_boosted",
+        "is_trained",
+        "foreign_argument",
+    }
+)
 
 _SHARED = frozenset({"split_gather", "ring"})
 """Modes in which sequence parallelism uses the tensor-parallel ranks."""
@@ -37,31 +53,84 @@ _SHARED = frozenset({"split_gather", "ring"})
 
 def build(project: Project) -> Iterator[Subject]:
     """One subject per construction of a plugin and run that reaches it."""
-    for found in (*project.calls_to(FILES.keys()), *copied_calls(project, FILES)):
+    boosts = project.sites("boost")
+    uses = {
+        "is_boosted": known(bool(boosts)),
+        "is_trained": known(any(_has_optimizer(found) for found in boosts)),
+    }
+    named = [*project.calls_to(FILES.keys()), *copied_calls(project, FILES)]
+    places = {found.span for found in named}
+    for found in named:
         for run in runs_through(project, found):
-            yield _subject(project, found, run)
+            yield _subject(project, found, run, uses)
+    for found, run in _chosen(project):
+        if found.span not in places:
+            yield _subject(project, found, run, uses)
 
 
-def _subject(project: Project, found: CallSite, run: Run | None) -> Subject:
+def _chosen(project: Project) -> Iterator[tuple[CallSite, Run | None]]:
+    """The calls of a plugin that a table or a variable holds (``PLUGINS[args.plugin](...)``), by the runs that decide which one it is."""
+    for file in project.python_files:
+        module = project.module(file)
+        if not any(item.name in MODULES for item in module.imports):
+            continue
+        for site in (site for sites in module.calls.values() for site in sites):
+            if project.modules.dotted(site.call.func, file) or isinstance(site.call.func, ir.Attribute):
+                continue
+            found = CallSite(file, site)
+            for run in runs_through(project, found):
+                options = options_of(project.evaluator(run).ask(site.call.func, file, site.function))
+                if len(options) == 1 and isinstance(options[0], Reference) and isinstance(options[0].target, External):
+                    name = project.modules.canonical(options[0].target.name)
+                    if name in FILES:
+                        yield found._replace(name=name), run
+
+
+def _foreign(project: Project, found: CallSite, made_as: Constructor, settings: Mapping[str, Setting]) -> Value:
+    """The first argument that a plugin does not take, of those that only the run decides; absent where there is none.
+
+    What a call has in every run is seen by the rules about released calls, where the call names the plugin.
+    """
+    seen: set[str] = set()
+    if project.modules.dotted(found.site.call.func, found.file):
+        entries = project.evaluator(None).keywords(found.site.call, found.file, found.site.function).entries
+        seen = {str(entry.key) for entry in entries if entry.certain}
+    for name, setting in settings.items():
+        if setting.certain and name not in seen and name not in made_as.parameters:
+            return known(name, setting.key_span)
+    return absent()
+
+
+def _has_optimizer(found: CallSite) -> bool:
+    """Whether a call of ``boost`` may hand over an optimizer."""
+    expr, certain = find_argument(found.site.call, "optimizer", 1)
+    return not certain or (expr is not None and not (type(expr) is ir.Constant and expr.value is None))
+
+
+def _subject(project: Project, found: CallSite, run: Run | None, uses: Mapping[str, Value]) -> Subject:
     plugin = found.name.rpartition(".")[2]
-    given, is_open = argument_settings(project, found, list(SIGNATURES.get(plugin, ())), run)
+    versions = project.environments.for_file(found.file)
+    made_as = constructor(plugin, versions.newest(PACKAGE))
+    given, is_open = argument_settings(project, found, made_as.parameters, run)
     settings = {name: one for name, one in given.items() if not (one.value.is_known and one.value.only is None)}
     world = run.world_size if run is not None else unknown("no launch is known")
-    layout = _product(plugin, settings, is_open=is_open)
+    layout = _product(plugin, made_as, settings, is_open=is_open)
     return Subject(
         kind="colossalai-plugin",
         label=plugin,
         span=found.span,
         settings=settings,
-        versions=project.environments.for_file(found.file),
+        versions=versions,
         names={
             "plugin": known(plugin, found.span),
             "world_size": world,
             "parallel_product": layout,
             "data_parallel_size": quotient(world, layout),
+            "foreign_argument": _foreign(project, found, made_as, settings),
+            **uses,
         },
         open_blocks=frozenset({""}) if is_open else frozenset(),
-        default=partial(_default, plugin),
+        default=partial(_default, made_as),
         run=run,
         extra={"root": found.span},
         sketch=_sketch,
@@ -74,27 +143,26 @@ def _sketch(subject: Subject) -> Sketch | None:
     return sketch_of(subject)
 
 
-def _default(plugin: str, path: str) -> Value:
-    defaults = DEFAULTS[plugin]
-    return known(defaults[path]) if path in defaults else absent()
+def _default(made_as: Constructor, path: str) -> Value:
+    value = made_as.defaults.get(path)
+    return known(value) if value is not None else absent()
 
 
-def _product(plugin: str, settings: dict[str, Setting], *, is_open: bool) -> Value:
+def _product(plugin: str, made_as: Constructor, settings: dict[str, Setting], *, is_open: bool) -> Value:
     """The product of the sizes that the number of processes has to be a multiple of; unknown where one is."""
 
     def size(name: str) -> Value:
         setting = settings.get(name)
         if setting is None:
-            return unknown("may be given where we can't see") if is_open else _default(plugin, name)
+            return unknown("may be given where we can't see") if is_open else _default(made_as, name)
         value = setting.value if setting.certain else unknown("given on some paths only")
         return value.at(setting.key_span)
 
     if plugin in (HYBRID, MOE):
         sizes = [size("tp_size"), size("pp_size"), _sequence_size(size)]
-    elif plugin == GEMINI:
-        sizes = [size("tp_size"), size("extra_dp_size")]
-    elif plugin == LOW_LEVEL_ZERO:
-        sizes = [size("extra_dp_size")]
+    elif plugin in (GEMINI, LOW_LEVEL_ZERO):
+        # releases without such a parameter do as if it were 1
+        sizes = [one for one in (size("tp_size"), size("extra_dp_size")) if not one.is_absent]
     else:
         return known(1)
     total = known(1)
@@ -125,4 +193,19 @@ def known_path(path: str) -> bool:
     return path in NAMES or path in PARAMETERS
 
 
-KINDS: tuple[SubjectKind, ...] = (SubjectKind("colossalai-plugin", "colossalai", known_path, build),)
+def _known_in_calls(path: str) -> bool:
+    from distlint.frameworks.colossalai.booster_calls import known_path as known_in_calls
+
+    return known_in_calls(path)
+
+
+def _build_calls(project: Project) -> Iterator[Subject]:
+    from distlint.frameworks.colossalai.booster_calls import build as calls
+
+    return calls(project)
+
+
+KINDS: tuple[SubjectKind, ...] = (
+    SubjectKind("colossalai-plugin", "colossalai", known_path, build),
+    SubjectKind("colossalai-booster", "colossalai", _known_in_calls, _build_calls),
+)

@@ -1,0 +1,313 @@
+"""What a program does with a booster: one subject per call of one of its methods and run, with the plugin that the booster got.
+
+The settings of the plugin stand below ``plugin.``, the arguments of the call below ``argument.``; what is known of the model that
+is handed over below ``model.``, of the optimizer below ``optimizer.``. ``batch_size`` is how many samples the batches have that
+a pipeline gets. Parameters are those of the release in use.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import TYPE_CHECKING
+
+from distlint.frameworks.colossalai import subjects as plugins_of
+from distlint.frameworks.colossalai.models import NAMES as MODEL_NAMES
+from distlint.frameworks.colossalai.models import model_facts
+from distlint.frameworks.colossalai.plugins import BOOSTER, FILES, PACKAGE, PARAMETERS
+from distlint.frameworks.general import argument_settings
+from distlint.frameworks.reaching import open_tests, runs_through
+from distlint.knowledge.api import api
+from distlint.link.abstract import Instance, node_of, options_of
+from distlint.link.walking import below
+from distlint.model import python as ir
+from distlint.model.document import Leaf, node_value
+from distlint.model.record import dataclass
+from distlint.model.subject import Setting, Subject
+from distlint.model.value import Value, absent, known, unknown
+
+if TYPE_CHECKING:
+    from distlint.link.abstract import Abstract
+    from distlint.link.evaluate import Evaluator
+    from distlint.link.project import CallSite, Project
+    from distlint.model.launch import Run
+
+METHODS = (
+    "backward",
+    "boost",
+    "enable_lora",
+    "execute_pipeline",
+    "load_lr_scheduler",
+    "load_model",
+    "load_optimizer",
+    "no_sync",
+    "save_lora_as_pretrained",
+    "save_lr_scheduler",
+    "save_model",
+    "save_optimizer",
+)
+"""The methods of a booster that take what is trained."""
+
+_WORDS = re.compile(
+    r"(?i)plugin|booster|strateg|pipe|stage|zero|lora|sync|shard|parallel|gemini|hybrid|(^|_)([dtps]p|ddp|fsdp)(_|$)|isinstance|hasattr"
+)
+NO_PLUGIN = "none"
+_BOOST = f"{BOOSTER}().boost()"
+_UNWRAPPED = frozenset({f"{_BOOST}[0].unwrap()", f"{_BOOST}[0].module"})
+"""The model inside what ``boost`` gives back."""
+_NAMES = frozenset(
+    {
+        "method",
+        "plugin",
+        "world_size",
+        "data_parallel_size",
+        "batch_size",
+        "stage_layers",
+        "uses_checkpointing",
+        "booster.mixed_precision",
+        "model.boosted",
+        "optimizer.boosted",
+        "optimizer.kind",
+        *MODEL_NAMES,
+    }
+)
+
+
+def known_path(path: str) -> bool:
+    """Whether a condition over a call of the booster may use a path."""
+    head, _, tail = path.partition(".")
+    if head == "plugin" and tail:
+        return tail in PARAMETERS
+    return path in _NAMES or (head == "argument" and tail.isidentifier())
+
+
+def build(project: Project) -> Iterator[Subject]:
+    """The subjects of a project; none where nothing makes a booster."""
+    if not any(True for _ in project.calls_to({BOOSTER})):
+        return
+    plugins: dict[tuple[object, object], list[Subject]] = {}
+    for subject in plugins_of.build(project):
+        plugins.setdefault((subject.span, _key(subject.run)), []).append(subject)
+    for method in METHODS:
+        for found in project.sites(method):
+            for run in runs_through(project, found):
+                booster = _booster(project, found, run)
+                if booster is not None and not _is_asked_for(project, found, run):
+                    yield _Call(project, found, run, booster).subject(method, plugins)
+
+
+def _key(run: Run | None) -> object:
+    return None if run is None else id(run)
+
+
+def _is_asked_for(project: Project, found: CallSite, run: Run | None) -> bool:
+    """Whether a test on the way that is not known may ask for the plugin, or for what it can do: by the names in it."""
+    parts = [part for test in open_tests(project, found, run) for part in below(test)]
+    names = [part.id for part in parts if isinstance(part, ir.Name)]
+    names += [part.name for part in parts if isinstance(part, ir.Attribute)]
+    return any(_WORDS.search(name) for name in names)
+
+
+def _booster(project: Project, found: CallSite, run: Run | None) -> Instance | None:
+    """The call that made the booster whose method is called; ``None`` where it is not one, or one of several."""
+    func = found.site.call.func
+    base = getattr(func, "base", None)
+    if base is None:
+        return None
+    evaluator = project.evaluator(run)
+    options = options_of(evaluator.ask(base, found.file, found.site.function))
+    if len(options) != 1 or not isinstance(options[0], Instance):
+        return None
+    return options[0] if evaluator.modules.canonical(evaluator.instance_name(options[0])) == f"{BOOSTER}()" else None
+
+
+@cache
+def _parameters(method: str, release: str) -> tuple[str, ...]:
+    """The parameters of a method of the booster in a release, in order."""
+    releases = api().releases(PACKAGE)
+    for one in (release, *reversed(releases)):
+        symbol = api().find(f"colossalai.booster.booster.Booster.{method}", one).symbol
+        if symbol is not None and symbol.parameters:
+            return tuple(one.name for one in symbol.parameters if one.name != "self")
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One call of a method of a booster in one run."""
+
+    project: Project
+    found: CallSite
+    run: Run | None
+    booster: Instance
+
+    @property
+    def evaluator(self) -> Evaluator:
+        return self.project.evaluator(self.run)
+
+    def subject(self, method: str, plugins: Mapping[tuple[object, object], list[Subject]]) -> Subject:
+        versions = self.project.environments.for_file(self.found.file)
+        release = versions.newest(PACKAGE)
+        parameters = _parameters(method, release)
+        given, is_open = argument_settings(self.project, self.found, parameters, self.run)
+        settings = {
+            f"argument.{name}": _moved(one, f"argument.{name}")
+            for name, one in given.items()
+            if not (one.value.is_known and one.value.only is None)
+        }
+        names: dict[str, Value] = {"method": known(method, self.found.span)}
+        plugin = self._plugin(plugins)
+        if isinstance(plugin, Subject):
+            settings |= {f"plugin.{name}": _moved(one, f"plugin.{name}") for name, one in plugin.settings.items()}
+            names["plugin"] = known(plugin.label, plugin.span)
+            for name in ("world_size", "data_parallel_size"):
+                names[name] = plugin.names[name]
+            layers = plugin.settings.get("num_layers_per_stage")
+            if layers is not None and layers.certain:
+                names["stage_layers"] = layers.value.map(sum)
+        else:
+            names["plugin"] = plugin
+        open_blocks = {"argument"} if is_open else set()
+        if not isinstance(plugin, Subject) or plugin.open_blocks:
+            open_blocks.add("plugin")
+        names["uses_checkpointing"] = known(bool(self.project.sites("gradient_checkpointing_enable")))
+        names["booster.mixed_precision"] = self._mixed_precision()
+        names |= self._things(parameters, release)
+        for name in sorted(_NAMES - names.keys()):
+            names[name] = unknown("not known")
+        return Subject(
+            kind="colossalai-booster",
+            label=f"{BOOSTER}.{method}",
+            span=self.found.span,
+            settings=settings,
+            versions=versions,
+            names=names,
+            open_blocks=frozenset(open_blocks),
+            default=lambda path: _default(plugin, path),
+            run=self.run,
+            extra={"call": self.found},
+        )
+
+    def _plugin(self, plugins: Mapping[tuple[object, object], list[Subject]]) -> Subject | Value:
+        """The subject of the plugin that the booster got, ``NO_PLUGIN``, or unknown."""
+        given = self._of_booster("plugin", 2)
+        if given is None:
+            return known(NO_PLUGIN, self.booster.span())
+        options = options_of(given)
+        if len(options) == 1 and isinstance(options[0], Leaf) and options[0].value.only is None:
+            return known(NO_PLUGIN, self.booster.span()) if options[0].value.is_known else unknown("not known")
+        if len(options) == 1 and isinstance(options[0], Instance):
+            name = self.evaluator.modules.canonical(self.evaluator.instance_name(options[0])).removesuffix("()")
+            found = plugins.get((options[0].span(), _key(self.run)), [])
+            if name in FILES and len(found) == 1:
+                return found[0]
+        return unknown("which plugin it is, is not known")
+
+    def _mixed_precision(self) -> Value:
+        given = self._of_booster("mixed_precision", 1)
+        return absent() if given is None else node_value(node_of(given, self.booster.span()))
+
+    def _of_booster(self, name: str, position: int) -> Abstract | None:
+        booster = self.booster
+        return self.evaluator.argument(booster.call, name, position, booster.frame, booster.state)
+
+    def _things(self, parameters: tuple[str, ...], release: str) -> dict[str, Value]:
+        """What is known of the model, the optimizer and the batches that the call gets."""
+        names: dict[str, Value] = {}
+        model, optimizer = self._argument("model", parameters), self._argument("optimizer", parameters)
+        if model is not None:
+            names["model.boosted"] = self._boosted(model, 0)
+            names |= model_facts(self.project, self.evaluator, self._behind_boost(model, "model", 0), release)
+        if optimizer is not None:
+            names["optimizer.boosted"] = self._boosted(optimizer, 1)
+            names["optimizer.kind"] = self._class(self._behind_boost(optimizer, "optimizer", 1))
+        elif "optimizer" in parameters:
+            names["optimizer.kind"] = absent()
+        batches = self._argument("data_iter", parameters)
+        if batches is not None:
+            names["batch_size"] = self._batch_size(batches)
+        return names
+
+    def _argument(self, name: str, parameters: tuple[str, ...]) -> Abstract | None:
+        if name not in parameters:
+            return None
+        call, function = self.found.site.call, self.found.site.function
+        frame = self.evaluator.frame(self.found.file, function)
+        given = self.evaluator.argument(call, name, parameters.index(name), frame)
+        is_none = isinstance(given, Leaf) and given.value.is_known and given.value.only is None
+        return None if is_none else given
+
+    def _boosted(self, value: Abstract, part: int) -> Value:
+        """Whether a thing came out of ``boost`` at its place; unknown where it may be something else."""
+        found = set()
+        for option in options_of(value):
+            if not isinstance(option, Instance):
+                return unknown("what it is, is not known")
+            name = self.evaluator.modules.canonical(self.evaluator.instance_name(option))
+            is_wrapper = name == f"{_BOOST}[{part}]"
+            is_unknown = name == "()" or (name.startswith(_BOOST) and name not in _UNWRAPPED)
+            found.add(None if is_unknown and not is_wrapper else is_wrapper)
+        if len(found) != 1 or None in found:
+            return unknown("what it is, is not known")
+        return known(found.pop(), *(option.span() for option in options_of(value) if isinstance(option, Instance)))
+
+    def _behind_boost(self, value: Abstract, name: str, part: int) -> Abstract:
+        """What was handed to ``boost``, for a thing that came out of it."""
+        options = options_of(value)
+        if len(options) != 1 or not isinstance(options[0], Instance):
+            return value
+        made = options[0]
+        if self.evaluator.modules.canonical(self.evaluator.instance_name(made)) != f"{_BOOST}[{part}]":
+            return value
+        position = _parameters("boost", "").index(name)
+        given = self.evaluator.argument(made.call, name, position, made.frame, made.state)
+        return value if given is None else given
+
+    def _class(self, value: Abstract) -> Value:
+        """The class of an object by the library name of what made it; unknown for a class of the project."""
+        options = options_of(value)
+        if len(options) != 1 or not isinstance(options[0], Instance) or options[0].part:
+            return unknown("what made it is not known")
+        made = options[0]
+        name = self.evaluator.modules.canonical(self.evaluator.instance_name(made)).removesuffix("()")
+        return known(name, made.span()) if "." in name and "()" not in name else unknown("a class of the project")
+
+    def _batch_size(self, value: Abstract) -> Value:
+        """How many samples are in what an iterator over a loader gives."""
+        for _ in range(4):
+            options = options_of(value)
+            if len(options) != 1 or not isinstance(options[0], Instance):
+                return unknown("which loader it is, is not known")
+            made = options[0]
+            name = self.evaluator.modules.canonical(self.evaluator.instance_name(made)).removesuffix("()")
+            given: Abstract | None
+            if name == "builtins.iter":
+                given = self.evaluator.argument(made.call, "", 0, made.frame, made.state)
+            elif name == f"{_BOOST}[3]":
+                given = self._behind_boost(value, "dataloader", 3)
+            elif name.endswith("Plugin().prepare_dataloader"):
+                return self._number(made, "batch_size", 1, None)
+            elif name == "torch.utils.data.DataLoader":
+                return self._number(made, "batch_size", 1, 1)
+            else:
+                return unknown("which loader it is, is not known")
+            if given is None:
+                return unknown("which loader it is, is not known")
+            value = given
+        return unknown("which loader it is, is not known")
+
+    def _number(self, made: Instance, name: str, position: int, default: int | None) -> Value:
+        given = self.evaluator.argument(made.call, name, position, made.frame, made.state)
+        if given is None:
+            return unknown("not given") if default is None else known(default, made.span())
+        return node_value(node_of(given, made.span()))
+
+
+def _moved(setting: Setting, path: str) -> Setting:
+    return Setting(path, setting.value, setting.key_span, setting.span, certain=setting.certain, written=setting.path)
+
+
+def _default(plugin: Subject | Value, path: str) -> Value:
+    head, _, tail = path.partition(".")
+    return plugin.default(tail) if head == "plugin" and isinstance(plugin, Subject) else absent()
