@@ -45,6 +45,7 @@ from distlint.rehearsal.trace import Frame
 from distlint.rehearsal.unknowns import UNKNOWN, Named, OneOf, Opaque, Perhaps, Source, Words
 from distlint.rehearsal.values import (
     MAX_ITEMS,
+    MEASURING,
     Given,
     Items,
     Made,
@@ -56,6 +57,7 @@ from distlint.rehearsal.values import (
     escape,
     holds_work,
     is_known,
+    measured_by,
     signature,
     source_of,
 )
@@ -480,6 +482,8 @@ class Calls(Definitions):
             made = self.made("pathlib.Path().open()", receiver, given, call, scope)
             made.source = own
             return made if name == "open" else Opaque(combined(name, [receiver]), own)
+        if isinstance(receiver, Opaque) and name in MEASURING:
+            return measured_by(name, receiver, given.values())
         if isinstance(receiver, Opaque | MethodOf):
             return derived(name, [receiver] if name in MOVING else [receiver, *given.values()])
         return UNKNOWN

@@ -48,6 +48,7 @@ from distlint.rehearsal.values import (
     derived,
     is_known,
     is_measured,
+    measured_by,
     signature,
     source_of,
 )
@@ -237,6 +238,8 @@ class Expressions(Subscripts):
             return self.part_of_made(base, name, expr, scope) if found is NotImplemented else found
         if isinstance(base, Nothing):
             return UNKNOWN
+        if name == "shape" and isinstance(base, Opaque):
+            return measured_by(name, base, ())
         found = self.of_object(base, name, scope)
         return MethodOf(base, name) if found is NotImplemented else found
 

@@ -553,6 +553,15 @@ def combined(name: str, values: Iterable[Any], depth: int = 0) -> Hashable:
     return Sent(found) if any(isinstance(sign, Sent) for sign in signs) else found
 
 
+MEASURING = frozenset({"size", "numel", "nelement", "dim", "ndimension"})
+"""Methods by which a tensor says how large it is."""
+
+
+def measured_by(name: str, value: Opaque, given: Iterable[Any]) -> Opaque:
+    """How large something is that is not seen into: what is in it may be each process's own, and its shape is not for that."""
+    return Opaque(combined(name, [value, *given]) if value.source is None else None)
+
+
 OWN_PLACE = "each rank has filled only its own place"
 """Why what stands where in a row differs between processes."""
 
