@@ -1,7 +1,8 @@
 """The loss of a model inside an engine is differentiated directly, not by the engine.
 
-Parameters: ``engine`` (what makes it, as ``pkg.function()[0]``), ``subject`` (the configurations), ``when`` (the condition over them for
-it to matter).
+Parameters: ``engine`` (what makes it, as ``pkg.function()[0]``), ``step`` (the method that trains with it, if it is not the engine's
+own ``step``), ``subject`` (the configurations), ``when`` (the condition over them for it to matter), ``message`` (where it is not a
+method of the engine that was to be called).
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def backward_past_engine(context: CheckContext) -> Iterator[Finding]:
     project: Project = context.project
     engine = context.parameters["engine"]
     called = project.modules.canonical(f"{engine}.__call__")
-    stepped = {found.file for found in project.calls_to({f"{engine}.step"})}
+    stepped = {found.file for found in project.calls_to({context.parameters.get("step", f"{engine}.step")})}
     for found in project.sites("backward"):
         func = found.site.call.func
         if type(func) is not ir.Attribute or found.site.call.args or not _are_together(project, found.file, stepped):
@@ -144,11 +145,13 @@ def _finding(
     if pin is not None:
         places.append(Related(pin, f"`{context.parameters['package']}` is required here"))
     return context.finding(
-        "`backward()` of the loss is called instead of the engine's `backward(loss)`",
+        context.parameters.get(
+            "message", "`backward()` of the loss is called instead of the engine's `backward(loss)`"
+        ),
         found.span,
         related=places,
         confidence=verdict.confidence,
-        plan=_plan(context, project, found, forward),
+        plan=_plan(context, project, found, forward) if context.rule.fix is not None else None,
         runs=(subject.label,) if subject.run is not None else (),
     )
 

@@ -28,7 +28,7 @@ MAX_PLACES = 8
 
 _KINDS = {
     "names": frozenset({"name"}),
-    "arguments": frozenset({"argument", "missing", "crowded"}),
+    "arguments": frozenset({"argument", "missing", "crowded", "module"}),
     "deprecated": frozenset({"deprecated", "deprecated-argument"}),
 }
 

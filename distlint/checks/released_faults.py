@@ -32,10 +32,10 @@ _NOTHING_RAISED: frozenset[str] = frozenset()
 class Fault:
     """One mention that a release in use does not serve.
 
-    ``kind`` is ``name`` (absent), ``argument`` (not taken), ``missing`` (an argument that has to be given), ``crowded``
-    (too many positional arguments), ``deprecated`` or ``deprecated-argument``. ``subject`` is the absent prefix of
-    ``name``, the callable or the deprecated name; ``argument`` the parameter. ``text`` is a deprecation message, or says
-    what is with the releases in ``others`` where that is not the usual.
+    ``kind`` is ``name`` (absent), ``module`` (called, and only a module of that name is left), ``argument`` (not taken),
+    ``missing`` (an argument that has to be given), ``crowded`` (too many positional arguments), ``deprecated`` or
+    ``deprecated-argument``. ``subject`` is the absent prefix of ``name``, the callable or the deprecated name; ``argument``
+    the parameter. ``text`` is a deprecation message, or says what is with the releases in ``others`` where that is not the usual.
     """
 
     kind: str
@@ -220,11 +220,32 @@ class Faults:
 
     def _call(self, mention: Mention, allowed: Allowed) -> Iterator[Fault]:
         assert mention.call is not None  # noqa: S101 - a call has one
+        yield from self._called_module(mention, allowed)
         given = self._keywords(mention)
         for keyword, place in given.items():
             yield from self._keyword(mention, allowed, keyword, place)
         if any(self._looks_wrong(mention, candidate, given) for candidate in allowed.ends):
             yield from self._arity(mention, allowed, given)
+
+    def _called_module(self, mention: Mention, allowed: Allowed) -> Iterator[Fault]:
+        """A call of what is a module in a release, where another release has a function or class of that name."""
+
+        def lacks(version: str) -> Symbol | None:
+            symbol = self.callee(mention, version)
+            return symbol if symbol is not None and symbol.kind == "module" else None
+
+        first = self.first(mention, allowed, lacks, lambda _: _REFUSED)
+        if first is None:
+            return
+        candidate, _ = first
+        name = self._name_in(mention, candidate.stands[-1])
+        others = self._stretches(allowed.package, name, lambda version: self._is_callable(name, version))
+        if others:
+            yield Fault("module", mention, allowed, candidate, name, name, others=others, text="have one to call")
+
+    def _is_callable(self, name: str, version: str) -> bool:
+        symbol = self.table.find(name, version).symbol
+        return symbol is not None and symbol.kind in ("function", "class")
 
     def _keywords(self, mention: Mention) -> dict[str, Span]:
         """The keywords that a call surely gives, with their places."""

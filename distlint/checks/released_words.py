@@ -89,6 +89,8 @@ def message_of(group: Sequence[Fault], table: Api) -> str:
     for one in group:
         if one.kind == "missing":
             parts.append(f"needs `{one.argument}` ({_fitting(one)})")
+        elif one.kind == "module":
+            parts.append(f"is a module, which can't be called ({_fitting(one)})")
         elif one.kind == "crowded":
             parts.append(f"takes fewer arguments by position ({_fitting(one)})")
     return f"`{fault.name}` in {release} {' and '.join(parts)}"

@@ -17,10 +17,11 @@ from distlint.frameworks.colossalai.models import NAMES as MODEL_NAMES
 from distlint.frameworks.colossalai.models import model_facts
 from distlint.frameworks.colossalai.plugins import BOOSTER, FILES, PACKAGE, PARAMETERS
 from distlint.frameworks.general import argument_settings
-from distlint.frameworks.reaching import open_tests, runs_through
+from distlint.frameworks.reaching import MAX_LEVELS, open_tests, runs_through
 from distlint.knowledge.api import api
 from distlint.link.abstract import Instance, node_of, options_of
-from distlint.link.walking import below
+from distlint.link.modules import FunctionRef
+from distlint.link.walking import below, contexts_around
 from distlint.model import python as ir
 from distlint.model.document import Leaf, node_value
 from distlint.model.record import dataclass
@@ -52,6 +53,7 @@ METHODS = (
 _WORDS = re.compile(
     r"(?i)plugin|booster|strateg|pipe|stage|zero|lora|sync|shard|parallel|gemini|hybrid|(^|_)([dtps]p|ddp|fsdp)(_|$)|isinstance|hasattr"
 )
+_WITHOUT_GRADIENTS = re.compile(r"no_grad|inference_mode")
 NO_PLUGIN = "none"
 _BOOST = f"{BOOSTER}().boost()"
 _UNWRAPPED = frozenset({f"{_BOOST}[0].unwrap()", f"{_BOOST}[0].module"})
@@ -64,6 +66,7 @@ _NAMES = frozenset(
         "data_parallel_size",
         "batch_size",
         "stage_layers",
+        "keeps_gradients",
         "uses_checkpointing",
         "booster.mixed_precision",
         "model.boosted",
@@ -107,6 +110,27 @@ def _is_asked_for(project: Project, found: CallSite, run: Run | None) -> bool:
     names = [part.id for part in parts if isinstance(part, ir.Name)]
     names += [part.name for part in parts if isinstance(part, ir.Attribute)]
     return any(_WORDS.search(name) for name in names)
+
+
+def _keeps_gradients(project: Project, file: str, function: int, at: ir.Position, levels: int = MAX_LEVELS) -> Value:
+    """Whether gradients are on at a place; unknown where a context, a decorator or a caller that is not seen may switch them off."""
+    module = project.module(file)
+    body = module.body if function < 0 else module.functions[function].body
+    for context in contexts_around(body, at):
+        if not isinstance(context, ir.Call) or not project.modules.dotted(context.func, file):
+            return unknown("a context is around it that is not known")
+        if _WITHOUT_GRADIENTS.search(project.modules.dotted(context.func, file)):
+            return known(False)
+    if project.sites("set_grad_enabled"):
+        return unknown("gradients are switched by calls")
+    if function < 0:
+        return known(True)
+    ref = FunctionRef(file, function)
+    callers = project.callers(ref)
+    if not callers or not levels or module.functions[function].decorators:
+        return unknown("the function may be called without gradients")
+    ways = [_keeps_gradients(project, one.file, one.site.function, one.site.call.at, levels - 1) for one in callers]
+    return known(True) if all(way.only is True for way in ways) else unknown("gradients may be off")
 
 
 def _booster(project: Project, found: CallSite, run: Run | None) -> Instance | None:
@@ -171,6 +195,9 @@ class _Call:
         open_blocks = {"argument"} if is_open else set()
         if not isinstance(plugin, Subject) or plugin.open_blocks:
             open_blocks.add("plugin")
+        names["keeps_gradients"] = _keeps_gradients(
+            self.project, self.found.file, self.found.site.function, self.found.site.call.at
+        )
         names["uses_checkpointing"] = known(bool(self.project.sites("gradient_checkpointing_enable")))
         names["booster.mixed_precision"] = self._mixed_precision()
         names |= self._things(parameters, release)
@@ -186,7 +213,7 @@ class _Call:
             open_blocks=frozenset(open_blocks),
             default=lambda path: _default(plugin, path),
             run=self.run,
-            extra={"call": self.found},
+            extra={"call": self.found, **({"made-by": self.found.span} if method == "boost" else {})},
         )
 
     def _plugin(self, plugins: Mapping[tuple[object, object], list[Subject]]) -> Subject | Value:

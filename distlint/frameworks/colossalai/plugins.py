@@ -95,9 +95,10 @@ FILES = {
 
 
 class Constructor(NamedTuple):
-    """What a plugin takes: its parameters in order, and the defaults of those that have one that can be read."""
+    """What a plugin takes: its parameters in order, those that have no default, and the defaults that can be read."""
 
     parameters: tuple[str, ...]
+    required: tuple[str, ...]
     defaults: Mapping[str, Any]
 
 
@@ -116,9 +117,15 @@ def constructor(plugin: str, release: str) -> Constructor:
             defaults = {one.name: _literal(one.default) for one in found if one.default is not None}
             return Constructor(
                 tuple(one.name for one in found),
+                tuple(one.name for one in found if one.default is None),
                 {name: value for name, value in defaults.items() if value is not _UNREAD},
             )
-    return Constructor((), {})
+    return Constructor((), (), {})
+
+
+def is_known_argument(plugin: str, name: str) -> bool:
+    """Whether any harvested release of a plugin takes an argument of that name."""
+    return any(name in constructor(plugin, release).parameters for release in api().releases(PACKAGE))
 
 
 _UNREAD = object()

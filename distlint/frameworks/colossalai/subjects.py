@@ -17,6 +17,7 @@ from distlint.frameworks.colossalai.plugins import (
     PARAMETERS,
     Constructor,
     constructor,
+    is_known_argument,
 )
 from distlint.frameworks.copies import copied_calls
 from distlint.frameworks.general import argument_settings
@@ -44,6 +45,7 @@ NAMES = frozenset(
         "is_boosted",
         "is_trained",
         "foreign_argument",
+        "missing_argument",
     }
 )
 
@@ -87,18 +89,25 @@ def _chosen(project: Project) -> Iterator[tuple[CallSite, Run | None]]:
 
 
 def _foreign(project: Project, found: CallSite, made_as: Constructor, settings: Mapping[str, Setting]) -> Value:
-    """The first argument that a plugin does not take, of those that only the run decides; absent where there is none.
+    """The first argument that a plugin does not take; absent where there is none, or the rules about released calls see it.
 
-    What a call has in every run is seen by the rules about released calls, where the call names the plugin.
+    Those see what another release takes, where a call has it in every run and names the plugin.
     """
     seen: set[str] = set()
+    plugin = found.name.rpartition(".")[2]
     if project.modules.dotted(found.site.call.func, found.file):
         entries = project.evaluator(None).keywords(found.site.call, found.file, found.site.function).entries
-        seen = {str(entry.key) for entry in entries if entry.certain}
+        seen = {str(entry.key) for entry in entries if entry.certain and is_known_argument(plugin, str(entry.key))}
     for name, setting in settings.items():
-        if setting.certain and name not in seen and name not in made_as.parameters:
+        if setting.certain and name not in seen and name not in made_as.parameters and made_as.parameters:
             return known(name, setting.key_span)
     return absent()
+
+
+def _missing(found: CallSite, made_as: Constructor, given: Mapping[str, Setting]) -> Value:
+    """The first parameter without a default that a call does not give; absent where there is none."""
+    wanting = [name for name in made_as.required if name not in given]
+    return known(wanting[0], found.span) if wanting else absent()
 
 
 def _has_optimizer(found: CallSite) -> bool:
@@ -127,6 +136,7 @@ def _subject(project: Project, found: CallSite, run: Run | None, uses: Mapping[s
             "parallel_product": layout,
             "data_parallel_size": quotient(world, layout),
             "foreign_argument": _foreign(project, found, made_as, settings),
+            "missing_argument": absent() if is_open else _missing(found, made_as, given),
             **uses,
         },
         open_blocks=frozenset({""}) if is_open else frozenset(),
