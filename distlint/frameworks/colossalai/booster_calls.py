@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -67,6 +68,7 @@ _NAMES = frozenset(
         "batch_size",
         "stage_layers",
         "keeps_gradients",
+        "shares_folder",
         "uses_checkpointing",
         "booster.mixed_precision",
         "model.boosted",
@@ -92,12 +94,27 @@ def build(project: Project) -> Iterator[Subject]:
     plugins: dict[tuple[object, object], list[Subject]] = {}
     for subject in plugins_of.build(project):
         plugins.setdefault((subject.span, _key(subject.run)), []).append(subject)
+    subjects: list[Subject] = []
     for method in METHODS:
         for found in project.sites(method):
             for run in runs_through(project, found):
                 booster = _booster(project, found, run)
                 if booster is not None and not _is_asked_for(project, found, run):
-                    yield _Call(project, found, run, booster).subject(method, plugins)
+                    subjects.append(_Call(project, found, run, booster).subject(method, plugins))
+    folders = {folder for one in subjects if (folder := _folder(one, "save_model"))}
+    for subject in subjects:
+        own = _folder(subject, "save_optimizer")
+        shared = {"shares_folder": known(bool(own) and own in folders)}
+        yield replace(subject, names={**subject.names, **shared})
+
+
+def _folder(subject: Subject, method: str) -> tuple[object, str] | None:
+    """The run and the folder into which a call of a method writes shards; ``None`` where it does not, or the folder is not known."""
+    shard, place = subject.settings.get("argument.shard"), subject.settings.get("argument.checkpoint")
+    if subject.names["method"].only != method or shard is None or place is None or shard.value.only is not True:
+        return None
+    path = place.value.only if place.certain and place.value.is_known else None
+    return (_key(subject.run), path.rstrip("/")) if isinstance(path, str) and not path.startswith("<") else None
 
 
 def _key(run: Run | None) -> object:

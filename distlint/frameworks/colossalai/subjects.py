@@ -215,7 +215,20 @@ def _build_calls(project: Project) -> Iterator[Subject]:
     return calls(project)
 
 
+def _known_in_files(path: str) -> bool:
+    from distlint.frameworks.colossalai.config_files import known_path as known_in_files
+
+    return known_in_files(path)
+
+
+def _build_files(project: Project) -> Iterator[Subject]:
+    from distlint.frameworks.colossalai.config_files import build as files
+
+    return files(project)
+
+
 KINDS: tuple[SubjectKind, ...] = (
     SubjectKind("colossalai-plugin", "colossalai", known_path, build),
     SubjectKind("colossalai-booster", "colossalai", _known_in_calls, _build_calls),
+    SubjectKind("colossalai-config", "colossalai", _known_in_files, _build_files),
 )
