@@ -89,6 +89,8 @@ def _read(project: Project, found: CallSite, expr: ir.Expr, run: Run | None) -> 
     if isinstance(options[0], Mapping):
         return options[0]
     path = options[0].value if isinstance(options[0], Leaf) else None
+    if (path is None or path.is_unknown) and isinstance(expr, ir.Attribute):
+        path = _given(run, expr.name)
     if path is None or not path.is_known or not isinstance(path.only, str) or not path.only.endswith(".py"):
         return None
     folders = ["", found.file.rpartition("/")[0]]
@@ -99,6 +101,18 @@ def _read(project: Project, found: CallSite, expr: ir.Expr, run: Run | None) -> 
         facts = project.file_facts(file)
         if facts is not None and facts.module is not None and facts.module.body:
             return _module(project, file, run)
+    return None
+
+
+def _given(run: Run | None, option: str) -> Value | None:
+    """What a launch line gives for an option: ``get_default_parser()`` declares ``--config``, and is not seen into."""
+    words = [word.value for word in run.launch.arguments] if run is not None and run.launch is not None else []
+    for index, word in enumerate(words):
+        text = str(word.only) if word.is_known else ""
+        if text == f"--{option}" and index + 1 < len(words):
+            return words[index + 1]
+        if text.startswith(f"--{option}="):
+            return known(text.partition("=")[2], *word.spans)
     return None
 
 
