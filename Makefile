@@ -15,7 +15,7 @@ help:
 	@echo "make bench CORPUS=dir   measure CPU time and memory beside ruff"
 	@echo "make strain             measure CPU time on programs that strain the analyses; CORPUS=dir for what these add there"
 	@echo "make respell            look for findings that come and go when fixtures are spelled otherwise; RULES=PT5,HF2 for some, EVERY=10 for each tenth"
-	@echo "make oracle             compare verdicts with those of real DeepSpeed and Megatron-LM releases"
+	@echo "make oracle             compare verdicts with those of real DeepSpeed, Megatron-LM and Colossal-AI releases"
 	@echo "make prove              run the cases of rules for real; RULES=PT501,PT7 for some, CHANGED=1 for what is not in the record"
 	@echo "make clean              remove what the other targets made"
 
@@ -70,6 +70,9 @@ SEED ?= 0
 MEGATRON_RELEASES := core_v0.12.3 core_v0.16.1 core_v0.19.0
 MEGATRON_CASES ?= 100
 MEGATRON ?=
+# Colossal-AI's releases want an older torch, so they have an environment of their own.
+COLOSSALAI_RELEASES := 0.3.8 0.4.4 0.5.0
+COLOSSALAI_CASES ?= 100
 
 $(ORACLE)/.ready: tools/oracle/requirements.txt
 	$(PYTHON) -m venv $(ORACLE)/venv
@@ -80,12 +83,23 @@ $(ORACLE)/deepspeed-%: $(ORACLE)/.ready
 	DS_BUILD_OPS=0 $(ORACLE)/venv/bin/python -m pip install --quiet --no-deps --no-build-isolation --target $@.part deepspeed==$*
 	mv $@.part $@
 
-oracle: $(READY) $(RELEASES:%=$(ORACLE)/deepspeed-%)
+$(ORACLE)/colossalai/.ready: tools/oracle/colossalai_requirements.txt
+	$(PYTHON) -m venv $(ORACLE)/colossalai/venv
+	$(ORACLE)/colossalai/venv/bin/python -m pip install --quiet 'setuptools<82' wheel
+	$(ORACLE)/colossalai/venv/bin/python -m pip install --quiet --requirement $<
+	touch $@
+
+$(ORACLE)/colossalai-%: $(ORACLE)/colossalai/.ready
+	$(ORACLE)/colossalai/venv/bin/python -m pip install --quiet --no-deps --no-build-isolation --target $@.part colossalai==$*
+	mv $@.part $@
+
+oracle: $(READY) $(RELEASES:%=$(ORACLE)/deepspeed-%) $(COLOSSALAI_RELEASES:%=$(ORACLE)/colossalai-%)
 	$(BIN)/python tools/oracle/deepspeed_oracle.py --home $(ORACLE) --releases $(RELEASES) --cases $(CASES) --seed $(SEED)
 	$(BIN)/python tools/oracle/hosted_oracle.py --cases $(HOSTED) --seed $(SEED) --worker env DS_ACCELERATOR=cpu \
 		PYTHONPATH=$(ORACLE)/deepspeed-$(lastword $(RELEASES)) $(ORACLE)/venv/bin/python tools/oracle/hosted_worker.py
 	$(BIN)/python tools/oracle/megatron_source.py --home $(ORACLE) $(if $(MEGATRON),--checkouts $(MEGATRON)) $(MEGATRON_RELEASES)
 	$(BIN)/python tools/oracle/megatron_oracle.py --home $(ORACLE) --releases $(MEGATRON_RELEASES) --cases $(MEGATRON_CASES) --seed $(SEED)
+	$(BIN)/python tools/oracle/colossalai_oracle.py --home $(ORACLE) --releases $(COLOSSALAI_RELEASES) --cases $(COLOSSALAI_CASES) --seed $(SEED)
 
 # Two processes on the CPU for each case; PROVE_PYTHON=python names an environment that has torch and the frameworks already.
 PROVE := .prove

@@ -36,6 +36,7 @@ NOT_OF_THE_SCRIPT = (
     "No usable kernel found",
     "CUDA driver version",
     "Cannot re-initialize CUDA",
+    "MoE requires to enable CUDA first",
 )
 """Refusals that no reader of the script can know."""
 
