@@ -33,6 +33,7 @@ NAMES = frozenset(
         "model.layers",
         "model.ffn",
         "model.labels",
+        "model.experts",
         "model.is_lazy",
         "model.has_policy",
         "model.has_stages",
@@ -65,6 +66,7 @@ _SIZES: Mapping[str, tuple[str, ...]] = {
     "layers": ("num_hidden_layers", "n_layer", "num_layers", "encoder_layers"),
     "ffn": ("intermediate_size", "n_inner", "ffn_dim"),
     "labels": ("num_labels",),
+    "experts": ("num_local_experts",),
 }
 """The names that configurations of transformers give to sizes."""
 
@@ -89,6 +91,9 @@ _DEFAULTS: Mapping[str, tuple[int, int, int]] = {
 
 _LABELS = 2
 """The labels that a configuration has by default (``transformers/configuration_utils.py``)."""
+
+_EXPERTS = {"mixtral": 8}
+"""The experts that a configuration has by default (``transformers/models/mixtral/configuration_mixtral.py``)."""
 
 _KV_AS_HEADS = frozenset({"llama", "cohere"})
 """Families in which the heads of keys and values are as many as the others where they are not given (same places)."""
@@ -244,7 +249,7 @@ def _sizes(project: Project, evaluator: Evaluator, config: Abstract | None, fami
 
 
 def _order(family: str) -> tuple[Any, ...]:
-    return (*_DEFAULTS[family], 0, _LABELS)
+    return (*_DEFAULTS[family], 0, _LABELS, _EXPERTS.get(family, 0))
 
 
 def _is_lazy(project: Project, evaluator: Evaluator, made: Instance) -> Value:
