@@ -70,7 +70,7 @@ SEED ?= 0
 MEGATRON_RELEASES := core_v0.12.3 core_v0.16.1 core_v0.19.0
 MEGATRON_CASES ?= 100
 MEGATRON ?=
-# Colossal-AI's releases want an older torch, so they have an environment of their own.
+# Colossal-AI's releases want an older torch, so they have an environment of their own, of several GB; empty: none of them.
 COLOSSALAI_RELEASES := 0.3.8 0.4.4 0.5.0
 COLOSSALAI_CASES ?= 100
 
@@ -99,7 +99,8 @@ oracle: $(READY) $(RELEASES:%=$(ORACLE)/deepspeed-%) $(COLOSSALAI_RELEASES:%=$(O
 		PYTHONPATH=$(ORACLE)/deepspeed-$(lastword $(RELEASES)) $(ORACLE)/venv/bin/python tools/oracle/hosted_worker.py
 	$(BIN)/python tools/oracle/megatron_source.py --home $(ORACLE) $(if $(MEGATRON),--checkouts $(MEGATRON)) $(MEGATRON_RELEASES)
 	$(BIN)/python tools/oracle/megatron_oracle.py --home $(ORACLE) --releases $(MEGATRON_RELEASES) --cases $(MEGATRON_CASES) --seed $(SEED)
-	$(BIN)/python tools/oracle/colossalai_oracle.py --home $(ORACLE) --releases $(COLOSSALAI_RELEASES) --cases $(COLOSSALAI_CASES) --seed $(SEED)
+	$(if $(strip $(COLOSSALAI_RELEASES)),$(BIN)/python tools/oracle/colossalai_oracle.py --home $(ORACLE) \
+		--releases $(COLOSSALAI_RELEASES) --cases $(COLOSSALAI_CASES) --seed $(SEED))
 
 # Two processes on the CPU for each case; PROVE_PYTHON=python names an environment that has torch and the frameworks already.
 PROVE := .prove
