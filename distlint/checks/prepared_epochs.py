@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from distlint.checks.divergence import DivergenceView
-from distlint.checks.loaders import Around, evaluates, handed_on, loop_head, loops_around, passes
+from distlint.checks.loaders import evaluates, handed_on, loop_head, loops_around, passes
 from distlint.checks.programs import family
-from distlint.checks.ranks import FIRST
 from distlint.checks.registry import CheckContext, check
+from distlint.checks.sampler_epochs import is_once
 from distlint.link.abstract import Abstract, Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.project import CallSite, Project
-from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.value import Confidence
 
@@ -39,7 +37,7 @@ def prepared_epochs(context: CheckContext) -> Iterator[Finding]:
             if evaluates(project, place):
                 continue
             outer = next(iter(loops_around(project, place.file, place.function, place.at)), None)
-            if outer is None or _is_once(project, outer):
+            if outer is None or is_once(project, outer):
                 continue
             for part in handed_on(place.iterable):
                 for made in _loaders(context, project.evaluator(None).ask(part, place.file, place.function)):
@@ -73,11 +71,3 @@ def _loaders(context: CheckContext, value: Abstract) -> Iterator[Instance]:
                 yield from (one for one in options_of(given) if isinstance(one, Instance))
         else:
             yield option
-
-
-def _is_once(project: Project, around: Around) -> bool:
-    """Whether a loop is known to make one round at most."""
-    if type(around.loop) is not ir.For:
-        return False
-    length = DivergenceView.of_project(project).view(FIRST).length(around.loop.iterable, around.file, around.function)
-    return length is not None and length <= 1

@@ -119,7 +119,7 @@ def _used(context: CheckContext, words: Collection[str]) -> list[Sampler]:
         if not loaders or (not to_train and evaluates(project, place)):
             continue
         outer = next(iter(loops_around(project, place.file, place.function, place.at)), None)
-        if outer is None or _is_once(project, outer):
+        if outer is None or is_once(project, outer):
             continue
         for loader in loaders:
             sampler = sampler_of(context, loader)
@@ -217,7 +217,7 @@ def _names_any(module: ir.Module, words: Collection[str]) -> bool:
     )
 
 
-def _is_once(project: Project, around: Around) -> bool:
+def is_once(project: Project, around: Around) -> bool:
     """Whether a loop is known to make one round at most."""
     if type(around.loop) is not ir.For:
         return False

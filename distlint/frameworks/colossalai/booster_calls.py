@@ -8,8 +8,7 @@ a pipeline gets. Parameters are those of the release in use.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from collections.abc import Mapping as Table
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -25,7 +24,8 @@ from distlint.link.abstract import Instance, node_of, options_of
 from distlint.link.modules import FunctionRef
 from distlint.link.walking import below, contexts_around
 from distlint.model import python as ir
-from distlint.model.document import Leaf, Mapping, node_value
+from distlint.model.document import Leaf, node_value
+from distlint.model.document import Mapping as Tree
 from distlint.model.record import dataclass
 from distlint.model.subject import Setting, Subject
 from distlint.model.value import Value, absent, known, unknown
@@ -55,6 +55,7 @@ METHODS = (
 _WORDS = re.compile(
     r"(?i)plugin|booster|strateg|pipe|stage|zero|lora|sync|shard|parallel|gemini|hybrid|(^|_)([dtps]p|ddp|fsdp)(_|$)|isinstance|hasattr"
 )
+"""Words in a test that may ask for the plugin, or for what it can do."""
 _WITHOUT_GRADIENTS = re.compile(r"no_grad|inference_mode")
 NO_PLUGIN = "none"
 _BOOST = f"{BOOSTER}().boost()"
@@ -189,7 +190,7 @@ class _Call:
     def evaluator(self) -> Evaluator:
         return self.project.evaluator(self.run)
 
-    def subject(self, method: str, plugins: Table[tuple[object, object], list[Subject]]) -> Subject:
+    def subject(self, method: str, plugins: Mapping[tuple[object, object], list[Subject]]) -> Subject:
         versions = self.project.environments.for_file(self.found.file)
         release = versions.newest(PACKAGE)
         parameters = _parameters(method, release)
@@ -235,7 +236,7 @@ class _Call:
             extra={"call": self.found, **({"made-by": self.found.span} if method == "boost" else {})},
         )
 
-    def _plugin(self, plugins: Table[tuple[object, object], list[Subject]]) -> Subject | Value:
+    def _plugin(self, plugins: Mapping[tuple[object, object], list[Subject]]) -> Subject | Value:
         """The subject of the plugin that the booster got, ``NO_PLUGIN``, or unknown."""
         given = self._of_booster("plugin", 2)
         if given is None:
@@ -272,7 +273,7 @@ class _Call:
             names["optimizer.kind"] = absent()
         lora = self._argument("lora_config", parameters)
         if lora is not None:
-            names["lora_is_mapping"] = known(all(isinstance(option, Mapping) for option in options_of(lora)))
+            names["lora_is_mapping"] = known(all(isinstance(option, Tree) for option in options_of(lora)))
         batches = self._argument("data_iter", parameters)
         if batches is not None:
             names["batch_size"] = self._batch_size(batches)
