@@ -22,7 +22,7 @@ from distlint.frameworks.reaching import MAX_LEVELS, open_tests, runs_through
 from distlint.knowledge.api import api
 from distlint.link.abstract import Instance, node_of, options_of
 from distlint.link.modules import FunctionRef
-from distlint.link.walking import below, contexts_around
+from distlint.link.walking import below, contexts_around, guards_of
 from distlint.model import python as ir
 from distlint.model.document import Leaf, node_value
 from distlint.model.document import Mapping as Tree
@@ -69,6 +69,8 @@ _NAMES = frozenset(
         "data_parallel_size",
         "batch_size",
         "stage_layers",
+        "accumulates",
+        "foreign_argument",
         "keeps_gradients",
         "shares_folder",
         "uses_checkpointing",
@@ -219,6 +221,9 @@ class _Call:
             self.project, self.found.file, self.found.site.function, self.found.site.call.at
         )
         names["uses_checkpointing"] = known(bool(self.project.sites("gradient_checkpointing_enable")))
+        names["foreign_argument"] = self._foreign(given, parameters)
+        if method == "backward":
+            names["accumulates"] = self._accumulates()
         names["booster.mixed_precision"] = self._mixed_precision()
         names |= self._things(parameters, release)
         for name in sorted(_NAMES - names.keys()):
@@ -250,6 +255,46 @@ class _Call:
             if name in FILES and len(found) == 1:
                 return found[0]
         return unknown("which plugin it is, is not known")
+
+    def _foreign(self, given: Mapping[str, Setting], parameters: tuple[str, ...]) -> Value:
+        """The first argument that the method does not take in this release; absent where there is none.
+
+        Only of boosters that another file makes: what others are is seen by the rules about released calls.
+        """
+        if self.booster.frame.file == self.found.file:
+            return absent()
+        for name, setting in given.items():
+            if setting.certain and name not in parameters:
+                return known(name, setting.key_span)
+        return absent()
+
+    def _accumulates(self) -> Value:
+        """Whether only some of the backward passes of this function are followed by a step: it stands under ``n % several == 0``."""
+        file, function = self.found.file, self.found.site.function
+        module = self.project.module(file)
+        body = module.body if function < 0 else module.functions[function].body
+        own = {guard.at for guard in guards_of(body, self.found.site.call.at) or ()}
+        for site in self.project.sites("step"):
+            if (site.file, site.site.function) != (file, function) or not isinstance(site.site.call.func, ir.Attribute):
+                continue
+            stepped = self.evaluator.ask(site.site.call.func.base, file, function)
+            if self._boosted(stepped, 1).only is not True:
+                continue
+            guards = [guard for guard in guards_of(body, site.site.call.at) or () if guard.at not in own]
+            tests = [guard.test for guard in guards if guard.kind == "if" and guard.holds and guard.test is not None]
+            if any(self._counts_several(test) for test in tests):
+                return known(True, site.span)
+            return unknown("a test decides about the step") if tests else known(False)
+        return unknown("no step is seen beside it")
+
+    def _counts_several(self, test: ir.Expr) -> bool:
+        """Whether a test is ``counter % several == rest``, with more than one for several."""
+        for part in below(test):
+            if type(part) is ir.Operation and part.operators == ("%",):
+                number = self.evaluator.value(part.operands[1], self.found.file, self.found.site.function)
+                if number.is_known and type(number.only) is int and number.only > 1:
+                    return True
+        return False
 
     def _mixed_precision(self) -> Value:
         given = self._of_booster("mixed_precision", 1)
