@@ -67,8 +67,7 @@ class Execution:
 
 def body_of(project: Project, file: str, function: int) -> tuple[ir.Stmt, ...]:
     """The statements of a function, or of a module's top level (-1)."""
-    module = project.module(file)
-    return module.body if function < 0 else module.functions[function].body
+    return project.body(file, function)
 
 
 def handles_errors_around(body: tuple[ir.Stmt, ...], at: ir.Position) -> bool:

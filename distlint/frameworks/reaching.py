@@ -76,9 +76,7 @@ class _Tested(NamedTuple):
 
 
 def _guards(project: Project, file: str, function: int, at: ir.Position) -> Iterator[_Tested]:
-    module = project.module(file)
-    body = module.body if function < 0 else module.functions[function].body
-    for guard in guards_of(body, at) or ():
+    for guard in guards_of(project.body(file, function), at) or ():
         if guard.test is not None and guard.kind in ("if", "exit", "expression") and not asks_for_main(guard.test):
             yield _Tested(guard.test, guard.holds)
 

@@ -206,6 +206,11 @@ class Project:
         """A function's definition."""
         return self.module(ref.file).functions[ref.index]
 
+    def body(self, file: str, function: int) -> tuple[ir.Stmt, ...]:
+        """The statements of a function of a file, or of the module's top level (-1)."""
+        module = self.module(file)
+        return module.body if function < 0 else module.functions[function].body
+
     def class_(self, ref: ClassRef) -> ir.Class:
         """A class's definition."""
         return self.module(ref.file).classes[ref.index]
@@ -214,9 +219,7 @@ class Project:
         """The environment chain of a function's body, or of a module's (-1)."""
         key = (file, function)
         if key not in self._flows:
-            module = self.module(file)
-            body = module.body if function < 0 else module.functions[function].body
-            self._flows[key] = flow_of(body, module, nested=function >= 0)
+            self._flows[key] = flow_of(self.body(file, function), self.module(file), nested=function >= 0)
         return self._flows[key]
 
     def control_flow(self, file: str, function: int) -> ControlFlow:
@@ -225,9 +228,7 @@ class Project:
         if key not in self._control_flows:
             from distlint.link.control_flow_walk import control_flow_of
 
-            module = self.module(file)
-            body = module.body if function < 0 else module.functions[function].body
-            self._control_flows[key] = control_flow_of(body)
+            self._control_flows[key] = control_flow_of(self.body(file, function))
         return self._control_flows[key]
 
     @cached_property

@@ -86,6 +86,16 @@ def test_a_module_of_the_project_has_no_policy(calls: Any) -> None:
     assert (value(subject, "model.kind"), value(subject, "model.has_policy")) == ("Net", False)
 
 
+def test_a_class_of_the_project_is_not_what_transformers_calls_by_its_name(calls: Any) -> None:
+    script = (
+        "class GPT2LMHeadModel(torch.nn.Module):\n    pass\n\n\nbooster = Booster(plugin=GeminiPlugin())\n"
+        "booster.boost(GPT2LMHeadModel())\n"
+    )
+    subject = calls(script)["boost"]
+    assert value(subject, "model.has_policy") is False
+    assert value(subject, "model.asserts_no_all_to_all") is None
+
+
 @pytest.mark.parametrize(
     ("context", "expected"),
     [
@@ -108,6 +118,21 @@ def test_what_boost_gives_back_is_told_from_what_it_got(calls: Any) -> None:
     assert value(found["save_optimizer"], "optimizer.boosted") is False
     unwrapped = calls(script + "booster.save_model(new.unwrap(), 'a')\n")["save_model"]
     assert value(unwrapped, "model.boosted") is False
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        ("torch.optim.SGD(model.parameters())", False),
+        ("HybridAdam(model.parameters())", False),
+        ("Own(model.parameters())", None),
+        ("colossalai.interface.OptimizerWrapper(torch.optim.SGD(model.parameters()))", None),
+    ],
+)
+def test_an_optimizer_with_a_backward_pass_of_its_own_may_be_handed_over(calls: Any, made: str, expected: Any) -> None:
+    own = "import colossalai\n\n\nclass Own(torch.optim.SGD):\n    def backward(self, loss):\n        loss.backward()\n\n\n"
+    script = f"{own}{BOOST}optimizer = {made}\nbooster.backward(loss(), optimizer)\n"
+    assert value(calls(script)["backward"], "optimizer.boosted") is expected
 
 
 def test_the_batch_size_is_that_of_the_loader_behind_the_iterator(calls: Any) -> None:

@@ -55,9 +55,22 @@ def test_what_both_say_decides_whether_they_agree(oracle: ModuleType) -> None:
     assert oracle.disagreement(wrong, verdict("done"), found) == "false alarm"
     assert oracle.disagreement(right, verdict("refused", "whatever"), oracle.our_findings(right, "0.5.0")) == "missed"
     assert oracle.disagreement(right, verdict("refused", "No usable kernel found"), []) == ""
-    other = {**case("GeminiPlugin", precision="fp32"), "touched": ["norm_type=1.0"]}
-    found = oracle.our_findings(other, "0.5.0")
-    assert oracle.disagreement(other, verdict("refused", "another thing"), found) == ""
+
+
+def test_an_error_about_another_argument_does_not_count(oracle: ModuleType) -> None:
+    made = {**case("GeminiPlugin", precision="fp32"), "touched": ["norm_type=1.0"]}
+    found = oracle.our_findings(made, "0.5.0")
+    assert [one.code for one in found] == ["CAI106"]
+    assert oracle.disagreement(made, verdict("refused", "GeminiPlugin: precision fp32 is not supported"), found) == (
+        "error elsewhere"
+    )
+    assert oracle.disagreement({**made, "touched": ["precision='fp32'"]}, verdict("refused"), found) == ""
+
+
+@pytest.mark.parametrize("touched", [["@3"], ["tp_size=2"], []])
+def test_any_size_may_be_what_the_processes_do_not_fit(oracle: ModuleType, touched: list[str]) -> None:
+    made = {**case("HybridParallelPlugin", ranks=3, tp_size=2, pp_size=1), "touched": touched}
+    assert oracle.disagreement(made, verdict("refused", "World size"), oracle.our_findings(made, "0.5.0")) == ""
 
 
 def test_more_missed_than_is_promised_fails(oracle: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,6 +24,8 @@ import hypothesis
 from colossalai_cases import cases, script
 
 HERE = Path(__file__).resolve().parent
+SIZES = {"tp_size", "pp_size", "sp_size", "ep_size", "extra_dp_size"}
+"""Arguments that the number of processes has to fit."""
 MISSED = 0.05
 """The share of refused cases that may be missed, or blamed on another argument."""
 WITHOUT_CONFIG = (0, 3, 8)
@@ -92,15 +94,29 @@ def disagreement(case: dict[str, Any], verdict: dict[str, Any], findings: Iterab
         return "false alarm" if errors else ""
     if not errors:
         return "missed"
-    wanted = _words(" ".join([*case["touched"], verdict["message"], case["plugin"]])) | {
-        "parallel_product",
-        "optimizer",
-    }
-    return "" if any(_words(f"{one.symbol} {one.message}") & wanted for one in errors) else "error elsewhere"
+    wanted = responsible(case)
+    return "" if any(_named(one) & wanted for one in errors) else "error elsewhere"
 
 
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"[A-Za-z][A-Za-z0-9_]+", text))
+def responsible(case: dict[str, Any]) -> set[str]:
+    """The arguments and calls that can be meant: those that were changed, the optimizer and the call behind the boost.
+
+    Any size may be the one that does not fit the number of processes.
+    """
+    changes = [word for change in case["touched"] for word in change.split()]
+    named = {re.split(r"[=({]", word.lstrip("~"))[0] for word in changes}
+    if named & SIZES or not changes or any(word.startswith("@") for word in changes):
+        named |= {*SIZES, "parallel_product"}
+    if "step" in case:
+        named |= set(re.findall(r"booster\.(\w+)", case["step"]))
+    return named | ({"optimizer"} if "optimizer" in case else set())
+
+
+def _named(finding: Any) -> set[str]:
+    """What an error is about: the last step of its symbol, and the names of arguments and calls in its message."""
+    symbol = {finding.symbol.rpartition(".")[2], finding.symbol.partition("(")[2].rstrip(")")}
+    quoted = set(re.findall(r"`(\w+)`", finding.message))
+    return symbol | quoted | {word for word in re.findall(r"\w+", finding.message) if "_" in word}
 
 
 def verdicts_of(home: Path, release: str, asked: list[dict[str, Any]], worker: list[str]) -> dict[int, dict[str, Any]]:

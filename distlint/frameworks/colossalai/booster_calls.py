@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING
 from distlint.frameworks.colossalai import subjects as plugins_of
 from distlint.frameworks.colossalai.models import NAMES as MODEL_NAMES
 from distlint.frameworks.colossalai.models import model_facts
-from distlint.frameworks.colossalai.plugins import BOOSTER, FILES, PACKAGE, PARAMETERS
+from distlint.frameworks.colossalai.plugins import BOOSTER, FILES, PACKAGE, PARAMETERS, symbol_in
 from distlint.frameworks.general import argument_settings
 from distlint.frameworks.reaching import MAX_LEVELS, open_tests, runs_through
-from distlint.knowledge.api import api
 from distlint.link.abstract import Instance, node_of, options_of
-from distlint.link.modules import FunctionRef
+from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.walking import below, contexts_around, guards_of
 from distlint.model import python as ir
 from distlint.model.document import Leaf, node_value
@@ -59,8 +58,11 @@ _WORDS = re.compile(
 _WITHOUT_GRADIENTS = re.compile(r"no_grad|inference_mode")
 NO_PLUGIN = "none"
 _BOOST = f"{BOOSTER}().boost()"
+_LOADING = ("load_model", "load_optimizer")
 _UNWRAPPED = frozenset({f"{_BOOST}[0].unwrap()", f"{_BOOST}[0].module"})
 """The model inside what ``boost`` gives back."""
+_UNWRAPPED_MAKERS = ("colossalai.nn.", f"{BOOSTER}()")
+"""What of the library makes plain optimizers and models: its optimizers, and adapters that the booster puts in."""
 _NAMES = frozenset(
     {
         "method",
@@ -72,9 +74,9 @@ _NAMES = frozenset(
         "accumulates",
         "foreign_argument",
         "keeps_gradients",
+        "loads_folder",
         "shares_folder",
         "uses_checkpointing",
-        "booster.mixed_precision",
         "lora_is_mapping",
         "model.boosted",
         "optimizer.boosted",
@@ -107,19 +109,27 @@ def build(project: Project) -> Iterator[Subject]:
                 if booster is not None and not _is_asked_for(project, found, run):
                     subjects.append(_Call(project, found, run, booster).subject(method, plugins))
     folders = {folder for one in subjects if (folder := _folder(one, "save_model"))}
+    loaded = {path for one in subjects if one.names["method"].only in _LOADING and (path := _path(one))}
     for subject in subjects:
         own = _folder(subject, "save_optimizer")
-        shared = {"shares_folder": known(bool(own) and own in folders)}
-        yield replace(subject, names={**subject.names, **shared})
+        more = {"shares_folder": known(own in folders), "loads_folder": known(own is not None and own[1] in loaded)}
+        yield replace(subject, names={**subject.names, **more})
 
 
 def _folder(subject: Subject, method: str) -> tuple[object, str] | None:
     """The run and the folder into which a call of a method writes shards; ``None`` where it does not, or the folder is not known."""
-    shard, place = subject.settings.get("argument.shard"), subject.settings.get("argument.checkpoint")
-    if subject.names["method"].only != method or shard is None or place is None or shard.value.only is not True:
+    shard = subject.settings.get("argument.shard")
+    if subject.names["method"].only != method or shard is None or shard.value.only is not True:
         return None
-    path = place.value.only if place.certain and place.value.is_known else None
-    return (_key(subject.run), path.rstrip("/")) if isinstance(path, str) and not path.startswith("<") else None
+    path = _path(subject)
+    return (_key(subject.run), path) if path else None
+
+
+def _path(subject: Subject) -> str:
+    """Where a call writes or reads a checkpoint; ``""`` where that is not known."""
+    place = subject.settings.get("argument.checkpoint")
+    path = place.value.only if place is not None and place.certain and place.value.is_known else None
+    return path.rstrip("/") if isinstance(path, str) and not path.startswith("<") else ""
 
 
 def _key(run: Run | None) -> object:
@@ -136,9 +146,7 @@ def _is_asked_for(project: Project, found: CallSite, run: Run | None) -> bool:
 
 def _keeps_gradients(project: Project, file: str, function: int, at: ir.Position, levels: int = MAX_LEVELS) -> Value:
     """Whether gradients are on at a place; unknown where a context, a decorator or a caller that is not seen may switch them off."""
-    module = project.module(file)
-    body = module.body if function < 0 else module.functions[function].body
-    for context in contexts_around(body, at):
+    for context in contexts_around(project.body(file, function), at):
         if not isinstance(context, ir.Call) or not project.modules.dotted(context.func, file):
             return unknown("a context is around it that is not known")
         if _WITHOUT_GRADIENTS.search(project.modules.dotted(context.func, file)):
@@ -149,7 +157,7 @@ def _keeps_gradients(project: Project, file: str, function: int, at: ir.Position
         return known(True)
     ref = FunctionRef(file, function)
     callers = project.callers(ref)
-    if not callers or not levels or module.functions[function].decorators:
+    if not callers or not levels or project.function(ref).decorators:
         return unknown("the function may be called without gradients")
     ways = [_keeps_gradients(project, one.file, one.site.function, one.site.call.at, levels - 1) for one in callers]
     return known(True) if all(way.only is True for way in ways) else unknown("gradients may be off")
@@ -171,12 +179,8 @@ def _booster(project: Project, found: CallSite, run: Run | None) -> Instance | N
 @cache
 def _parameters(method: str, release: str) -> tuple[str, ...]:
     """The parameters of a method of the booster in a release, in order."""
-    releases = api().releases(PACKAGE)
-    for one in (release, *reversed(releases)):
-        symbol = api().find(f"colossalai.booster.booster.Booster.{method}", one).symbol
-        if symbol is not None and symbol.parameters:
-            return tuple(one.name for one in symbol.parameters if one.name != "self")
-    return ()
+    symbol = symbol_in(f"colossalai.booster.booster.Booster.{method}", release)
+    return tuple(one.name for one in (symbol.parameters or () if symbol else ()) if one.name != "self")
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +228,6 @@ class _Call:
         names["foreign_argument"] = self._foreign(given, parameters)
         if method == "backward":
             names["accumulates"] = self._accumulates()
-        names["booster.mixed_precision"] = self._mixed_precision()
         names |= self._things(parameters, release)
         for name in sorted(_NAMES - names.keys()):
             names[name] = unknown("not known")
@@ -271,8 +274,7 @@ class _Call:
     def _accumulates(self) -> Value:
         """Whether only some of the backward passes of this function are followed by a step: it stands under ``n % several == 0``."""
         file, function = self.found.file, self.found.site.function
-        module = self.project.module(file)
-        body = module.body if function < 0 else module.functions[function].body
+        body = self.project.body(file, function)
         own = {guard.at for guard in guards_of(body, self.found.site.call.at) or ()}
         for site in self.project.sites("step"):
             if (site.file, site.site.function) != (file, function) or not isinstance(site.site.call.func, ir.Attribute):
@@ -295,10 +297,6 @@ class _Call:
                 if number.is_known and type(number.only) is int and number.only > 1:
                     return True
         return False
-
-    def _mixed_precision(self) -> Value:
-        given = self._of_booster("mixed_precision", 1)
-        return absent() if given is None else node_value(node_of(given, self.booster.span()))
 
     def _of_booster(self, name: str, position: int) -> Abstract | None:
         booster = self.booster
@@ -341,11 +339,21 @@ class _Call:
                 return unknown("what it is, is not known")
             name = self.evaluator.modules.canonical(self.evaluator.instance_name(option))
             is_wrapper = name == f"{_BOOST}[{part}]"
-            is_unknown = name == "()" or (name.startswith(_BOOST) and name not in _UNWRAPPED)
-            found.add(None if is_unknown and not is_wrapper else is_wrapper)
+            found.add(None if not is_wrapper and self._may_be_wrapped(option, name) else is_wrapper)
         if len(found) != 1 or None in found:
             return unknown("what it is, is not known")
         return known(found.pop(), *(option.span() for option in options_of(value) if isinstance(option, Instance)))
+
+    def _may_be_wrapped(self, made: Instance, name: str) -> bool:
+        """Whether something that did not come out of ``boost`` at its place may still be what the booster wants.
+
+        Another part of a boost, a wrapper that the library makes elsewhere, or an object of a class with ``backward`` of its own.
+        """
+        if name.startswith(_BOOST):
+            return name not in _UNWRAPPED
+        if isinstance(made.callee, ClassRef):
+            return self.project.modules.method(made.callee, "backward") is not None
+        return name == "()" or (name.startswith("colossalai.") and not name.startswith(_UNWRAPPED_MAKERS))
 
     def _behind_boost(self, value: Abstract, name: str, part: int) -> Abstract:
         """What was handed to ``boost``, for a thing that came out of it."""

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from math import isqrt
 from typing import TYPE_CHECKING
 
-from distlint.frameworks.colossalai.plugins import PACKAGE
 from distlint.frameworks.reaching import runs_through
 from distlint.link.abstract import ObjectLeaf, Reference, node_of, options_of
 from distlint.link.arguments import find_argument
@@ -46,13 +45,9 @@ _NAMES = frozenset(
 )
 _KEYS = frozenset(
     {
-        "clip_grad_norm",
         "fp16",
         "fp16.mode",
-        "gradient_accumulation",
-        "gradient_handler",
         "NUM_MICRO_BATCHES",
-        "parallel",
         "parallel.pipeline.size",
         "parallel.tensor.depth",
         "parallel.tensor.mode",
@@ -93,15 +88,10 @@ def _read(project: Project, found: CallSite, expr: ir.Expr, run: Run | None) -> 
         path = _given(run, expr.name)
     if path is None or not path.is_known or not isinstance(path.only, str) or not path.only.endswith(".py"):
         return None
-    folders = ["", found.file.rpartition("/")[0]]
-    if run is not None and run.launch is not None and run.launch.directory is not None:
-        folders.insert(0, run.launch.directory)
-    for folder in folders:
-        file = _joined(folder, path.only)
-        facts = project.file_facts(file)
-        if facts is not None and facts.module is not None and facts.module.body:
-            return _module(project, file, run)
-    return None
+    started = [run.launch.directory] if run is not None and run.launch is not None and run.launch.directory else []
+    file = project.documents.path_of(path, found.file, started)
+    facts = project.file_facts(file) if file else None
+    return _module(project, file, run) if facts is not None and facts.module is not None and facts.module.body else None
 
 
 def _given(run: Run | None, option: str) -> Value | None:
@@ -114,16 +104,6 @@ def _given(run: Run | None, option: str) -> Value | None:
         if text.startswith(f"--{option}="):
             return known(text.partition("=")[2], *word.spans)
     return None
-
-
-def _joined(folder: str, path: str) -> str:
-    parts: list[str] = folder.split("/") if folder else []
-    for part in path.split("/"):
-        if part == ".." and parts:
-            parts.pop()
-        elif part not in ("", "."):
-            parts.append(part)
-    return "/".join(parts)
 
 
 def _module(project: Project, file: str, run: Run | None) -> Mapping:
@@ -170,13 +150,6 @@ def _value(node: Node) -> Value:
 def _subject(project: Project, found: CallSite, run: Run | None, read: Mapping, *, is_initialized: bool) -> Subject:
     settings: dict[str, Setting] = {}
     _settings(read, "", settings, 0)
-    tensor = next((entry for entry in read.entries if entry.key == "parallel"), None)
-    bare = (
-        isinstance(tensor.node, Mapping)
-        and any(entry.key == "tensor" and not isinstance(entry.node, Mapping) for entry in tensor.node.entries)
-        if tensor is not None
-        else False
-    )
     size, pipeline = _size(settings, "parallel.tensor.size"), _size(settings, "parallel.pipeline.size")
     depth = settings["parallel.tensor.depth"].value if "parallel.tensor.depth" in settings else absent()
     return Subject(
@@ -190,14 +163,13 @@ def _subject(project: Project, found: CallSite, run: Run | None, read: Mapping, 
             "is_legacy": known(found.name in LEGACY),
             "is_initialized": known(is_initialized),
             "parallel_product": product(size, pipeline),
-            "tensor_is_number": known(bare),
+            "tensor_is_number": known("parallel" in settings and "parallel.tensor" not in settings),
             "is_square": size.map(lambda number: isqrt(number) ** 2 == number),
             "is_cube": size.map(lambda number: round(number ** (1 / 3)) ** 3 == number),
             "is_tesseract": _is_tesseract(size, depth),
         },
         open_blocks=frozenset({""}) if read.open else frozenset(),
         run=run,
-        extra={"package": PACKAGE},
     )
 
 

@@ -41,9 +41,7 @@ NAMES = frozenset(
         "model.asserts_kv_heads",
         "model.asserts_labels",
         "model.asserts_no_all_to_all",
-        "model.asserts_no_tensor",
         "model.asserts_no_sequence",
-        "model.asserts_no_zbv",
     }
 )
 
@@ -123,7 +121,8 @@ def model_facts(project: Project, evaluator: Evaluator, value: Abstract, release
         return {}
     place = made.span()
     facts = {"model.kind": known(name, place), "model.is_lazy": _is_lazy(project, evaluator, made)}
-    full = _by_class().get(name)
+    # a class of the project is found under no name of transformers, even if it has one
+    full = _by_class().get(name) if isinstance(made.callee, External) else None
     if full is None:
         facts["model.has_policy"] = known(False, place)
         return facts
@@ -133,7 +132,7 @@ def model_facts(project: Project, evaluator: Evaluator, value: Abstract, release
     if entry is None:
         return facts
     facts["model.has_stages"] = known(bool(entry.get("pipeline")), place)
-    for word in ("heads", "kv_heads", "labels", "no_all_to_all", "no_tensor", "no_sequence", "no_zbv"):
+    for word in ("heads", "kv_heads", "labels", "no_all_to_all", "no_sequence"):
         facts[f"model.asserts_{word}"] = known(word in entry.get("asserts", ()), place)
     family = full.split(".")[2]
     facts["model.family"] = known(family, place)
@@ -254,11 +253,8 @@ def _order(family: str) -> tuple[Any, ...]:
 
 def _is_lazy(project: Project, evaluator: Evaluator, made: Instance) -> Value:
     """Whether a model is made inside ``LazyInitContext``; unknown where another context may stand in its place."""
-    module = project.module(made.frame.file)
-    function = made.frame.function
-    body = module.body if function < 0 else module.functions[function].body
     found = set()
-    for context in contexts_around(body, made.call.at):
+    for context in contexts_around(project.body(made.frame.file, made.frame.function), made.call.at):
         options = options_of(evaluator.evaluate(context, made.frame, evaluator.state(made.frame, context.at)))
         names = [evaluator.instance_name(one) if isinstance(one, Instance) else "" for one in options]
         kinds = {name.endswith("LazyInitContext()") if name else None for name in names}

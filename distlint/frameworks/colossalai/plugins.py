@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from distlint.knowledge.api import api
+from distlint.knowledge.api import Symbol, api
 
 PACKAGE = "colossalai"
 BOOSTER = "colossalai.booster.Booster"
@@ -102,25 +102,29 @@ class Constructor(NamedTuple):
     defaults: Mapping[str, Any]
 
 
-@cache
-def constructor(plugin: str, release: str) -> Constructor:
-    """The constructor of a plugin in a release.
+def symbol_in(name: str, release: str) -> Symbol | None:
+    """What the API table says of something that can be called, in a release.
 
-    Of the newest release that has such a plugin where that one is not harvested or has none: a copy of the library, a release to come.
+    In the newest release that has it where that one is not harvested or does not have it: a copy of the library, a release to come.
     """
-    releases = api().releases(PACKAGE)
-    name = f"colossalai.booster.plugin.{MODULES[plugin]}.{plugin}"
-    for one in (release, *reversed(releases)):
+    for one in (release, *reversed(api().releases(PACKAGE))):
         symbol = api().find(name, one).symbol
         if symbol is not None and symbol.parameters:
-            found = [one for one in symbol.parameters if one.kind in ("normal", "keyword")]
-            defaults = {one.name: _literal(one.default) for one in found if one.default is not None}
-            return Constructor(
-                tuple(one.name for one in found),
-                tuple(one.name for one in found if one.default is None),
-                {name: value for name, value in defaults.items() if value is not _UNREAD},
-            )
-    return Constructor((), (), {})
+            return symbol
+    return None
+
+
+@cache
+def constructor(plugin: str, release: str) -> Constructor:
+    """The constructor of a plugin in a release, as ``symbol_in`` finds it."""
+    symbol = symbol_in(f"colossalai.booster.plugin.{MODULES[plugin]}.{plugin}", release)
+    found = [one for one in (symbol.parameters or () if symbol else ()) if one.kind in ("normal", "keyword")]
+    defaults = {one.name: _literal(one.default) for one in found if one.default is not None}
+    return Constructor(
+        tuple(one.name for one in found),
+        tuple(one.name for one in found if one.default is None),
+        {name: value for name, value in defaults.items() if value is not _UNREAD},
+    )
 
 
 def is_known_argument(plugin: str, name: str) -> bool:
