@@ -29,6 +29,7 @@ MAX_PLACES = 8
 _KINDS = {
     "names": frozenset({"name"}),
     "arguments": frozenset({"argument", "missing", "crowded", "module"}),
+    "refused": frozenset({"foreign", "wanting", "surplus"}),
     "deprecated": frozenset({"deprecated", "deprecated-argument"}),
 }
 
@@ -37,7 +38,8 @@ _KINDS = {
 def released_api(context: CheckContext) -> Iterator[Finding]:
     """Uses of a library that some release that the pins allow does not serve.
 
-    Parameters: ``packages``, ``about`` (``names``, ``arguments``, ``deprecated`` or ``defaults``), ``required`` for
+    Parameters: ``packages``, ``about`` (``names``, ``arguments``, ``refused`` for calls that no release takes,
+    ``deprecated`` or ``defaults``), ``required`` for
     packages of which only those count that a requirement names, ``within`` for the modules that come from nowhere but
     the package (all by default), ``except`` for names of which the table can't tell, or another rule does, ``told`` for
     names of which another rule judges the plain calls, ``provided`` for modules that another package adds where a release
@@ -79,7 +81,7 @@ def _grouped(found: Iterable[Fault]) -> list[list[Fault]]:
     groups: dict[tuple[object, ...], list[Fault]] = {}
     for fault in found:
         # A call is wrong where it stands; what is absent or deprecated is so in the whole file.
-        is_call = fault.kind in _KINDS["arguments"]
+        is_call = fault.kind in _KINDS["arguments"] | _KINDS["refused"]
         key = (fault.mention.at, fault.candidate.version) if is_call else (fault.kind, fault.argument)
         groups.setdefault((fault.span.file, fault.subject, *key), []).append(fault)
     return list(groups.values())

@@ -34,7 +34,8 @@ class Fault:
 
     ``kind`` is ``name`` (absent), ``module`` (called, and only a module of that name is left), ``argument`` (not taken),
     ``missing`` (an argument that has to be given), ``crowded`` (too many positional arguments), ``deprecated`` or
-    ``deprecated-argument``. ``subject`` is the absent prefix of ``name``, the callable or the deprecated name; ``argument``
+    ``deprecated-argument``. Where no release serves the call, so that it is no matter of versions, these are ``foreign`` (an argument),
+    ``wanting`` and ``surplus``. ``subject`` is the absent prefix of ``name``, the callable or the deprecated name; ``argument``
     the parameter. ``text`` is a deprecation message, or says what is with the releases in ``others`` where that is not the usual.
     """
 
@@ -276,8 +277,8 @@ class Faults:
             candidate, _ = first
             name = self._name_in(mention, candidate.stands[-1])
             others = self.table.history(name, keyword)
-            if others:
-                yield Fault("argument", mention, allowed, candidate, name, name, keyword, place, others)
+            kind = "argument" if others else "foreign"
+            yield Fault(kind, mention, allowed, candidate, name, name, keyword, place, others)
             return
         yield from self._lent(mention, allowed, keyword, place)
         newest = allowed.candidates[0]
@@ -356,8 +357,7 @@ class Faults:
         if crowded is not None:
             name = self._name_in(mention, crowded[0].stands[-1])
             others = self._releases_where(mention, name, lambda version: not self._surplus(mention, version))
-            if others:
-                yield Fault("crowded", mention, allowed, crowded[0], name, name, others=others)
+            yield Fault("crowded" if others else "surplus", mention, allowed, crowded[0], name, name, others=others)
         missing = self.first(
             mention, allowed, lambda version: self._wanting(mention, version, given), lambda _: _REFUSED
         )
@@ -368,8 +368,8 @@ class Faults:
             # Where no release takes the call as it is, what it lacks here may be what others do without.
             how = "" if others else "do without"
             others = others or self._releases_without(mention, name, wanted)
-            if others:
-                yield Fault("missing", mention, allowed, candidate, name, name, wanted, others=others, text=how)
+            kind = "missing" if others else "wanting"
+            yield Fault(kind, mention, allowed, candidate, name, name, wanted, others=others, text=how)
 
     def _releases_without(self, mention: Mention, name: str, wanted: str) -> tuple[tuple[str, str], ...]:
         """The stretches of releases in which an argument need not be given, or there is none of that name."""

@@ -86,8 +86,15 @@ def message_of(group: Sequence[Fault], table: Api) -> str:
     if refused:
         words = ", ".join(f"`{word}` ({_bound(one, table)})" for word, one in refused.items())
         parts.append(f"takes no {words}")
+    foreign = [f"`{one.argument}`" for one in group if one.kind == "foreign"]
+    if foreign:
+        parts.append(f"takes no {', '.join(foreign)}")
     for one in group:
-        if one.kind == "missing":
+        if one.kind == "wanting":
+            parts.append(f"needs `{one.argument}`")
+        elif one.kind == "surplus":
+            parts.append("takes fewer arguments by position")
+        elif one.kind == "missing":
             parts.append(f"needs `{one.argument}` ({_fitting(one)})")
         elif one.kind == "module":
             parts.append(f"is a module, which can't be called ({_fitting(one)})")

@@ -88,13 +88,19 @@ def call_subjects(project: Project, rule: Rule) -> Iterator[Subject]:
                 settings=settings,
                 versions=project.environments.for_file(found.file),
                 # A parameter of that name is what is asked for, where the function has one.
-                names={}
-                if "world_size" in signature
-                else {"world_size": run.world_size if run is not None else unknown("no launch is known")},
+                names={name: value for name, value in _call_names(found, run).items() if name not in signature},
                 open_blocks=frozenset({""}) if is_open else frozenset(),
                 run=run,
                 extra={"call": found},
             )
+
+
+def _call_names(found: CallSite, run: Run | None) -> dict[str, Value]:
+    """What a condition over a call may ask for besides its arguments: the last name of what is called, and the number of processes."""
+    return {
+        "callee": known(found.name.rpartition(".")[2]),
+        "world_size": run.world_size if run is not None else unknown("no launch is known"),
+    }
 
 
 def _launch_names(project: Project, launch: Launch) -> dict[str, Value]:

@@ -103,8 +103,9 @@ def _finding(rule: Rule, view: View, condition: Condition, verdict: Verdict, sce
 
 
 def _primary(rule: Rule, view: View, verdict: Verdict) -> tuple[Span, str]:
-    """Where to point, and the path that stands there: the first of ``at`` that is written, or a used one."""
-    for path in rule.check.at:
+    """Where to point, and the path that stands there: the first of ``at`` that is written and decided, that is written, or a used one."""
+    decided = {used.path for used in verdict.used}
+    for path in (*(path for path in rule.check.at if path in decided), *rule.check.at):
         place = view.place(path)
         if place is not None:
             return place, path

@@ -10,13 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import cache
 from typing import TYPE_CHECKING
 
 from distlint.frameworks.colossalai import subjects as plugins_of
 from distlint.frameworks.colossalai.models import NAMES as MODEL_NAMES
 from distlint.frameworks.colossalai.models import model_facts
-from distlint.frameworks.colossalai.plugins import BOOSTER, FILES, PACKAGE, PARAMETERS, symbol_in
+from distlint.frameworks.colossalai.plugins import BOOSTER, FILES, PACKAGE, PARAMETERS, signature
 from distlint.frameworks.general import argument_settings
 from distlint.frameworks.reaching import MAX_LEVELS, open_tests, runs_through
 from distlint.link.abstract import Instance, node_of, options_of
@@ -176,11 +175,9 @@ def _booster(project: Project, found: CallSite, run: Run | None) -> Instance | N
     return options[0] if evaluator.modules.canonical(evaluator.instance_name(options[0])) == f"{BOOSTER}()" else None
 
 
-@cache
 def _parameters(method: str, release: str) -> tuple[str, ...]:
     """The parameters of a method of the booster in a release, in order."""
-    symbol = symbol_in(f"colossalai.booster.booster.Booster.{method}", release)
-    return tuple(one.name for one in (symbol.parameters or () if symbol else ()) if one.name != "self")
+    return signature(f"colossalai.booster.booster.Booster.{method}", release).parameters
 
 
 @dataclass(frozen=True, slots=True)

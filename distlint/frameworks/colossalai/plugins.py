@@ -34,6 +34,7 @@ MODULES = {
 
 PARAMETERS = frozenset(
     {
+        "backoff_factor",
         "chunk_config_dict",
         "cpu_offload",
         "custom_policy",
@@ -45,11 +46,16 @@ PARAMETERS = frozenset(
         "extra_dp_size",
         "gradient_checkpoint_config",
         "gpu_margin_mem_ratio",
+        "growth_factor",
+        "hysteresis",
+        "initial_scale",
         "inner_ring_size",
         "master_weights",
         "max_norm",
         "max_prefetch",
+        "max_scale",
         "microbatch_size",
+        "min_scale",
         "norm_type",
         "num_layers_per_stage",
         "num_microbatches",
@@ -95,7 +101,7 @@ FILES = {
 
 
 class Constructor(NamedTuple):
-    """What a plugin takes: its parameters in order, those that have no default, and the defaults that can be read."""
+    """What is taken: parameters in order, those that have no default, and the defaults that can be read."""
 
     parameters: tuple[str, ...]
     required: tuple[str, ...]
@@ -115,16 +121,22 @@ def symbol_in(name: str, release: str) -> Symbol | None:
 
 
 @cache
-def constructor(plugin: str, release: str) -> Constructor:
-    """The constructor of a plugin in a release, as ``symbol_in`` finds it."""
-    symbol = symbol_in(f"colossalai.booster.plugin.{MODULES[plugin]}.{plugin}", release)
+def signature(name: str, release: str) -> Constructor:
+    """What something that can be called takes in a release, as ``symbol_in`` finds it."""
+    symbol = symbol_in(name, release)
     found = [one for one in (symbol.parameters or () if symbol else ()) if one.kind in ("normal", "keyword")]
+    found = [one for one in found if one.name != "self"]
     defaults = {one.name: _literal(one.default) for one in found if one.default is not None}
     return Constructor(
         tuple(one.name for one in found),
         tuple(one.name for one in found if one.default is None),
         {name: value for name, value in defaults.items() if value is not _UNREAD},
     )
+
+
+def constructor(plugin: str, release: str) -> Constructor:
+    """The constructor of a plugin in a release."""
+    return signature(f"colossalai.booster.plugin.{MODULES[plugin]}.{plugin}", release)
 
 
 def is_known_argument(plugin: str, name: str) -> bool:

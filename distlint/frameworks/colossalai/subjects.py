@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -121,6 +121,7 @@ def _subject(project: Project, found: CallSite, run: Run | None, uses: Mapping[s
     versions = project.environments.for_file(found.file)
     made_as = constructor(plugin, versions.newest(PACKAGE))
     given, is_open = argument_settings(project, found, made_as.parameters, run)
+    # None asks for what stands behind a parameter, which is not always its default
     settings = {name: one for name, one in given.items() if not (one.value.is_known and one.value.only is None)}
     world = run.world_size if run is not None else unknown("no launch is known")
     layout = _product(plugin, made_as, settings, is_open=is_open)
@@ -140,7 +141,7 @@ def _subject(project: Project, found: CallSite, run: Run | None, uses: Mapping[s
             **uses,
         },
         open_blocks=frozenset({""}) if is_open else frozenset(),
-        default=partial(_default, made_as),
+        default=partial(_default, made_as, given.keys() - settings.keys()),
         run=run,
         extra={"root": found.span},
         sketch=_sketch,
@@ -153,9 +154,10 @@ def _sketch(subject: Subject) -> Sketch | None:
     return sketch_of(subject)
 
 
-def _default(made_as: Constructor, path: str) -> Value:
+def _default(made_as: Constructor, cleared: Collection[str], path: str) -> Value:
+    """The default of a parameter; absent for those that a call sets to ``None``."""
     value = made_as.defaults.get(path)
-    return known(value) if value is not None else absent()
+    return known(value) if value is not None and path not in cleared else absent()
 
 
 def _product(plugin: str, made_as: Constructor, settings: dict[str, Setting], *, is_open: bool) -> Value:
@@ -164,7 +166,7 @@ def _product(plugin: str, made_as: Constructor, settings: dict[str, Setting], *,
     def size(name: str) -> Value:
         setting = settings.get(name)
         if setting is None:
-            return unknown("may be given where we can't see") if is_open else _default(made_as, name)
+            return unknown("may be given where we can't see") if is_open else _default(made_as, (), name)
         value = setting.value if setting.certain else unknown("given on some paths only")
         return value.at(setting.key_span)
 
@@ -227,8 +229,21 @@ def _build_files(project: Project) -> Iterator[Subject]:
     return files(project)
 
 
+def _known_in_engines(path: str) -> bool:
+    from distlint.frameworks.colossalai.engines import known_path as known_in_engines
+
+    return known_in_engines(path)
+
+
+def _build_engines(project: Project) -> Iterator[Subject]:
+    from distlint.frameworks.colossalai.engines import build as engines
+
+    return engines(project)
+
+
 KINDS: tuple[SubjectKind, ...] = (
     SubjectKind("colossalai-plugin", "colossalai", known_path, build),
     SubjectKind("colossalai-booster", "colossalai", _known_in_calls, _build_calls),
+    SubjectKind("colossalai-engine", "colossalai", _known_in_engines, _build_engines),
     SubjectKind("colossalai-config", "colossalai", _known_in_files, _build_files),
 )
