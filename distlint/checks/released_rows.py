@@ -41,11 +41,11 @@ class CuratedRows:
             return False
         if fault.kind == "name":
             return any(is_below(fault.name, name) and row.lacks(version) for row in self.names for name in row.names)
-        if fault.kind == "argument":
+        if fault.kind in ("argument", "foreign"):
             return any(
                 fault.argument in row.keywords and _is_same(fault, row) and row.lacks(version) for row in self.keywords
             )
-        if fault.kind == "missing":
+        if fault.kind in ("missing", "wanting"):
             # An argument that went by another name is wanting only because the other one is refused.
             return any(
                 _is_same(fault, row) and (row.lacks(version) or (row.required and fault.argument in row.keywords))

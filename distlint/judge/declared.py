@@ -83,7 +83,7 @@ def _scenarios(rule: Rule, view: View) -> Iterator[Scenario]:
 
 
 def _finding(rule: Rule, view: View, condition: Condition, verdict: Verdict, scenario: Scenario) -> Finding:
-    span, symbol = _primary(rule, view, verdict)
+    span, symbol = _primary(rule, view, condition, verdict)
     message: Template = compile_template(rule.check.message)
     packages = condition.packages | scenario.versions.keys()
     related = dict.fromkeys(_related(rule, view, verdict, packages))
@@ -102,10 +102,14 @@ def _finding(rule: Rule, view: View, condition: Condition, verdict: Verdict, sce
     )
 
 
-def _primary(rule: Rule, view: View, verdict: Verdict) -> tuple[Span, str]:
-    """Where to point, and the path that stands there: the first of ``at`` that is written and decided, that is written, or a used one."""
+def _primary(rule: Rule, view: View, condition: Condition, verdict: Verdict) -> tuple[Span, str]:
+    """Where to point, and the path that stands there: the first of ``at`` that is written, or a place that the verdict rests on.
+
+    What the condition asks for, and what did not decide it, comes last.
+    """
     decided = {used.path for used in verdict.used}
-    for path in (*(path for path in rule.check.at if path in decided), *rule.check.at):
+    idle = condition.paths - decided
+    for path in sorted(rule.check.at, key=idle.__contains__):
         place = view.place(path)
         if place is not None:
             return place, path

@@ -145,6 +145,10 @@ def _result_of(evaluator: Evaluator, callee: Abstract, call: ir.Call, frame: Fra
     from distlint.link.library_calls import call_library
 
     if isinstance(callee, Reference) and isinstance(callee.target, External):
+        if evaluator.options is not None and not call.args and not call.keywords:
+            count = evaluator.options.processes(evaluator.modules.canonical(callee.target.name), span)
+            if count is not None:
+                return count  # type: ignore[no-any-return]
         found = call_library(evaluator, callee.target.name, call, frame, state, span)
         return found if found is not None else Instance(callee.target, call, frame, state)
     if isinstance(callee, Reference) and isinstance(callee.target, ClassRef):

@@ -99,12 +99,29 @@ def _replaced(evaluator: Evaluator, store: Store, frame: Frame, span: Span, name
     if store.action not in ("set", "delete", "unknown") and store.prev is not None:
         # ``meter.update(loss)``: a method of the project that is only named like one of lists and mappings
         path = tuple(str(step)[1:] for step in store.path)
-        owners = options_of(evaluator.in_chain(store.name, frame, store.prev, span, path))
-        if owners and all(_has_own(evaluator, one, store.action) for one in owners):
-            return several([attributes(evaluator, one, names[len(path) :], span) for one in owners], span)
+        found = _of_owners(evaluator, store, frame, span, path, store.action, names[len(path) :])
+        if found is not None:
+            return found
+    if store.path[-1:] == (".*",) and store.prev is not None:
+        # ``setattr(settings, name, value)`` is about fields, not about methods
+        path = tuple(str(step)[1:] for step in store.path[:-1])
+        found = _of_owners(evaluator, store, frame, span, path, names[len(path)], names[len(path) :])
+        if found is not None:
+            return found
     if store.action != "set" or ".*" in store.path:
         return Leaf(unknown("changed in a way that is not followed", span), span)
     return attribute_of(evaluator, store.expr, names[len(store.path) :], frame, store.at, span)
+
+
+def _of_owners(
+    evaluator: Evaluator, store: Store, frame: Frame, span: Span, path: Names, method: str, names: Names
+) -> Abstract | None:
+    """Attributes of what stands at a path before a step, where its class in the project has a method of a name; else ``None``."""
+    assert store.prev is not None  # noqa: S101 - asked by the callers
+    owners = options_of(evaluator.in_chain(store.name, frame, store.prev, span, path))
+    if not owners or not all(_has_own(evaluator, one, method) for one in owners):
+        return None
+    return several([attributes(evaluator, one, names, span) for one in owners], span)
 
 
 def _has_own(evaluator: Evaluator, value: Abstract, method: str) -> bool:

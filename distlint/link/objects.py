@@ -143,6 +143,10 @@ def _of_reference(evaluator: Evaluator, base: Reference, name: str, span: Span) 
         found = class_attribute(evaluator, base.target, name, span)
         if found is not None:
             return found
+    if name == "__name__" and isinstance(base.target, ClassRef | FunctionRef):
+        project = evaluator.project
+        named = project.class_(base.target) if isinstance(base.target, ClassRef) else project.function(base.target)
+        return Leaf(known(named.name, span), span)
     return Leaf(unknown(f"attribute `{name}`", span), span)
 
 
@@ -235,9 +239,17 @@ def _of_object(evaluator: Evaluator, instance: Instance, owner: ClassRef, name: 
         found = outside if inside is None else several([inside, outside], span)
     fields = fields_of(evaluator, owner)
     field = next((one for one in fields if one.name == name), None)
-    if field is not None and instance.part == () and (found is None or found is not NOTHING):
-        value = _field_value(evaluator, instance, fields, field, span)
-        return value if found is None else several([value, found], span)
+    if field is not None and found is not NOTHING:
+        is_one = instance.part == ()
+        value = (
+            _field_value(evaluator, instance, fields, field, span)
+            if is_one
+            else _field_of_any(evaluator, owner, fields, field, span)
+        )
+        if value is not None and _is_set_by_name(evaluator, owner, span):
+            found = Leaf(unknown(f"some code may set `{name}` by its name"), span)
+        if value is not None:
+            return value if found is None else several([value, found], span)
     return found if found is not None else class_attribute(evaluator, owner, name, span)
 
 
@@ -291,6 +303,45 @@ def _field_value(
     return field_default(evaluator, field, span)
 
 
+def _field_of_any(
+    evaluator: Evaluator, owner: ClassRef, fields: tuple[Field, ...], field: Field, span: Span
+) -> Abstract | None:
+    """A field of an object of a class that may be any of those that the project makes; ``None`` where it is not seen to make one."""
+    project = evaluator.project
+    made = [
+        found
+        for found in project.sites(project.class_(owner).name)
+        if project.modules.resolve(found.site.call.func, found.file) == owner
+    ]
+    if not made or len(made) > MAX_STORES:
+        return None
+    values: list[Abstract] = []
+    for found in made:
+        frame = evaluator.frame(found.file, found.site.function)
+        one = Instance(owner, found.site.call, frame, evaluator.state(frame, found.site.call.at))
+        values.append(_field_value(evaluator, one, fields, field, span))
+    return several(values, span)
+
+
+def _is_set_by_name(evaluator: Evaluator, owner: ClassRef, span: Span) -> bool:
+    """Whether some ``setattr`` works out the name of an attribute that it sets in an object of the class."""
+    found = evaluator.guarded(("set by name", owner), lambda: Leaf(known(_has_setter(evaluator, owner)), span))
+    return isinstance(found, Leaf) and found.value.only is True
+
+
+def _has_setter(evaluator: Evaluator, owner: ClassRef) -> bool:
+    ancestry = evaluator.modules.ancestry(owner)
+    for found in evaluator.project.sites("setattr"):
+        given = found.site.call.args
+        if len(given) != 3 or type(found.site.call.func) is not ir.Name or type(given[1]) is ir.Constant:
+            continue
+        frame = evaluator.frame(found.file, found.site.function)
+        for option in options_of(evaluator.evaluate(given[0], frame, evaluator.state(frame, found.site.call.at))):
+            if isinstance(option, Instance) and option.part in ((), ("self",)) and option.callee in ancestry:
+                return True
+    return False
+
+
 def field_default(evaluator: Evaluator, field: Field, span: Span) -> Abstract:
     """The default of a field: the value itself, or what ``field(default=..., default_factory=...)`` says."""
     default = field.default
@@ -317,7 +368,7 @@ def field_default(evaluator: Evaluator, field: Field, span: Span) -> Abstract:
 
 def as_mapping(evaluator: Evaluator, instance: Instance, span: Span) -> Mapping | None:
     """The fields of a dataclass's object by name (``asdict``)."""
-    if not isinstance(instance.callee, ClassRef) or instance.part:
+    if not isinstance(instance.callee, ClassRef) or instance.part not in ((), ("self",)):
         return None
     fields = fields_of(evaluator, instance.callee)
     entries = []

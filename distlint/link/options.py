@@ -61,11 +61,16 @@ class Options:
         self._run = run
         self._given: dict[int, dict[str, Value]] = {}
         self._arguments: Abstract | None = None
+        self._counts = frozenset(name for spec in project.specs for name, kind in spec.rank_sources if kind == "world")
 
     # Asked by the evaluator --------------------------------------------------------------------------------------
 
     def attribute(self, evaluator: Evaluator, instance: Instance, name: str, span: Span) -> Abstract | None:
-        """The value of ``args.name``; ``None`` if the object is not what a parser gives."""
+        """The value of ``args.name``; ``None`` if the object is neither what a parser gives nor tells of the run."""
+        if not instance.part:
+            count = self.processes(f"{evaluator.modules.canonical(evaluator.instance_name(instance))}.{name}", span)
+            if count is not None:
+                return count
         kind, parser_object = self._namespace(evaluator, instance)
         if kind == "namespace" and parser_object is not None:
             parser = parsers_of(self._project).get(evaluator, parser_object)
@@ -104,6 +109,12 @@ class Options:
             return Leaf(unknown(f"the environment variable {name}", span), span)
         node = node_of(default, span)
         return Leaf(node_value(node).at_most(Confidence.LIKELY), span)
+
+    def processes(self, name: str, span: Span) -> Abstract | None:
+        """What a library's function or attribute says of the number of processes, where the run has a known one."""
+        if self._run is None or name not in self._counts or not self._run.world_size.is_known:
+            return None
+        return leaf(self._run.world_size, span)
 
     def process_arguments(self, span: Span) -> Abstract:
         """The list ``sys.argv`` of the run."""

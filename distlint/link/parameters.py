@@ -90,8 +90,11 @@ def _from_caller(
     if parameter.kind == "var-keyword":
         taken = {p.name for p in function.parameters}
         given = given_arguments(evaluator, call, outer, state)
+        written = {one.name: ir.unpack(one.at, outer.file) for one in call.keywords if one.name is not None}
         entries = [
-            Entry(n, span, node_of(evaluator.force(d), span)) for n, d in given.keywords.items() if n not in taken
+            Entry(n, written.get(n, span), node_of(evaluator.force(d), written.get(n, span)))
+            for n, d in given.keywords.items()
+            if n not in taken
         ]
         return Mapping(tuple(entries), span, given.open_keywords)
     if parameter.kind == "var-positional":

@@ -55,6 +55,7 @@ _WORDS = re.compile(
 )
 """Words in a test that may ask for the plugin, or for what it can do."""
 _WITHOUT_GRADIENTS = re.compile(r"no_grad|inference_mode")
+_MOST_STAGES = 4096
 NO_PLUGIN = "none"
 _BOOST = f"{BOOSTER}().boost()"
 _LOADING = ("load_model", "load_optimizer")
@@ -69,6 +70,8 @@ _NAMES = frozenset(
         "world_size",
         "data_parallel_size",
         "batch_size",
+        "checkpointed_stages",
+        "checkpoints_too_many",
         "stage_layers",
         "accumulates",
         "foreign_argument",
@@ -226,6 +229,8 @@ class _Call:
         if method == "backward":
             names["accumulates"] = self._accumulates()
         names |= self._things(parameters, release)
+        if isinstance(plugin, Subject) and method == "boost":
+            names |= self._checkpointed(plugin, names.get("model.layers", unknown("not known")))
         for name in sorted(_NAMES - names.keys()):
             names[name] = unknown("not known")
         return Subject(
@@ -255,6 +260,24 @@ class _Call:
             if name in FILES and len(found) == 1:
                 return found[0]
         return unknown("which plugin it is, is not known")
+
+    def _checkpointed(self, plugin: Subject, layers: Value) -> dict[str, Value]:
+        """For how many stages the numbers of layers to compute again are given, and whether a stage has fewer layers than that."""
+        made = _made(self._of_booster("plugin", 2))
+        config = self._argument_of(made, "gradient_checkpoint_config", None)
+        given = self._argument_of(_made(config), "num_ckpt_layers_per_stage", 1)
+        asked = node_value(node_of(given, self.found.span)).only if given is not None else None
+        if not isinstance(asked, list | tuple) or not all(type(one) is int for one in asked):
+            return {}
+        held = _layers_of_stages(plugin, layers.only)
+        excess = [number > most for number, most in zip(asked, held, strict=False)]
+        names = {"checkpointed_stages": known(len(asked))}
+        return {**names, "checkpoints_too_many": known(any(excess))} if held else names
+
+    def _argument_of(self, made: Instance | None, name: str, position: int | None) -> Abstract | None:
+        if made is None:
+            return None
+        return self.evaluator.argument(made.call, name, position, made.frame, made.state)
 
     def _foreign(self, given: Mapping[str, Setting], parameters: tuple[str, ...]) -> Value:
         """The first argument that the method does not take in this release; absent where there is none.
@@ -402,6 +425,34 @@ class _Call:
         if given is None:
             return unknown("not given") if default is None else known(default, made.span())
         return node_value(node_of(given, made.span()))
+
+
+def _made(value: Abstract | None) -> Instance | None:
+    """The one call that made an object."""
+    options = options_of(value) if value is not None else ()
+    return options[0] if len(options) == 1 and isinstance(options[0], Instance) else None
+
+
+def _layers_of_stages(plugin: Subject, layers: object) -> list[int]:
+    """How many layers of the model each stage holds, as Colossal-AI shares them out; nothing where that is not known.
+
+    What does not divide goes to the stages in the middle (``pipeline/stage_manager.py``, ``distribute_layers``).
+    """
+    given = plugin.settings.get("num_layers_per_stage")
+    if given is not None:
+        written = given.value.only if given.certain else None
+        return [one for one in written if type(one) is int] if isinstance(written, list | tuple) else []
+    sizes = [
+        one.value if (one := plugin.settings.get(name)) is not None and one.certain else plugin.default(name)
+        for name in ("pp_size", "num_model_chunks")
+    ]
+    stages, chunks = (size.only if type(size.only) is int else 0 for size in sizes)
+    places = stages * chunks
+    if type(layers) is not int or places <= 0 or places > _MOST_STAGES:
+        return []
+    share, rest = divmod(layers, places)
+    first = places // 2 - rest // 2
+    return [share + (first <= place < first + rest) for place in range(places)]
 
 
 def _moved(setting: Setting, path: str) -> Setting:
