@@ -7,7 +7,7 @@ numbers at any place).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from distlint.checks.early_uses import Kept, use_of
 from distlint.checks.guarded_asks import GuardedAsks
@@ -15,7 +15,7 @@ from distlint.checks.preparing import last_name
 from distlint.checks.programs import Programs, family
 from distlint.checks.registry import CheckContext, check
 from distlint.link.modules import FunctionRef
-from distlint.link.project import Project
+from distlint.link.project import CallSite, Project
 from distlint.link.walking import asks_for_main, below, guards_of, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
@@ -33,13 +33,13 @@ def asked_early(context: CheckContext) -> Iterator[Finding]:
     if not starts or not any(project.sites(name) for name in lasts):
         return
     asks = GuardedAsks(context)
-    at_import = _at_import(project, [(one.file, one.site.function, one.site.call.at) for one in starts])
+    at_import = import_starts(project, starts)
     for file in project.python_files:
         kept = list(_kept(project, asks, file))
         if not kept or not any(one.file in family(project, file) for one in starts):
             continue
         for one in kept:
-            if not _is_early(project, one, at_import):
+            if not is_early(project, one.file, one.at, at_import):
                 continue
             used = use_of(context, one)
             if used is None:
@@ -167,10 +167,11 @@ def _chosen(
 # When the group is started ------------------------------------------------------------------------------------------------
 
 
-def _at_import(project: Project, starts: list[tuple[str, int, ir.Position]]) -> list[tuple[str, ir.Position]]:
+def import_starts(project: Project, starts: Iterable[CallSite]) -> list[tuple[str, ir.Position]]:
     """The places outside of functions that lead to the start of a group, but for those behind the question for the main module."""
     found: list[tuple[str, ir.Position]] = []
-    waiting, seen = list(starts), set[tuple[str, int]]()
+    waiting = [(one.file, one.site.function, one.site.call.at) for one in starts]
+    seen: set[tuple[str, int]] = set()
     for _ in range(MAX_WAVES):
         more: list[tuple[str, int, ir.Position]] = []
         for file, function, at in waiting:
@@ -186,20 +187,20 @@ def _at_import(project: Project, starts: list[tuple[str, int, ir.Position]]) -> 
     return found
 
 
-def _is_early(project: Project, kept: Kept, at_import: list[tuple[str, ir.Position]]) -> bool:
-    """Whether a file is certainly imported before a group is started."""
-    if not _is_imported_first(project, kept.file, set()):
+def is_early(project: Project, asking: str, place: ir.Position, at_import: list[tuple[str, ir.Position]]) -> bool:
+    """Whether a place of a file outside of functions is certainly come to before a group is started."""
+    if not _is_imported_first(project, asking, set()):
         return False
-    files = family(project, kept.file)
+    files = family(project, asking)
     for file, at in at_import:
         if file not in files:
             continue
-        if file == kept.file:
-            if at < kept.at:
+        if file == asking:
+            if at < place:
                 return False
             continue
         items = [one for one in project.module(file).imports if one.statement_at < at]
-        if not any(kept.file in project.closure(target) for one in items for target in _targets(project, one, file)):
+        if not any(asking in project.closure(target) for one in items for target in _targets(project, one, file)):
             return False
     return True
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from distlint.checks.called_places import joining_calls
+from distlint.checks.programs import Programs as Importers
 from distlint.checks.protocol_blocks import tests_of_choices
 from distlint.checks.protocol_entering import names_entered
 from distlint.checks.protocol_events import Events, fits_any
@@ -29,7 +30,7 @@ from distlint.link.mentions import mentions
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.program import Program, Step, program_of
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import statements
+from distlint.link.walking import asks_for_main, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.span import Span
@@ -55,7 +56,7 @@ def protocol(context: CheckContext) -> Iterator[Finding]:
     reported: set[tuple[Span, str]] = set()
     starts = programs.starts(makers, whole=declared.program)
     for start in starts + (_called_often(project, makers, starts) if declared.often else []):
-        if declared.program and _is_made_by_import(project, start, makers):
+        if declared.program and (_is_made_by_import(project, start, makers) or _is_only_imported(project, start)):
             continue
         program = programs.program(start)
         if not program.steps or (declared.program and not is_followed(project, declared, program)):
@@ -104,6 +105,15 @@ def _is_made_by_import(project: Project, start: FunctionRef, makers: list[CallSi
     """Whether a module that a program imports does at once what the protocol is about."""
     closure = project.closure(start.file)
     return any(one.site.function < 0 and one.file != start.file and one.file in closure for one in makers)
+
+
+def _is_only_imported(project: Project, start: FunctionRef) -> bool:
+    """Whether a module is no program of its own: another one imports it, maybe late, and nothing launches it or asks for the main module."""
+    if not Importers.of_project(project).importers.get(start.file):
+        return False
+    if any(run.script_file == start.file for run in project.runs_reaching(start.file)):
+        return False
+    return not any(type(one) is ir.If and asks_for_main(one.test) for one in project.module(start.file).body)
 
 
 def _makers(project: Project, declared: Protocol) -> list[CallSite]:
