@@ -108,7 +108,7 @@ def _is_made_by_import(project: Project, start: FunctionRef, makers: list[CallSi
 
 
 def _is_only_imported(project: Project, start: FunctionRef) -> bool:
-    """Whether a module is no program of its own: another one imports it, maybe late, and nothing launches it or asks for the main module."""
+    """Whether a module is no program of its own: another one imports it, maybe late, and nothing launches it or tests for main."""
     if not Importers.of_project(project).importers.get(start.file):
         return False
     if any(run.script_file == start.file for run in project.runs_reaching(start.file)):

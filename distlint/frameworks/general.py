@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from distlint.link.abstract import Instance, node_of, options_of
 from distlint.link.arguments import find_argument
+from distlint.link.calls import given_arguments
 from distlint.link.project import CallSite
 from distlint.model import python as ir
 from distlint.model.document import node_value
@@ -43,7 +44,25 @@ def argument_settings(
         if expr is not None and name not in settings:
             span = ir.unpack(expr.at, file)
             settings[name] = Setting(name, argument_value(project, expr, found, run), span, span)
-    return settings, given.open or any(isinstance(argument, ir.Starred) for argument in call.args)
+    if not any(isinstance(argument, ir.Starred) for argument in call.args):
+        return settings, given.open
+    spread = _spread(project, found, run)
+    if spread is None:
+        return settings, True
+    for name, value in zip(signature, spread, strict=False):
+        span = value.spans[0] if value.spans else found.span
+        settings.setdefault(name, Setting(name, value, span, span))
+    return settings, given.open
+
+
+def _spread(project: Project, found: CallSite, run: Run | None) -> list[Value] | None:
+    """The positional arguments of a call with a ``*`` among them; ``None`` where what it spreads is not known."""
+    evaluator = project.evaluator(run)
+    frame = evaluator.frame(found.file, found.site.function)
+    given = given_arguments(evaluator, found.site.call, frame, evaluator.state(frame, found.site.call.at))
+    if given.open_positional:
+        return None
+    return [node_value(node_of(evaluator.force(one), found.span)) for one in given.positional]
 
 
 def argument_value(project: Project, expr: ir.Expr, found: CallSite, run: Run | None) -> Value:

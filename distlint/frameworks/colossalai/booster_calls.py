@@ -59,6 +59,9 @@ _MOST_STAGES = 4096
 NO_PLUGIN = "none"
 _BOOST = f"{BOOSTER}().boost()"
 _LOADING = ("load_model", "load_optimizer")
+_SAVING = ("save_model", "save_optimizer")
+_WHOLE = frozenset({"pytorch_model.bin", "model.safetensors"})
+"""Files that are found in a folder without an index (``checkpoint_io/checkpoint_io_base.py``, ``load_model``)."""
 _UNWRAPPED = frozenset({f"{_BOOST}[0].unwrap()", f"{_BOOST}[0].module"})
 """The model inside what ``boost`` gives back."""
 _UNWRAPPED_MAKERS = ("colossalai.nn.", f"{BOOSTER}()")
@@ -77,6 +80,7 @@ _NAMES = frozenset(
         "foreign_argument",
         "keeps_gradients",
         "loads_folder",
+        "loads_folder_of_file",
         "shares_folder",
         "uses_checkpointing",
         "lora_is_mapping",
@@ -112,10 +116,29 @@ def build(project: Project) -> Iterator[Subject]:
                     subjects.append(_Call(project, found, run, booster).subject(method, plugins))
     folders = {folder for one in subjects if (folder := _folder(one, "save_model"))}
     loaded = {path for one in subjects if one.names["method"].only in _LOADING and (path := _path(one))}
+    saved = [one for one in subjects if one.names["method"].only in _SAVING]
     for subject in subjects:
         own = _folder(subject, "save_optimizer")
         more = {"shares_folder": known(own in folders), "loads_folder": known(own is not None and own[1] in loaded)}
+        if subject.names["method"].only in _LOADING:
+            more["loads_folder_of_file"] = _is_folder_of_file(subject, saved)
         yield replace(subject, names={**subject.names, **more})
+
+
+def _is_folder_of_file(subject: Subject, saved: list[Subject]) -> Value:
+    """Whether a checkpoint is loaded from the folder into which the same run writes it as one file under another name, and no shards."""
+    path, kind = _path(subject), str(subject.names["method"].only).removeprefix("load_")
+    if not path:
+        return unknown("where it is loaded from is not known")
+    written = [one for one in saved if one.run is subject.run and one.names["method"].only == f"save_{kind}"]
+    if any(not _path(one) or _path(one) == path for one in written):
+        return known(False)
+    for one in written:
+        shard, (folder, _, name) = one.settings.get("argument.shard"), _path(one).rpartition("/")
+        is_file = shard is None or (shard.certain and shard.value.only is False)
+        if folder == path and is_file and name not in _WHOLE and "argument" not in one.open_blocks:
+            return known(True, one.span)
+    return known(False)
 
 
 def _folder(subject: Subject, method: str) -> tuple[object, str] | None:
