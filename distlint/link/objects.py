@@ -42,6 +42,7 @@ _RECORDS = frozenset({"typing.NamedTuple", "pydantic.BaseModel"})
 _NAMESPACES = frozenset(
     {"types.SimpleNamespace", "argparse.Namespace", "easydict.EasyDict", "addict.Dict", "dataclasses.replace"}
 )
+_OF_DICTIONARIES = frozenset(dir(dict))
 MEMBER = "member"
 """The first part of an object that is a member of an enumeration."""
 
@@ -116,6 +117,10 @@ def attribute(evaluator: Evaluator, base: Abstract, name: str, span: Span) -> Ab
         return _of_instance(evaluator, base, name, span)
     if isinstance(base, Mapping) and name == "__dict__":
         return base
+    if isinstance(base, Mapping) and name not in _OF_DICTIONARIES:
+        # a plain dictionary has no such attribute, so it is one of the objects that loaders make of them
+        entry = base.entry(name)
+        return lifted(entry.node) if entry is not None and entry.certain else Leaf(unknown(f"attribute `{name}`"), span)
     if isinstance(base, Leaf) and isinstance(base.value.only, PathText):
         text = base.value.only
         if name == "parent":

@@ -109,7 +109,7 @@ def build(project: Project) -> Iterator[Subject]:
         plugins.setdefault((subject.span, _key(subject.run)), []).append(subject)
     subjects: list[Subject] = []
     for method in METHODS:
-        for found in project.sites(method):
+        for found in (*project.sites(method), *_prepared(project, method)):
             for run in runs_through(project, found):
                 booster = _booster(project, found, run)
                 if booster is not None and not _is_asked_for(project, found, run):
@@ -123,6 +123,17 @@ def build(project: Project) -> Iterator[Subject]:
         if subject.names["method"].only in _LOADING:
             more["loads_folder_of_file"] = _is_folder_of_file(subject, saved)
         yield replace(subject, names={**subject.names, **more})
+
+
+def _prepared(project: Project, method: str) -> Iterator[CallSite]:
+    """The calls that ``partial(booster.method, ...)`` prepares, with an end that is not seen."""
+    for found in project.sites("partial"):
+        call = found.site.call
+        func = call.args[0] if call.args else None
+        if type(func) is ir.Attribute and func.name == method:
+            rest = ir.Keyword(None, ir.Name("_", call.at), call.at)
+            prepared = ir.Call(func, call.args[1:], (*call.keywords, rest), call.at)
+            yield found._replace(site=ir.Site(prepared, found.site.function))
 
 
 def _is_folder_of_file(subject: Subject, saved: list[Subject]) -> Value:
