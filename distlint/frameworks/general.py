@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from distlint.link.abstract import Instance, node_of, options_of
+from distlint.link.abstract import Instance, Reference, node_of, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.calls import given_arguments
+from distlint.link.modules import External
 from distlint.link.project import CallSite
 from distlint.model import python as ir
 from distlint.model.document import node_value
@@ -96,9 +97,13 @@ def call_subjects(project: Project, rule: Rule) -> Iterator[Subject]:
     parameters = rule.check.parameters
     callees = frozenset(parameters.get("callee", ()))
     signature = list(parameters.get("signature", ()))
-    for found in project.calls_to(callees):
+    named = list(project.calls_to(callees))
+    looked_up = [found for callee in sorted(callees) for found in project.table_calls.of_library(callee)]
+    for found in (*named, *looked_up):
         runs: list[Run | None] = list(project.runs_reaching(found.file)) or [None]
         for run in runs:
+            if found in looked_up and not _is_chosen(project, found, run):
+                continue
             settings, is_open = argument_settings(project, found, signature, run)
             yield Subject(
                 kind="call",
@@ -112,6 +117,14 @@ def call_subjects(project: Project, rule: Rule) -> Iterator[Subject]:
                 run=run,
                 extra={"call": found},
             )
+
+
+def _is_chosen(project: Project, found: CallSite, run: Run | None) -> bool:
+    """Whether what is looked up in a table in a run is surely what a call is taken for."""
+    options = options_of(project.evaluator(run).ask(found.site.call.func, found.file, found.site.function))
+    if len(options) != 1 or not isinstance(options[0], Reference) or not isinstance(options[0].target, External):
+        return False
+    return project.modules.canonical(options[0].target.name) == found.name
 
 
 def _call_names(found: CallSite, run: Run | None) -> dict[str, Value]:

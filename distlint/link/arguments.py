@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from distlint.link.walking import below
 from distlint.model import python as ir
+from distlint.model.document import Mapping
 
 
 def find_argument(call: ir.Call, name: str, position: int | None) -> tuple[ir.Expr | None, bool]:
@@ -21,3 +25,30 @@ def find_argument(call: ir.Call, name: str, position: int | None) -> tuple[ir.Ex
             if index == position:
                 return argument, True
     return None, not spread and not any(type(argument) is ir.Starred for argument in call.args)
+
+
+def without_popped(spread: Mapping, call: ir.Call, expr: ir.Expr) -> Mapping:
+    """What ``**expr`` of a call spreads, without what the call's own function and arguments take out first.
+
+    ``KINDS[options.pop("name")](**options)``: what is called is worked out before the dictionary is spread.
+    """
+    if type(expr) is not ir.Name:
+        return spread
+    taken = [
+        part.args[0]
+        for earlier in (call.func, *call.args)
+        for part in below(earlier)
+        if type(part) is ir.Call
+        and type(part.func) is ir.Attribute
+        and part.func.name in ("pop", "popitem")
+        and type(part.func.base) is ir.Name
+        and part.func.base.id == expr.id
+        and part.args
+    ]
+    if not taken:
+        return spread
+    keys = {one.value for one in taken if type(one) is ir.Constant}
+    entries = tuple(entry for entry in spread.entries if entry.key not in keys)
+    if len(keys) < len(taken):
+        entries = tuple(replace(entry, certain=False) for entry in entries)
+    return Mapping(entries, spread.span, spread.open)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.starters import STARTERS, started_call
-from distlint.link.walking import statements
+from distlint.link.walking import below, expressions_of, statements
 from distlint.model import python as ir
 
 if TYPE_CHECKING:
@@ -21,13 +21,15 @@ class Caller(NamedTuple):
     """A call of a project function.
 
     ``shift`` is added to a parameter's position to find its argument (1 behind ``partial(f, ...)``). ``starter`` is the
-    last name of the call where it starts the function in a process of its own.
+    last name of the call where it starts the function in a process of its own. ``looked_up`` says that a table holds the
+    function, so that which one is called may depend on the run.
     """
 
     file: str
     site: ir.Site
     shift: int = 0
     starter: str = ""
+    looked_up: bool = False
 
 
 def callers_of(project: Project, ref: FunctionRef) -> Iterator[Caller]:
@@ -42,6 +44,7 @@ def callers_of(project: Project, ref: FunctionRef) -> Iterator[Caller]:
             if project.modules.resolve(c.site.call.func, c.file) == owner
         )
         yield from _super_calls(project, owner)
+        yield from (Caller(one.file, one.site, looked_up=True) for one in project.table_calls.of(owner))
     elif owner is not None:
         yield from _method_callers(project, ref, owner, function.name)
         if function.name == "__call__":
@@ -59,6 +62,7 @@ def callers_of(project: Project, ref: FunctionRef) -> Iterator[Caller]:
                 started = started_call(found.site.call, name)
                 if started is not None and _refers(project, started.func, found, ref):
                     yield Caller(found.file, ir.Site(started, found.site.function), STARTERS[name], name)
+        yield from (Caller(one.file, one.site, looked_up=True) for one in project.table_calls.of(ref))
 
 
 def _named_sites(project: Project, name: str) -> Iterator[CallSite]:
@@ -131,8 +135,8 @@ def _object_callers(project: Project, ref: FunctionRef, owner: ClassRef) -> Iter
 
 def _names_of_objects(project: Project, owner: ClassRef) -> Iterator[str]:
     for made in project.sites(project.class_(owner).name):
-        module = project.module(made.file)
-        body = module.functions[made.site.function].body if made.site.function >= 0 else module.body
+        body = project.body(made.file, made.site.function)
+        yield from _parameters_given(project, made, body)
         for one in statements(body):
             if type(one) is ir.Assign and one.value is made.site.call:
                 for target in one.targets:
@@ -140,3 +144,20 @@ def _names_of_objects(project: Project, owner: ClassRef) -> Iterator[str]:
                         yield target.id
                     elif type(target) is ir.Attribute:
                         yield target.name
+
+
+def _parameters_given(project: Project, made: CallSite, body: tuple[ir.Stmt, ...]) -> Iterator[str]:
+    """The parameters of functions of the project to which an object is handed at the place where it is made."""
+    for call in (part for one in statements(body) for expr in expressions_of(one) for part in below(expr)):
+        if type(call) is not ir.Call:
+            continue
+        yield from (one.name for one in call.keywords if one.value is made.site.call and one.name is not None)
+        if any(one is made.site.call for one in call.args):
+            target = project.modules.resolve(call.func, made.file)
+            if isinstance(target, ClassRef):
+                target = project.modules.method(target, "__init__")
+            if isinstance(target, FunctionRef):
+                function = project.function(target)
+                place = next(number for number, one in enumerate(call.args) if one is made.site.call)
+                place += int(function.owner >= 0 and function.name == "__init__")
+                yield from (one.name for one in function.parameters[place : place + 1])

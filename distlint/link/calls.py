@@ -19,6 +19,7 @@ from distlint.link.abstract import (
     options_of,
     several,
 )
+from distlint.link.arguments import without_popped
 from distlint.link.arithmetic import truth
 from distlint.link.flow import Assume, Env
 from distlint.link.modules import ClassRef, External, FunctionRef
@@ -70,6 +71,7 @@ def given_arguments(evaluator: Evaluator, call: ir.Call, frame: Frame, state: En
         if not isinstance(spread, Mapping):
             given.open_keywords = True
             continue
+        spread = without_popped(spread, call, keyword.value)
         given.open_keywords = given.open_keywords or spread.open or not all(entry.certain for entry in spread.entries)
         for entry in spread.entries:
             if entry.certain and isinstance(entry.key, str):

@@ -27,7 +27,7 @@ from distlint.link.abstract import (
     options_of,
     several,
 )
-from distlint.link.arguments import find_argument
+from distlint.link.arguments import find_argument, without_popped
 from distlint.link.calls import call_result, given_arguments
 from distlint.link.chains import in_chain
 from distlint.link.changes import placed
@@ -412,7 +412,7 @@ class Evaluator:
                 name_span = Span(at.file, at.line, at.column, at.line, at.column + len(keyword.name))
                 entries.append(Entry(keyword.name, name_span, placed(node, keyword.value, frame)))
             elif isinstance(node, Mapping):
-                entries.extend(node.entries)
+                entries.extend(without_popped(node, call, keyword.value).entries)
                 is_open = is_open or node.open
             else:
                 is_open = True

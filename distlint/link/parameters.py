@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from distlint.link.abstract import NEVER_CALLED, Abstract, Frame, Instance, node_of, separate
+from distlint.link.abstract import (
+    NEVER_CALLED,
+    Abstract,
+    Frame,
+    Instance,
+    Reference,
+    node_of,
+    options_of,
+    separate,
+)
 from distlint.link.arguments import find_argument
 from distlint.link.calls import given_arguments, is_static
 from distlint.link.changes import in_doubt
@@ -50,12 +59,25 @@ def parameter_value(
     results = []
     for caller in callers:
         outer = evaluator.frame(caller.file, caller.site.function)
+        if caller.looked_up and _is_another(evaluator, caller.site.call, function, frame, outer):
+            continue
         at = position - offset + caller.shift
         found = _from_caller(evaluator, caller.site.call, function, parameter, at, outer, span, names)
         if found is None:
             found = attributes(evaluator, _default(evaluator, parameter, frame, span), names, span)
         results.append(found)
+    if not results:
+        return Leaf(unknown(f"parameter `{parameter.name}`: the function {NEVER_CALLED}", span), span)
     return separate(results, span)
+
+
+def _is_another(evaluator: Evaluator, call: ir.Call, function: ir.Function, frame: Frame, outer: Frame) -> bool:
+    """Whether what a call looks up in a table is known to be none of a function or its class."""
+    wanted: tuple[object, ...] = (FunctionRef(frame.file, frame.function),)
+    if function.owner >= 0:
+        wanted = (*wanted, ClassRef(frame.file, function.owner))
+    options = options_of(evaluator.evaluate(call.func, outer, evaluator.state(outer, call.at)))
+    return all(isinstance(one, Reference) and one.target not in wanted for one in options)
 
 
 def _handed(

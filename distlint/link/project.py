@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from distlint.link.library_mentions import Mentions
     from distlint.link.parsers import ParserIndex
     from distlint.link.reachers import Reachers
+    from distlint.link.table_calls import TableCalls
     from distlint.link.version_bindings import Binding
     from distlint.link.version_guards import Reach
     from distlint.link.version_paths import Condition
@@ -297,6 +298,13 @@ class Project:
         if name not in self._is_stored:
             self._is_stored[name] = any(self.stores_attribute(file, name) for file in self.python_files)
         return self._is_stored[name]
+
+    @cached_property
+    def table_calls(self) -> TableCalls:
+        """The calls that come to a function or class by a table."""
+        from distlint.link.table_calls import TableCalls
+
+        return TableCalls(self)
 
     @cached_property
     def function_names(self) -> frozenset[str]:
