@@ -15,7 +15,7 @@ from distlint.link.calls import given_arguments
 from distlint.link.modules import External
 from distlint.link.project import CallSite
 from distlint.model import python as ir
-from distlint.model.document import node_value
+from distlint.model.document import Mapping, node_value
 from distlint.model.launch import Launch, Run
 from distlint.model.rule import Rule
 from distlint.model.span import Span
@@ -92,19 +92,24 @@ def _inferred(project: Project, expr: ir.Expr, file: str, value: Value) -> Value
 def call_subjects(project: Project, rule: Rule) -> Iterator[Subject]:
     """One subject per call of the functions in the rule's ``callee`` parameter.
 
-    ``signature`` gives the names of the positional parameters.
+    ``signature`` gives the names of the positional parameters; ``from-dictionary`` are functions that get the arguments as one dictionary.
     """
     parameters = rule.check.parameters
+    dictionaries = frozenset(parameters.get("from-dictionary", ()))
     callees = frozenset(parameters.get("callee", ()))
     signature = list(parameters.get("signature", ()))
-    named = list(project.calls_to(callees))
+    named = list(project.calls_to(callees | dictionaries))
     looked_up = [found for callee in sorted(callees) for found in project.table_calls.of_library(callee)]
     for found in (*named, *looked_up):
         runs: list[Run | None] = list(project.runs_reaching(found.file)) or [None]
         for run in runs:
             if found in looked_up and not _is_chosen(project, found, run):
                 continue
-            settings, is_open = argument_settings(project, found, signature, run)
+            settings, is_open = (
+                _dictionary_settings(project, found, run)
+                if found.name in dictionaries
+                else argument_settings(project, found, signature, run)
+            )
             yield Subject(
                 kind="call",
                 label=found.name,
@@ -117,6 +122,23 @@ def call_subjects(project: Project, rule: Rule) -> Iterator[Subject]:
                 run=run,
                 extra={"call": found},
             )
+
+
+def _dictionary_settings(project: Project, found: CallSite, run: Run | None) -> tuple[dict[str, Setting], bool]:
+    """The entries of the dictionary that a call gets, and whether there may be others that we can't see."""
+    expr, _ = find_argument(found.site.call, "config_dict", 0)
+    if expr is None:
+        return {}, True
+    evaluator = project.evaluator(run)
+    given = node_of(evaluator.ask(expr, found.file, found.site.function), ir.unpack(expr.at, found.file))
+    if not isinstance(given, Mapping):
+        return {}, True
+    settings = {
+        entry.key: Setting(entry.key, node_value(entry.node), entry.key_span, entry.node.span, certain=entry.certain)
+        for entry in given.entries
+        if isinstance(entry.key, str)
+    }
+    return settings, given.open
 
 
 def _is_chosen(project: Project, found: CallSite, run: Run | None) -> bool:
