@@ -41,9 +41,9 @@ def released_api(context: CheckContext) -> Iterator[Finding]:
     Parameters: ``packages``, ``about`` (``names``, ``arguments``, ``refused`` for calls that no release takes,
     ``deprecated`` or ``defaults``), ``required`` for
     packages of which only those count that a requirement names, ``within`` for the modules that come from nowhere but
-    the package (all by default), ``except`` for names of which the table can't tell, or another rule does, ``told`` for
-    names of which another rule judges the plain calls, ``provided`` for modules that another package adds where a release
-    lacks them, for defaults ``changes``, see ``released_defaults.Change``, and
+    the package (all by default), ``except`` for names of which the table can't tell, or another rule does, ``judged`` for
+    such names without what is below them, ``told`` for names of which another rule judges the plain calls, ``provided``
+    for modules that another package adds where a release lacks them, for defaults ``changes``, see ``released_defaults.Change``, and
     for methods that a library calls ``hooks``, see ``released_hooks.Hook``.
     """
     project: Project = context.project
@@ -58,6 +58,7 @@ def released_api(context: CheckContext) -> Iterator[Finding]:
     rows = CuratedRows.of(context.rules)
     required = context.parameters.get("required", False)
     excepted = context.parameters.get("except", ())
+    judged = frozenset(context.parameters.get("judged", ()))
     provided = context.parameters.get("provided", ())
     told = context.parameters.get("told", ())
     within = context.parameters.get("within", ())
@@ -67,6 +68,7 @@ def released_api(context: CheckContext) -> Iterator[Finding]:
         if fault.package in packages and fault.kind in _KINDS[about] and not rows.tell(fault)
         # What is not required anywhere may come from a checkout, whose release nobody knows.
         if fault.allowed.pin is not None or not required
+        if fault.name not in judged
         if fault.subject not in provided and not any(is_below(fault.name, name) for name in excepted)
         if fault.mention.indirect or not any(is_below(fault.name, name) for name in told)
         if not within or any(is_below(fault.name, name) for name in within)
