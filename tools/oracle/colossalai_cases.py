@@ -23,6 +23,8 @@ BASES = {
 }
 SIZES = """
 tp_size={1;2;3;4;8}
+tp_size={0;'2'}
+pp_size=0
 tp_size={2;4} pp_size=2 num_microbatches=4
 pp_size={2;3;4}
 pp_size={2;4} num_microbatches={2;4;8}
@@ -46,6 +48,13 @@ PRECISION = """
 precision={'fp16';'bf16';'fp32';'fp8';'float16'}
 precision='bf16' max_norm=1.0
 initial_scale=1024 max_norm=1.0
+"""
+SCALE = """
+initial_scale={0;1024} min_scale={1;4096}
+precision='fp16' max_scale={0;1024;65536;4294967296}
+precision='fp16' growth_factor={1.0;2.0}
+precision={'fp16';'bf16'} backoff_factor={0.5;1.0}
+precision='fp16' hysteresis={-1;2}
 """
 PIPELINE = """
 pp_size=2 num_microbatches=4 pp_style={'1f1b';'interleaved';'zbv';'gpipe'}
@@ -134,15 +143,16 @@ sync_module_states=False
 ignored_modules=None
 use_orig_params=True
 precision='bf16'
-sharding_strategy=None
+sharding_strategy={None;'FULL_SHARD'}
 limit_all_gathers=True
-cpu_offload=None
+cpu_offload={None;True}
+mixed_precision={None;'bf16'}
 @{1;2;4}
 """
 TABLES = {
-    "GeminiPlugin": (GEMINI,),
+    "GeminiPlugin": (GEMINI, GEMINI, SCALE),
     "HybridParallelPlugin": (SIZES, SIZES, ZERO, PRECISION, PIPELINE, SEQUENCE, OPTIMISATION),
-    "LowLevelZeroPlugin": (LOW_LEVEL,),
+    "LowLevelZeroPlugin": (LOW_LEVEL, LOW_LEVEL, SCALE),
     "MoeHybridParallelPlugin": (SIZES, ZERO, PRECISION, PIPELINE, EXPERTS, EXPERTS, OPTIMISATION),
     "TorchDDPPlugin": (PLAIN,),
     "TorchFSDPPlugin": (SHARDED,),
@@ -159,6 +169,20 @@ STEPS = (
     "booster.save_model(model, 'model.bin', use_safetensors=True)",
     "booster.save_model(model, 'folder', shard=True)",
     "booster.load_optimizer(plain, 'optimizer.bin')",
+    "booster.backward(optimizer, model(torch.randn(2, 8)).float().sum())",
+    "booster.save_model('model.bin', model)",
+    "booster.save_model(model)",
+    "plugin.prepare_dataloader([1, 2, 3])",
+    "schedules.CosineAnnealingWarmupLR(plain, total_steps=100, warmup_steps=10)",
+    "schedules.CosineAnnealingWarmupLR(plain, T_max=100)",
+    "schedules.MultiStepWarmupLR(plain, 100, 10)",
+    "schedules.PolynomialWarmupLR(plain, 100, warmup_steps=100)",
+    "schedules.FlatAnnealingLR(plain, 100, pct_start=72)",
+    "schedules.LambdaLR(plain, 100)",
+    "optimizers.CAME(net.parameters())",
+    "optimizers.Adafactor(net.parameters(), relative_step=False, warmup_init=True)",
+    "optimizers.FusedSGD(net.parameters(), lr=0.1, nesterov=True)",
+    "optimizers.Lamb(net.parameters(), lr=0.1, betas=(1.0, 0.999))",
 )
 RANKS = (8, 8, 8, 4, 4, 2, 16)
 _CHOICE = re.compile(r"\{([^{}]*)\}")
@@ -205,7 +229,12 @@ def script(case: dict[str, Any], *, config: bool, spread: bool) -> str:
     module = "colossalai.booster.plugin"
     if case["plugin"] == "MoeHybridParallelPlugin":
         module += ".moe_hybrid_parallel_plugin"
-    lines = ["import colossalai", "import torch", "from colossalai.booster import Booster"]
+    lines = [
+        "import colossalai",
+        "import colossalai.nn.lr_scheduler as schedules",
+        "import colossalai.nn.optimizer as optimizers",
+    ]
+    lines += ["import torch", "from colossalai.booster import Booster"]
     lines += [f"from {module} import {case['plugin']}", "from colossalai.nn.optimizer import HybridAdam", ""]
     lines.append(f"colossalai.launch_from_torch({'config={}' if config else ''})")
     if spread:

@@ -108,7 +108,7 @@ def responsible(case: dict[str, Any]) -> set[str]:
     if named & SIZES or not changes or any(word.startswith("@") for word in changes):
         named |= {*SIZES, "parallel_product"}
     if "step" in case:
-        named |= set(re.findall(r"booster\.(\w+)", case["step"]))
+        named |= set(re.findall(r"\b\w+\.(\w+)\(", case["step"]))
     return named | ({"optimizer"} if "optimizer" in case else set())
 
 
