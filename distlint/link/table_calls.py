@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from distlint.link.modules import ClassRef, External, FunctionRef, GlobalRef
+from distlint.link.project import CallSite
 from distlint.link.walking import statements
 from distlint.model import python as ir
 
 if TYPE_CHECKING:
-    from distlint.link.project import CallSite, Project
+    from distlint.link.project import Project
 
 MAX_TARGETS = 64
 """Things that one call may come to by a table; a larger one is a registry, of which nothing is said."""
@@ -53,18 +54,8 @@ class TableCalls:
         for file in project.python_files:
             module = project.module(file)
             for index in (-1, *range(len(module.functions))):
-                for name in self._looked_up(file, index):
-                    yield from (one for one in project.sites(name) if (one.file, one.site.function) == (file, index))
-
-    def _looked_up(self, file: str, function: int) -> list[str]:
-        body = self._project.body(file, function)
-        found = {
-            name
-            for one in statements(body)
-            if type(one) is ir.Assign and _lookup(one.value)
-            for name in _names(one.targets)
-        }
-        return sorted(found)
+                for name in sorted(_looked_up(project.body(file, index))):
+                    yield from (CallSite(file, one) for one in module.calls.get(name, ()) if one.function == index)
 
     def _called(self, found: CallSite) -> Iterator[FunctionRef | ClassRef | External]:
         func, file, function = found.site.call.func, found.file, found.site.function
@@ -117,6 +108,16 @@ def _lookup(expr: ir.Expr | None) -> ir.Expr | None:
     if type(expr) is ir.Call and type(expr.func) is ir.Attribute and expr.func.name == "get" and expr.args:
         return expr.func.base
     return None
+
+
+def _looked_up(body: tuple[ir.Stmt, ...]) -> set[str]:
+    """The variables into which a body puts what it looks up."""
+    return {
+        name
+        for one in statements(body)
+        if type(one) is ir.Assign and _lookup(one.value) is not None
+        for name in _names(one.targets)
+    }
 
 
 def _names(targets: tuple[ir.Expr, ...]) -> Iterator[str]:
