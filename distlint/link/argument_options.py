@@ -120,5 +120,5 @@ def _kind_of(expr: ir.Expr | None, found: CallSite, evaluator: Evaluator) -> tup
         name = target.target.name.removeprefix("builtins.")
         if name in ("int", "float", "bool", "str"):
             return name, None
-        return ("str", None) if name.startswith("pathlib.") else ("?", None)
+        return ("path", None) if name.startswith("pathlib.") else ("?", None)
     return "?", target if isinstance(target, Reference | LambdaValue | PartialValue) else None

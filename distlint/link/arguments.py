@@ -30,13 +30,15 @@ def find_argument(call: ir.Call, name: str, position: int | None) -> tuple[ir.Ex
 def without_popped(spread: Mapping, call: ir.Call, expr: ir.Expr) -> Mapping:
     """What ``**expr`` of a call spreads, without what the call's own function and arguments take out first.
 
-    ``KINDS[options.pop("name")](**options)``: what is called is worked out before the dictionary is spread.
+    ``KINDS[options.pop("name")](size=options.pop("size"), **options)``: what is called, and the arguments in front, are worked out
+    before the dictionary is spread.
     """
     if type(expr) is not ir.Name:
         return spread
+    place = next((number for number, one in enumerate(call.keywords) if one.value is expr), 0)
     taken = [
         part.args[0]
-        for earlier in (call.func, *call.args)
+        for earlier in (call.func, *call.args, *(one.value for one in call.keywords[:place]))
         for part in below(earlier)
         if type(part) is ir.Call
         and type(part.func) is ir.Attribute

@@ -53,7 +53,6 @@ _NUMBERS: dict[str, Callable[..., Any]] = {
 def call_builtin(
     evaluator: Evaluator, name: str, call: ir.Call, frame: Frame, state: Env, span: Span
 ) -> Abstract | None:
-    """The result of a built-in function; ``None`` for one that we don't model."""
     """The result of a built-in function by its name; ``None`` for one that we don't model."""
     if name == "dict":
         return dict_call(evaluator, call, frame, state, span)
@@ -73,6 +72,8 @@ def call_builtin(
         return Leaf(known(True, span), span) if sure else None
     if name == "getattr" and len(call.args) >= 2:
         return _getattr(evaluator, call, frame, state, span)
+    if name == "staticmethod" and len(call.args) == 1:
+        return evaluator.evaluate(call.args[0], frame, state)
     if name == "vars" and len(call.args) == 1:
         return attribute_of(evaluator, call.args[0], ("__dict__",), frame, state, span)
     if name == "str" and len(call.args) == 1:

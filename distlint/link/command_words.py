@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from distlint.link.operands import given_operands
+from distlint.link.paths import PathText
 from distlint.model.launch import Argument, Launch
 from distlint.model.value import Value, known, unknown
 
@@ -157,6 +158,8 @@ def typed(value: Value, kind: str) -> Value:
         return value.map(
             lambda text: str(text).lower() not in ("false", "0", "no", "n", "f", "") if isinstance(text, str) else text
         )
+    if kind == "path":
+        return value.map(lambda text: PathText(text) if type(text) is str else text)
     if kind == "?":
         return unknown("read by a function of the program", *value.spans)
     return value

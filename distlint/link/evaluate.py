@@ -60,7 +60,7 @@ given up early. What loops go over in six repositories was found in 57 steps at 
 _BUILTIN_NAMES = """
 abs all any bool bytes callable dict enumerate eval exec filter float format frozenset getattr hasattr id input
 int isinstance issubclass iter len list map max min next object open ord pow print range repr reversed round set
-setattr slice sorted str sum super tuple type vars zip
+setattr slice sorted staticmethod str sum super tuple type vars zip
 """
 
 _BUILTINS = frozenset(_BUILTIN_NAMES.split())
