@@ -380,7 +380,9 @@ def as_mapping(evaluator: Evaluator, instance: Instance, span: Span) -> Mapping 
     for field in fields:
         value = attribute(evaluator, instance, field.name, span)
         inner = as_mapping(evaluator, value, span) if isinstance(value, Instance) else None
-        entries.append(Entry(field.name, span, inner if inner is not None else node_of(value, span)))
+        # where it stands is where it was given, or where the default is
+        places = value.value.spans if isinstance(value, Leaf) else ()
+        entries.append(Entry(field.name, places[0] if places else span, inner or node_of(value, span)))
     return Mapping(tuple(entries), span) if fields else None
 
 

@@ -19,6 +19,7 @@ from distlint.frameworks.colossalai.plugins import BOOSTER, FILES, PACKAGE, PARA
 from distlint.frameworks.general import argument_settings
 from distlint.frameworks.reaching import MAX_LEVELS, open_tests, runs_through
 from distlint.link.abstract import Instance, node_of, options_of
+from distlint.link.arguments import find_argument
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.walking import below, contexts_around, guards_of
 from distlint.model import python as ir
@@ -55,6 +56,26 @@ _WORDS = re.compile(
 )
 """Words in a test that may ask for the plugin, or for what it can do."""
 _WITHOUT_GRADIENTS = re.compile(r"no_grad|inference_mode")
+_SCHEDULER_NAMES = """
+CosineAnnealingLR CosineAnnealingWarmupLR ExponentialLR FlatAnnealingLR FlatAnnealingWarmupLR LambdaLR LinearWarmupLR
+MultiStepLR MultiStepWarmupLR MultiplicativeLR OneCycleLR PolynomialLR PolynomialWarmupLR StepLR
+ConstantLR CosineAnnealingWarmRestarts CyclicLR LinearLR ReduceLROnPlateau
+"""
+_SCHEDULER_FUNCTIONS = """
+get_constant_schedule get_constant_schedule_with_warmup get_cosine_schedule_with_warmup
+get_linear_schedule_with_warmup get_polynomial_decay_schedule_with_warmup
+"""
+_SCHEDULERS = frozenset(
+    f"{package}.{name}"
+    for package, names in (
+        ("colossalai.nn.lr_scheduler", _SCHEDULER_NAMES),
+        ("torch.optim.lr_scheduler", _SCHEDULER_NAMES),
+        ("transformers", _SCHEDULER_FUNCTIONS),
+    )
+    for name in names.split()
+)
+"""What makes a scheduler of the optimizer that it gets as its first argument, and wants one of torch's
+(``torch/optim/lr_scheduler.py``: ``is not an Optimizer``)."""
 _MOST_STAGES = 4096
 NO_PLUGIN = "none"
 _BOOST = f"{BOOSTER}().boost()"
@@ -77,6 +98,7 @@ _NAMES = frozenset(
         "checkpoints_too_many",
         "stage_layers",
         "accumulates",
+        "feeds_scheduler",
         "foreign_argument",
         "keeps_gradients",
         "loads_folder",
@@ -258,6 +280,8 @@ class _Call:
         names["keeps_gradients"] = _keeps_gradients(
             self.project, self.found.file, self.found.site.function, self.found.site.call.at
         )
+        if method == "boost":
+            names["feeds_scheduler"] = self._feeds_scheduler()
         names["uses_checkpointing"] = known(bool(self.project.sites("gradient_checkpointing_enable")))
         names["foreign_argument"] = self._foreign(given, parameters)
         if method == "backward":
@@ -294,6 +318,17 @@ class _Call:
             if name in FILES and len(found) == 1:
                 return found[0]
         return unknown("which plugin it is, is not known")
+
+    def _feeds_scheduler(self) -> Value:
+        """Whether a scheduler is made of the optimizer that this call gives back, where that is wrapped; with the place."""
+        for scheduler in self.project.calls_to(_SCHEDULERS):
+            expr, _ = find_argument(scheduler.site.call, "optimizer", 0)
+            if expr is None:
+                continue
+            made = _made(self.evaluator.ask(expr, scheduler.file, scheduler.site.function))
+            if made is not None and made.call is self.found.site.call and made.part == (1,):
+                return known(True, ir.unpack(expr.at, scheduler.file))
+        return known(False)
 
     def _checkpointed(self, plugin: Subject, layers: Value) -> dict[str, Value]:
         """For how many stages the numbers of layers to compute again are given, and whether a stage has fewer layers than that."""
