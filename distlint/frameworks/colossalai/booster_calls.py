@@ -13,14 +13,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distlint.frameworks.colossalai import subjects as plugins_of
+from distlint.frameworks.colossalai.batches import batch_size
+from distlint.frameworks.colossalai.boosted import before_boost, is_boosted, maker_of
+from distlint.frameworks.colossalai.boosted import parameters as parameters_of
 from distlint.frameworks.colossalai.models import NAMES as MODEL_NAMES
 from distlint.frameworks.colossalai.models import model_facts
-from distlint.frameworks.colossalai.plugins import BOOSTER, FILES, PACKAGE, PARAMETERS, signature
+from distlint.frameworks.colossalai.plugins import BOOSTER, FILES, PACKAGE, PARAMETERS
+from distlint.frameworks.colossalai.stages import layers_of_stages
 from distlint.frameworks.general import argument_settings
 from distlint.frameworks.reaching import MAX_LEVELS, open_tests, runs_through
 from distlint.link.abstract import Instance, node_of, options_of
 from distlint.link.arguments import find_argument
-from distlint.link.modules import ClassRef, FunctionRef
+from distlint.link.modules import FunctionRef
 from distlint.link.walking import below, contexts_around, guards_of
 from distlint.model import python as ir
 from distlint.model.document import Leaf, node_value
@@ -76,17 +80,11 @@ _SCHEDULERS = frozenset(
 )
 """What makes a scheduler of the optimizer that it gets as its first argument, and wants one of torch's
 (``torch/optim/lr_scheduler.py``: ``is not an Optimizer``)."""
-_MOST_STAGES = 4096
 NO_PLUGIN = "none"
-_BOOST = f"{BOOSTER}().boost()"
 _LOADING = ("load_model", "load_optimizer")
 _SAVING = ("save_model", "save_optimizer")
 _WHOLE = frozenset({"pytorch_model.bin", "model.safetensors"})
 """Files that are found in a folder without an index (``checkpoint_io/checkpoint_io_base.py``, ``load_model``)."""
-_UNWRAPPED = frozenset({f"{_BOOST}[0].unwrap()", f"{_BOOST}[0].module"})
-"""The model inside what ``boost`` gives back."""
-_UNWRAPPED_MAKERS = ("colossalai.nn.", f"{BOOSTER}()")
-"""What of the library makes plain optimizers and models: its optimizers, and adapters that the booster puts in."""
 _NAMES = frozenset(
     {
         "method",
@@ -234,11 +232,6 @@ def _booster(project: Project, found: CallSite, run: Run | None) -> Instance | N
     return options[0] if evaluator.modules.canonical(evaluator.instance_name(options[0])) == f"{BOOSTER}()" else None
 
 
-def _parameters(method: str, release: str) -> tuple[str, ...]:
-    """The parameters of a method of the booster in a release, in order."""
-    return signature(f"colossalai.booster.booster.Booster.{method}", release).parameters
-
-
 @dataclass(frozen=True, slots=True)
 class _Call:
     """One call of a method of a booster in one run."""
@@ -255,7 +248,7 @@ class _Call:
     def subject(self, method: str, plugins: Mapping[tuple[object, object], list[Subject]]) -> Subject:
         versions = self.project.environments.for_file(self.found.file)
         release = versions.newest(PACKAGE)
-        parameters = _parameters(method, release)
+        parameters = parameters_of(method, release)
         given, is_open = argument_settings(self.project, self.found, parameters, self.run)
         settings = {
             f"argument.{name}": _moved(one, f"argument.{name}")
@@ -325,20 +318,20 @@ class _Call:
             expr, _ = find_argument(scheduler.site.call, "optimizer", 0)
             if expr is None:
                 continue
-            made = _made(self.evaluator.ask(expr, scheduler.file, scheduler.site.function))
+            made = maker_of(self.evaluator.ask(expr, scheduler.file, scheduler.site.function))
             if made is not None and made.call is self.found.site.call and made.part == (1,):
                 return known(True, ir.unpack(expr.at, scheduler.file))
         return known(False)
 
     def _checkpointed(self, plugin: Subject, layers: Value) -> dict[str, Value]:
         """For how many stages the numbers of layers to compute again are given, and whether a stage has fewer layers than that."""
-        made = _made(self._of_booster("plugin", 2))
+        made = maker_of(self._of_booster("plugin", 2))
         config = self._argument_of(made, "gradient_checkpoint_config", None)
-        given = self._argument_of(_made(config), "num_ckpt_layers_per_stage", 1)
+        given = self._argument_of(maker_of(config), "num_ckpt_layers_per_stage", 1)
         asked = node_value(node_of(given, self.found.span)).only if given is not None else None
         if not isinstance(asked, list | tuple) or not all(type(one) is int for one in asked):
             return {}
-        held = _layers_of_stages(plugin, layers.only)
+        held = layers_of_stages(plugin, layers.only)
         excess = [number > most for number, most in zip(asked, held, strict=False)]
         names = {"checkpointed_stages": known(len(asked))}
         return {**names, "checkpoints_too_many": known(any(excess))} if held else names
@@ -369,7 +362,7 @@ class _Call:
             if (site.file, site.site.function) != (file, function) or not isinstance(site.site.call.func, ir.Attribute):
                 continue
             stepped = self.evaluator.ask(site.site.call.func.base, file, function)
-            if self._boosted(stepped, 1).only is not True:
+            if is_boosted(self.evaluator, stepped, "optimizer").only is not True:
                 continue
             guards = [guard for guard in guards_of(body, site.site.call.at) or () if guard.at not in own]
             tests = [guard.test for guard in guards if guard.kind == "if" and guard.holds and guard.test is not None]
@@ -396,11 +389,11 @@ class _Call:
         names: dict[str, Value] = {}
         model, optimizer = self._argument("model", parameters), self._argument("optimizer", parameters)
         if model is not None:
-            names["model.boosted"] = self._boosted(model, 0)
-            names |= model_facts(self.project, self.evaluator, self._behind_boost(model, "model", 0), release)
+            names["model.boosted"] = is_boosted(self.evaluator, model, "model")
+            names |= model_facts(self.project, self.evaluator, before_boost(self.evaluator, model, "model"), release)
         if optimizer is not None:
-            names["optimizer.boosted"] = self._boosted(optimizer, 1)
-            names["optimizer.kind"] = self._class(self._behind_boost(optimizer, "optimizer", 1))
+            names["optimizer.boosted"] = is_boosted(self.evaluator, optimizer, "optimizer")
+            names["optimizer.kind"] = self._class(before_boost(self.evaluator, optimizer, "optimizer"))
         elif "optimizer" in parameters:
             names["optimizer.kind"] = absent()
         lora = self._argument("lora_config", parameters)
@@ -408,7 +401,8 @@ class _Call:
             names["lora_is_mapping"] = known(all(isinstance(option, Tree) for option in options_of(lora)))
         batches = self._argument("data_iter", parameters)
         if batches is not None:
-            names["batch_size"] = self._batch_size(batches)
+            expr, _ = find_argument(self.found.site.call, "data_iter", parameters.index("data_iter"))
+            names["batch_size"] = batch_size(self.evaluator, self.found, expr, batches)
         return names
 
     def _argument(self, name: str, parameters: tuple[str, ...]) -> Abstract | None:
@@ -420,42 +414,6 @@ class _Call:
         is_none = isinstance(given, Leaf) and given.value.is_known and given.value.only is None
         return None if is_none else given
 
-    def _boosted(self, value: Abstract, part: int) -> Value:
-        """Whether a thing came out of ``boost`` at its place; unknown where it may be something else."""
-        found = set()
-        for option in options_of(value):
-            if not isinstance(option, Instance):
-                return unknown("what it is, is not known")
-            name = self.evaluator.modules.canonical(self.evaluator.instance_name(option))
-            is_wrapper = name == f"{_BOOST}[{part}]"
-            found.add(None if not is_wrapper and self._may_be_wrapped(option, name) else is_wrapper)
-        if len(found) != 1 or None in found:
-            return unknown("what it is, is not known")
-        return known(found.pop(), *(option.span() for option in options_of(value) if isinstance(option, Instance)))
-
-    def _may_be_wrapped(self, made: Instance, name: str) -> bool:
-        """Whether something that did not come out of ``boost`` at its place may still be what the booster wants.
-
-        Another part of a boost, a wrapper that the library makes elsewhere, or an object of a class with ``backward`` of its own.
-        """
-        if name.startswith(_BOOST):
-            return name not in _UNWRAPPED
-        if isinstance(made.callee, ClassRef):
-            return self.project.modules.method(made.callee, "backward") is not None
-        return name == "()" or (name.startswith("colossalai.") and not name.startswith(_UNWRAPPED_MAKERS))
-
-    def _behind_boost(self, value: Abstract, name: str, part: int) -> Abstract:
-        """What was handed to ``boost``, for a thing that came out of it."""
-        options = options_of(value)
-        if len(options) != 1 or not isinstance(options[0], Instance):
-            return value
-        made = options[0]
-        if self.evaluator.modules.canonical(self.evaluator.instance_name(made)) != f"{_BOOST}[{part}]":
-            return value
-        position = _parameters("boost", "").index(name)
-        given = self.evaluator.argument(made.call, name, position, made.frame, made.state)
-        return value if given is None else given
-
     def _class(self, value: Abstract) -> Value:
         """The class of an object by the library name of what made it; unknown for a class of the project."""
         options = options_of(value)
@@ -464,64 +422,6 @@ class _Call:
         made = options[0]
         name = self.evaluator.modules.canonical(self.evaluator.instance_name(made)).removesuffix("()")
         return known(name, made.span()) if "." in name and "()" not in name else unknown("a class of the project")
-
-    def _batch_size(self, value: Abstract) -> Value:
-        """How many samples are in what an iterator over a loader gives."""
-        for _ in range(4):
-            options = options_of(value)
-            if len(options) != 1 or not isinstance(options[0], Instance):
-                return unknown("which loader it is, is not known")
-            made = options[0]
-            name = self.evaluator.modules.canonical(self.evaluator.instance_name(made)).removesuffix("()")
-            given: Abstract | None
-            if name == "builtins.iter":
-                given = self.evaluator.argument(made.call, "", 0, made.frame, made.state)
-            elif name == f"{_BOOST}[3]":
-                given = self._behind_boost(value, "dataloader", 3)
-            elif name.endswith("Plugin().prepare_dataloader"):
-                return self._number(made, "batch_size", 1, None)
-            elif name == "torch.utils.data.DataLoader":
-                return self._number(made, "batch_size", 1, 1)
-            else:
-                return unknown("which loader it is, is not known")
-            if given is None:
-                return unknown("which loader it is, is not known")
-            value = given
-        return unknown("which loader it is, is not known")
-
-    def _number(self, made: Instance, name: str, position: int, default: int | None) -> Value:
-        given = self.evaluator.argument(made.call, name, position, made.frame, made.state)
-        if given is None:
-            return unknown("not given") if default is None else known(default, made.span())
-        return node_value(node_of(given, made.span()))
-
-
-def _made(value: Abstract | None) -> Instance | None:
-    """The one call that made an object."""
-    options = options_of(value) if value is not None else ()
-    return options[0] if len(options) == 1 and isinstance(options[0], Instance) else None
-
-
-def _layers_of_stages(plugin: Subject, layers: object) -> list[int]:
-    """How many layers of the model each stage holds, as Colossal-AI shares them out; nothing where that is not known.
-
-    What does not divide goes to the stages in the middle (``pipeline/stage_manager.py``, ``distribute_layers``).
-    """
-    given = plugin.settings.get("num_layers_per_stage")
-    if given is not None:
-        written = given.value.only if given.certain else None
-        return [one for one in written if type(one) is int] if isinstance(written, list | tuple) else []
-    sizes = [
-        one.value if (one := plugin.settings.get(name)) is not None and one.certain else plugin.default(name)
-        for name in ("pp_size", "num_model_chunks")
-    ]
-    stages, chunks = (size.only if type(size.only) is int else 0 for size in sizes)
-    places = stages * chunks
-    if type(layers) is not int or places <= 0 or places > _MOST_STAGES:
-        return []
-    share, rest = divmod(layers, places)
-    first = places // 2 - rest // 2
-    return [share + (first <= place < first + rest) for place in range(places)]
 
 
 def _moved(setting: Setting, path: str) -> Setting:
