@@ -59,6 +59,7 @@ _NAMES = frozenset(
         "world_size",
         "config_kind",
         "foreign_argument",
+        "gets_tokenizer",
         "generation_kind",
         "generation_length",
         "is_drafted",
@@ -147,6 +148,7 @@ class _Use:
             "world_size": self.run.world_size if self.run is not None else unknown("no launch is known"),
             "adds_requests": known(bool(self.project.sites("add_request"))),
             "config_kind": self._config_kind(config, made_as),
+            "gets_tokenizer": known(self._of_engine("tokenizer", made_as) is not None),
             "foreign_argument": self._foreign(given, taken, release),
         }
         model = self._of_engine("model_or_path", made_as) or self._of_engine("model", made_as)
