@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from distlint.link.project import Project
 
 MAX_TARGETS = 64
-"""Things that one call may come to by a table; a larger one is a registry, of which nothing is said."""
+"""Things that a table holds; a larger one is a registry, of which nothing is said."""
+
+MAX_LOOKUPS = 8
+"""Lookups that are put into one variable of a function."""
 
 
 class TableCalls:
@@ -28,11 +31,10 @@ class TableCalls:
         self._project = project
         self._by_target: dict[FunctionRef | ClassRef, list[CallSite]] = {}
         self._by_name: dict[str, list[CallSite]] = {}
+        self._assigned: dict[tuple[str, int], dict[str, list[ir.Expr]]] = {}
+        self._variables: dict[tuple[str, int], dict[str, list[tuple[ir.Expr, int | None]]]] = {}
         for found in self._sites():
-            targets = list(self._called(found))
-            if len(targets) > MAX_TARGETS:
-                continue
-            for target in dict.fromkeys(targets):
+            for target in dict.fromkeys(self._called(found)):
                 if isinstance(target, External):
                     name = project.modules.canonical(target.name)
                     self._by_name.setdefault(name, []).append(found._replace(name=name))
@@ -54,27 +56,37 @@ class TableCalls:
         for file in project.python_files:
             module = project.module(file)
             for index in (-1, *range(len(module.functions))):
-                for name in sorted(_looked_up(project.body(file, index))):
+                for name in sorted(self._looked_up(file, index)):
                     yield from (CallSite(file, one) for one in module.calls.get(name, ()) if one.function == index)
+
+    def _looked_up(self, file: str, function: int) -> dict[str, list[tuple[ir.Expr, int | None]]]:
+        """By the variables of a body into which it puts what it looks up, the lookups, with the place among several targets."""
+        key = (file, function)
+        if key not in self._variables:
+            found: dict[str, list[tuple[ir.Expr, int | None]]] = {}
+            for one in statements(self._project.body(file, function)):
+                if type(one) is not ir.Assign or one.value is None or _lookup(one.value) is None:
+                    continue
+                for target in one.targets:
+                    if type(target) is ir.Name:
+                        found.setdefault(target.id, []).append((one.value, None))
+                    elif type(target) is ir.ListDisplay:
+                        for place, item in enumerate(target.items):
+                            if type(item) is ir.Name:
+                                found.setdefault(item.id, []).append((one.value, place))
+            self._variables[key] = found
+        return self._variables[key]
 
     def _called(self, found: CallSite) -> Iterator[FunctionRef | ClassRef | External]:
         func, file, function = found.site.call.func, found.file, found.site.function
         if type(func) is not ir.Name:
             yield from self._in_table(func, file, function, None)
             return
-        for one in statements(self._project.body(file, function)):
-            if type(one) is not ir.Assign or not _lookup(one.value):
-                continue
-            for target in one.targets:
-                if type(target) is ir.Name and target.id == func.id:
-                    yield from self._in_table(one.value, file, function, None)
-                elif type(target) is ir.ListDisplay:
-                    for place, item in enumerate(target.items):
-                        if type(item) is ir.Name and item.id == func.id:
-                            yield from self._in_table(one.value, file, function, place)
+        for value, place in self._looked_up(file, function).get(func.id, ())[:MAX_LOOKUPS]:
+            yield from self._in_table(value, file, function, place)
 
     def _in_table(
-        self, expr: ir.Expr | None, file: str, function: int, place: int | None
+        self, expr: ir.Expr, file: str, function: int, place: int | None
     ) -> Iterator[FunctionRef | ClassRef | External]:
         """What a lookup may give, or the item at a place of that."""
         for value, where in self._values(_lookup(expr), file, function):
@@ -88,17 +100,30 @@ class TableCalls:
 
     def _values(self, table: ir.Expr | None, file: str, function: int) -> Iterator[tuple[ir.Expr, str]]:
         """The values of a table, with the file in which they stand."""
-        if type(table) is ir.Name:
-            own = list(_bound(self._project.body(file, function), table.id)) if function >= 0 else []
+        if type(table) is ir.Name and function >= 0:
+            own = self._bound(file, function, table.id)
             if own:
-                yield from ((value, file) for one in own[:1] if len(own) == 1 for value in _items(one))
+                yield from ((value, file) for one in own if len(own) == 1 for value in _items(one))
                 return
         target = self._project.modules.resolve(table, file) if table is not None else None
         if isinstance(target, GlobalRef):
-            bound = list(_bound(self._project.module(target.file).body, target.name))
+            bound = self._bound(target.file, -1, target.name)
             yield from ((value, target.file) for one in bound if len(bound) == 1 for value in _items(one))
         elif table is not None:
             yield from ((value, file) for value in _items(table))
+
+    def _bound(self, file: str, function: int, name: str) -> list[ir.Expr]:
+        """What a body assigns to a name."""
+        key = (file, function)
+        if key not in self._assigned:
+            found: dict[str, list[ir.Expr]] = {}
+            for one in statements(self._project.body(file, function)):
+                if type(one) is ir.Assign and one.value is not None:
+                    for target in one.targets:
+                        if type(target) is ir.Name:
+                            found.setdefault(target.id, []).append(one.value)
+            self._assigned[key] = found
+        return self._assigned[key].get(name, [])
 
 
 def _lookup(expr: ir.Expr | None) -> ir.Expr | None:
@@ -110,41 +135,18 @@ def _lookup(expr: ir.Expr | None) -> ir.Expr | None:
     return None
 
 
-def _looked_up(body: tuple[ir.Stmt, ...]) -> set[str]:
-    """The variables into which a body puts what it looks up."""
-    return {
-        name
-        for one in statements(body)
-        if type(one) is ir.Assign and _lookup(one.value) is not None
-        for name in _names(one.targets)
-    }
-
-
-def _names(targets: tuple[ir.Expr, ...]) -> Iterator[str]:
-    for target in targets:
-        for item in target.items if type(target) is ir.ListDisplay else (target,):
-            if type(item) is ir.Name:
-                yield item.id
-
-
-def _bound(body: tuple[ir.Stmt, ...], name: str) -> Iterator[ir.Expr]:
-    """What a body assigns to a name."""
-    for one in statements(body):
-        if type(one) is ir.Assign and one.value is not None and name in _names(one.targets):
-            yield one.value
-
-
 def _items(table: ir.Expr) -> tuple[ir.Expr, ...]:
-    """The values that a display holds, those of a comprehension that takes them as they are among them."""
+    """The values that a display holds, those of a comprehension that takes them as they are among them; nothing of a large one."""
+    found: tuple[ir.Expr, ...] = ()
     if type(table) is ir.DictDisplay:
-        return table.values
-    if type(table) is ir.ListDisplay:
-        return table.items
-    if type(table) is ir.Call and type(table.func) is ir.Name and table.func.id == "dict":
-        return tuple(keyword.value for keyword in table.keywords if keyword.name is not None)
-    if type(table) is ir.Comprehension and len(table.generators) == 1:
+        found = table.values
+    elif type(table) is ir.ListDisplay:
+        found = table.items
+    elif type(table) is ir.Call and type(table.func) is ir.Name and table.func.id == "dict":
+        found = tuple(keyword.value for keyword in table.keywords if keyword.name is not None)
+    elif type(table) is ir.Comprehension and len(table.generators) == 1:
         target, iterable, _ = table.generators[0]
         element = table.element.items[-1] if type(table.element) is ir.ListDisplay else table.element
         if type(target) is ir.Name and type(element) is ir.Name and element.id == target.id:
-            return iterable.items if type(iterable) is ir.ListDisplay else ()
-    return ()
+            found = iterable.items if type(iterable) is ir.ListDisplay else ()
+    return found if len(found) <= MAX_TARGETS else ()
