@@ -39,7 +39,8 @@ class Entry:
     ``names`` are dotted names: modules, functions, classes, or with ``keywords`` the callables that take these.
     ``package`` is the distribution; the name exists from ``since`` up to, but not in, ``removed`` (releases, ``""`` for
     always), or ``never``. ``position`` is that of the argument where it may be given by position, and ``mapping``
-    says that only a dict there is surely meant. ``required`` says that where the argument exists it has to be given.
+    says that only a dict there is surely meant; ``alone`` says that as the only argument by position it does no harm.
+    ``required`` says that where the argument exists it has to be given.
     ``instead`` is the name that replaces it (there since ``instead-since``), ``drop`` says that it can just go,
     ``supply`` is the code to give for a missing one.
     ``derived`` includes project classes that derive from the callable. ``subject`` is a kind of subject whose settings
@@ -53,6 +54,7 @@ class Entry:
     keywords: tuple[str, ...] = ()
     position: int | None = None
     mapping: bool = False
+    alone: bool = False
     required: bool = False
     never: bool = False
     instead: str = ""
@@ -259,7 +261,8 @@ class _Judge:
             and not any(entry.keywords[0] == written.key for written in arguments.entries)
         ):
             expr, _ = find_argument(found.site.call, entry.keywords[0], entry.position)
-            if expr is not None and (entry.required or not entry.mapping):
+            is_harmless = entry.alone and len(found.site.call.args) == 1
+            if expr is not None and not is_harmless and (entry.required or not entry.mapping):
                 value = self.project.evaluator(None).ask(expr, found.file, found.site.function)
                 if isinstance(value, Tree) or not entry.mapping:
                     yield entry.keywords[0], ir.unpack(expr.at, found.file)
