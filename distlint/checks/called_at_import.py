@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from distlint.checks.asked_early import import_starts, is_early
+from distlint.checks.import_order import import_starts, is_early
 from distlint.checks.programs import Programs, family
 from distlint.checks.registry import CheckContext, check
 from distlint.link.caught import is_caught

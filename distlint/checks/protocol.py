@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from distlint.checks.called_places import joining_calls
-from distlint.checks.programs import Programs as Importers
+from distlint.checks.programs import Programs
 from distlint.checks.protocol_blocks import tests_of_choices
 from distlint.checks.protocol_entering import names_entered
 from distlint.checks.protocol_events import Events, fits_any
@@ -109,7 +109,7 @@ def _is_made_by_import(project: Project, start: FunctionRef, makers: list[CallSi
 
 def _is_only_imported(project: Project, start: FunctionRef) -> bool:
     """Whether a module is no program of its own: another one imports it, maybe late, and nothing launches it or tests for main."""
-    if not Importers.of_project(project).importers.get(start.file):
+    if not Programs.of_project(project).importers.get(start.file):
         return False
     if any(run.script_file == start.file for run in project.runs_reaching(start.file)):
         return False

@@ -66,6 +66,11 @@ def _spread(project: Project, found: CallSite, run: Run | None) -> list[Value] |
     return [node_value(node_of(evaluator.force(one), found.span)) for one in given.positional]
 
 
+def moved(setting: Setting, path: str) -> Setting:
+    """A setting under another path, in the words of the place where it is written."""
+    return Setting(path, setting.value, setting.key_span, setting.span, certain=setting.certain, written=setting.path)
+
+
 def argument_value(project: Project, expr: ir.Expr, found: CallSite, run: Run | None) -> Value:
     """What is known of an argument; an object that some call made is *known* by the name of what made it, as ``<name()>``."""
     evaluator = project.evaluator(run)
@@ -98,12 +103,12 @@ def call_subjects(project: Project, rule: Rule) -> Iterator[Subject]:
     dictionaries = frozenset(parameters.get("from-dictionary", ()))
     callees = frozenset(parameters.get("callee", ()))
     signature = list(parameters.get("signature", ()))
-    named = list(project.calls_to(callees | dictionaries))
-    looked_up = [found for callee in sorted(callees) for found in project.table_calls.of_library(callee)]
-    for found in (*named, *looked_up):
+    sites = [(found, False) for found in project.calls_to(callees | dictionaries)]
+    sites += [(found, True) for callee in sorted(callees) for found in project.table_calls.of_library(callee)]
+    for found, is_looked_up in sites:
         runs: list[Run | None] = list(project.runs_reaching(found.file)) or [None]
         for run in runs:
-            if found in looked_up and not _is_chosen(project, found, run):
+            if is_looked_up and called_name(project, found, run) != found.name:
                 continue
             settings, is_open = (
                 _dictionary_settings(project, found, run)
@@ -141,12 +146,12 @@ def _dictionary_settings(project: Project, found: CallSite, run: Run | None) -> 
     return settings, given.open
 
 
-def _is_chosen(project: Project, found: CallSite, run: Run | None) -> bool:
-    """Whether what is looked up in a table in a run is surely what a call is taken for."""
+def called_name(project: Project, found: CallSite, run: Run | None) -> str:
+    """The canonical name of what a call that names nothing comes to in a run; ``""`` where that is not one thing of a library."""
     options = options_of(project.evaluator(run).ask(found.site.call.func, found.file, found.site.function))
     if len(options) != 1 or not isinstance(options[0], Reference) or not isinstance(options[0].target, External):
-        return False
-    return project.modules.canonical(options[0].target.name) == found.name
+        return ""
+    return project.modules.canonical(options[0].target.name)
 
 
 def _call_names(found: CallSite, run: Run | None) -> dict[str, Value]:

@@ -12,7 +12,6 @@ from distlint.settings import load_settings
 HEAD = """import argparse
 import json
 from dataclasses import asdict, dataclass, fields
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -67,7 +66,6 @@ plugin = HybridParallelPlugin(**Layout().settings())
 """,
     "a static method that is a lambda": """
 class Layout:
-    build = staticmethod(lambda size: HybridParallelPlugin(tp_size=size, pp_size=1))
     size = staticmethod(lambda: SIZE)
 
 

@@ -20,7 +20,7 @@ from distlint.frameworks.colossalai.models import NAMES as MODEL_NAMES
 from distlint.frameworks.colossalai.models import model_facts
 from distlint.frameworks.colossalai.plugins import BOOSTER, FILES, PACKAGE, PARAMETERS
 from distlint.frameworks.colossalai.stages import layers_of_stages
-from distlint.frameworks.general import argument_settings
+from distlint.frameworks.general import argument_settings, moved
 from distlint.frameworks.reaching import MAX_LEVELS, open_tests, runs_through
 from distlint.link.abstract import Instance, node_of, options_of
 from distlint.link.arguments import find_argument
@@ -251,14 +251,14 @@ class _Call:
         parameters = parameters_of(method, release)
         given, is_open = argument_settings(self.project, self.found, parameters, self.run)
         settings = {
-            f"argument.{name}": _moved(one, f"argument.{name}")
+            f"argument.{name}": moved(one, f"argument.{name}")
             for name, one in given.items()
             if not (one.value.is_known and one.value.only is None)
         }
         names: dict[str, Value] = {"method": known(method, self.found.span)}
         plugin = self._plugin(plugins)
         if isinstance(plugin, Subject):
-            settings |= {f"plugin.{name}": _moved(one, f"plugin.{name}") for name, one in plugin.settings.items()}
+            settings |= {f"plugin.{name}": moved(one, f"plugin.{name}") for name, one in plugin.settings.items()}
             names["plugin"] = known(plugin.label, plugin.span)
             for name in ("world_size", "data_parallel_size"):
                 names[name] = plugin.names[name]
@@ -422,10 +422,6 @@ class _Call:
         made = options[0]
         name = self.evaluator.modules.canonical(self.evaluator.instance_name(made)).removesuffix("()")
         return known(name, made.span()) if "." in name and "()" not in name else unknown("a class of the project")
-
-
-def _moved(setting: Setting, path: str) -> Setting:
-    return Setting(path, setting.value, setting.key_span, setting.span, certain=setting.certain, written=setting.path)
 
 
 def _default(plugin: Subject | Value, path: str) -> Value:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from distlint.frameworks.colossalai.boosted import maker_of, name_of
 from distlint.frameworks.colossalai.models import NAMES as MODEL_NAMES
 from distlint.frameworks.colossalai.models import model_facts
 from distlint.frameworks.colossalai.plugins import PACKAGE, Constructor, signature, symbol_in
-from distlint.frameworks.general import argument_settings
+from distlint.frameworks.general import argument_settings, moved
 from distlint.frameworks.reaching import runs_through
 from distlint.link.abstract import Frame, Instance, node_of, options_of
 from distlint.model.document import Leaf, node_value
@@ -103,9 +104,8 @@ def _maker(project: Project, found: CallSite, run: Run | None) -> Instance | Non
 
 def _instance(value: Abstract | None) -> Instance | None:
     """The one call that made an object, whole."""
-    options = options_of(value) if value is not None else ()
-    made = options[0] if len(options) == 1 else None
-    return made if isinstance(made, Instance) and not made.part else None
+    made = maker_of(value)
+    return made if made is not None and not made.part else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +131,16 @@ class _Use:
         made_as = signature(self._engine_symbol(), release)
         taken = made_as if self.maker is None else self._taken(release)
         given, is_open = argument_settings(self.project, self.found, taken.parameters, self.run)
-        settings = {f"argument.{name}": _below("argument", one) for name, one in given.items() if not _is_none(one)}
+        settings = {
+            f"argument.{name}": moved(one, f"argument.{one.path}") for name, one in given.items() if not _is_none(one)
+        }
         open_blocks = {"argument"} if is_open else set()
         config = self._of_engine("inference_config", made_as)
         config_as = signature(_CONFIG, release)
         instance = _instance(config)
         if instance is not None and self._named(instance) in _CONFIGS:
             more, is_open = self._arguments(instance, config_as.parameters)
-            settings |= {f"config.{one.path}": _below("config", one) for one in more}
+            settings |= {f"config.{one.path}": moved(one, f"config.{one.path}") for one in more}
             open_blocks |= {"config"} if is_open else set()
         elif "inference_config" in made_as.parameters:
             open_blocks.add("config")
@@ -194,7 +196,7 @@ class _Use:
         return self.evaluator.argument(self.found.site.call, name, position, frame)
 
     def _named(self, made: Instance) -> str:
-        return self.evaluator.modules.canonical(self.evaluator.instance_name(made)).removesuffix("()")
+        return name_of(self.evaluator, made).removesuffix("()")
 
     def _config_kind(self, config: Abstract | None, made_as: Constructor) -> Value:
         """``InferenceConfig``, ``dict``, or ``none`` where nothing or None is given; absent for engines without a configuration."""
@@ -276,7 +278,7 @@ class _Use:
 
 
 def _size(prompts: Abstract | None) -> Value:
-    """The bytes of the longest prompt: a tokenizer makes no more tokens of it than these and the two around it."""
+    """The bytes of the longest prompt: a tokenizer makes no more tokens of it than these and those around it."""
     options = options_of(prompts) if prompts is not None else ()
     given = options[0] if len(options) == 1 else None
     parts = given.items if isinstance(given, Row) and not given.open else (given,)
@@ -289,17 +291,6 @@ def _size(prompts: Abstract | None) -> Value:
 
 def _is_none(setting: Setting) -> bool:
     return setting.value.is_known and setting.value.only is None
-
-
-def _below(block: str, setting: Setting) -> Setting:
-    return Setting(
-        f"{block}.{setting.path}",
-        setting.value,
-        setting.key_span,
-        setting.span,
-        certain=setting.certain,
-        written=setting.path,
-    )
 
 
 def _default(taken: Constructor, config_as: Constructor, path: str) -> Value:

@@ -20,11 +20,9 @@ from distlint.frameworks.colossalai.plugins import (
     is_known_argument,
 )
 from distlint.frameworks.copies import copied_calls
-from distlint.frameworks.general import argument_settings
+from distlint.frameworks.general import argument_settings, called_name
 from distlint.frameworks.reaching import runs_through
-from distlint.link.abstract import Reference, options_of
 from distlint.link.arguments import find_argument
-from distlint.link.modules import External
 from distlint.link.process_counts import product, quotient
 from distlint.link.project import CallSite
 from distlint.model import python as ir
@@ -81,11 +79,9 @@ def _chosen(project: Project) -> Iterator[tuple[CallSite, Run | None]]:
                 continue
             found = CallSite(file, site)
             for run in runs_through(project, found):
-                options = options_of(project.evaluator(run).ask(site.call.func, file, site.function))
-                if len(options) == 1 and isinstance(options[0], Reference) and isinstance(options[0].target, External):
-                    name = project.modules.canonical(options[0].target.name)
-                    if name in FILES:
-                        yield found._replace(name=name), run
+                name = called_name(project, found, run)
+                if name in FILES:
+                    yield found._replace(name=name), run
 
 
 def _foreign(project: Project, found: CallSite, made_as: Constructor, settings: Mapping[str, Setting]) -> Value:
