@@ -38,8 +38,9 @@ class Entry:
 
     ``names`` are dotted names: modules, functions, classes, or with ``keywords`` the callables that take these.
     ``package`` is the distribution; the name exists from ``since`` up to, but not in, ``removed`` (releases, ``""`` for
-    always), or ``never``. ``position`` is that of the argument where it may be given by position, and ``mapping``
-    says that only a dict there is surely meant; ``alone`` says that as the only argument by position it does no harm.
+    always), or ``never``; releases in ``broken`` have it, but can't import it. ``position`` is that of the argument where it may
+    be given by position, and ``mapping`` says that only a dict there is surely meant; ``alone`` says that as the only argument by
+    position it does no harm.
     ``required`` says that where the argument exists it has to be given.
     ``instead`` is the name that replaces it (there since ``instead-since``), ``drop`` says that it can just go,
     ``supply`` is the code to give for a missing one.
@@ -57,6 +58,7 @@ class Entry:
     alone: bool = False
     required: bool = False
     never: bool = False
+    broken: tuple[str, ...] = ()
     instead: str = ""
     instead_since: str = ""
     drop: bool = False
@@ -75,7 +77,7 @@ class Entry:
 
     def lacks(self, version: str) -> bool:
         """Whether a release has no such name (or, for a required argument, does not ask for it)."""
-        if self.never:
+        if self.never or version in self.broken:
             return True
         order = _order(version)
         return bool((self.removed and order >= _order(self.removed)) or (self.since and order < _order(self.since)))
@@ -358,7 +360,11 @@ def _bound(entry: Entry, fault: Fault) -> str:
 
 def _absence(entry: Entry, fault: Fault) -> str:
     place = f"{entry.package} {fault.version}{fault.where}"
-    return f"is not in {place} ({_bound(entry, fault)})"
+    return (
+        f"can't be imported in {place}"
+        if fault.version in entry.broken
+        else f"is not in {place} ({_bound(entry, fault)})"
+    )
 
 
 def _refusal(entry: Entry, keywords: Sequence[str], fault: Fault) -> str:

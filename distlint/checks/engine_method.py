@@ -2,7 +2,8 @@
 
 Parameters: ``subject``; ``methods`` (dotted names by what made the object: ``pkg.function()[0].method``, where ``__call__`` is the object
 called itself); ``when`` (the condition
-over the configuration); ``argument`` (one that has to be given as true, if any); ``unless-called`` (library calls in the same
+over the configuration); ``argument`` (one that has to be given as true, if any); ``given`` (one, with its position, without which the
+call is right); ``unless-called`` (library calls in the same
 project files that make it right); ``unless-given`` (arguments that make the call right, or another one); ``inside`` (last names
 of contexts in which the call is right); ``only-inside`` (last names of contexts in which it is wrong, and nowhere else);
 ``mode-words`` (parts of names: a test on the way that holds one may ask for the configuration itself, so that nothing is
@@ -24,7 +25,10 @@ from distlint.judge.view import View
 from distlint.judge.wording import compile_template
 from distlint.link.abstract import Instance
 from distlint.link.arguments import find_argument
+from distlint.link.modules import FunctionRef
 from distlint.link.project import CallSite, Project
+from distlint.model import python as ir
+from distlint.model.document import Leaf
 from distlint.model.finding import Finding, Operation, Related
 
 
@@ -88,7 +92,21 @@ def _matters(context: CheckContext, project: Project, found: CallSite) -> bool:
         return False
     if "only-inside" in parameters and not is_inside(project, found, frozenset(parameters["only-inside"])):
         return False
+    if "given" in parameters and not _gives(project, found, *parameters["given"]):
+        return False
     return not tests_name(project, found, parameters.get("mode-words", ())) and _lacks(context, project, found)
+
+
+def _gives(project: Project, found: CallSite, argument: str, position: int) -> bool:
+    """Whether an argument is surely given, as something else than ``None``."""
+    expr, _ = find_argument(found.site.call, argument, position)
+    if expr is None or type(expr) is ir.Lambda:
+        return expr is not None
+    function = project.modules.resolve(expr, found.file)
+    if isinstance(function, FunctionRef):
+        return True
+    value = project.evaluator(None).ask(expr, found.file, found.site.function)
+    return not isinstance(value, Leaf) or (value.value.is_known and value.value.only is not None)
 
 
 def _lacks(context: CheckContext, project: Project, found: CallSite) -> bool:

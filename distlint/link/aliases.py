@@ -39,6 +39,8 @@ class _Link(NamedTuple):
     kind: str
     origin: ir.Expr
     arms: tuple[int, ...]
+    depth: int = 0
+    """For what was put into the object behind ``name``: how many steps lead to the place."""
 
 
 class Aliases:
@@ -48,6 +50,12 @@ class Aliases:
         self._links: list[_Link] = []
         self._arms: list[int] = []
         self._counter = 0
+
+    def copy(self) -> Aliases:
+        """The same links, to go on from apart."""
+        other = Aliases()
+        other._links, other._arms, other._counter = list(self._links), list(self._arms), self._counter
+        return other
 
     def enter(self) -> None:
         """A branch or loop body begins."""
@@ -72,11 +80,11 @@ class Aliases:
                 kind = "item" if part[:1] == ("*",) and not path and _gives_items(value) else "loose" if part else kind
                 self._links.append(_Link(name, root, path, kind, value, arms))
 
-    def stored(self, name: str, value: ir.Expr) -> None:
-        """A value is put somewhere into the object behind ``name``."""
+    def stored(self, name: str, value: ir.Expr, depth: int) -> None:
+        """A value is put into the object behind ``name``, so many steps below it."""
         for root, path, kind in _sources(value):
             if root != name and kind != "shallow" and len(self._links) < MAX_LINKS:
-                self._links.append(_Link(name, root, path, "loose", value, tuple(self._arms)))
+                self._links.append(_Link(name, root, path, "loose", value, tuple(self._arms), depth))
 
     def changes(self, name: str, path: Path, action: str, expr: ir.Expr) -> Iterator[Change]:
         """The changes that a change at ``path`` of ``name`` makes to objects behind other names."""
@@ -87,6 +95,8 @@ class Aliases:
                 continue
             surely = link.kind == "exact" and link.arms == tuple(self._arms[: len(link.arms)])
             if link.name == name:
+                if len(path) < link.depth or (action == "set" and len(path) == link.depth):
+                    continue  # what stands there is replaced or left alone, and not changed
                 if surely:
                     yield link.root, (*link.path, *path), action, expr
                 elif link.kind != "shallow" or len(path) > 1:

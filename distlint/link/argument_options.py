@@ -85,6 +85,7 @@ def read_option(found: CallSite, evaluator: Evaluator) -> Option | None:
         required=of("required"),
         reader=reader,
         listed=arity == 1 and not nargs.is_absent,
+        gathers=str(action) if action in ("append", "extend") else "",
         function=(found.file, found.site.function),
         always=bool(options) or _is_unconditional(found, evaluator),
     )

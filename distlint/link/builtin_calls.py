@@ -21,6 +21,7 @@ from distlint.link.holders import is_held_in, is_kind_of
 from distlint.link.items import elements
 from distlint.link.library_calls import argument_values
 from distlint.link.modules import ClassRef
+from distlint.link.namespaces import attributes_of
 from distlint.link.objects import attribute_of
 from distlint.link.paths import PathText
 from distlint.link.trees import merged
@@ -75,7 +76,7 @@ def call_builtin(
     if name == "staticmethod" and len(call.args) == 1:
         return evaluator.evaluate(call.args[0], frame, state)
     if name == "vars" and len(call.args) == 1:
-        return attribute_of(evaluator, call.args[0], ("__dict__",), frame, state, span)
+        return attributes_of(evaluator, call.args[0], frame, state, span)
     if name == "str" and len(call.args) == 1:
         text = argument_values(evaluator, call, frame, state, span)[0]
         return leaf(text.map(lambda v: v if isinstance(v, PathText) else str(v)), span)

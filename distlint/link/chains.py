@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from distlint.link.abstract import NOTHING, Abstract, Frame, Instance, Reference, options_of, separate, several
+from distlint.link.abstract import NOTHING, Abstract, Frame, Instance, Reference, node_of, options_of, separate, several
 from distlint.link.changes import after_store
-from distlint.link.flow import BINDS, CHANGES, HANDS, INSIDE, Bind, Env, Join, Store
+from distlint.link.flow import BINDS, CHANGES, HANDS, INSIDE, Bind, Env, Join, Rounds, Store
 from distlint.link.handing import attribute_after_call
+from distlint.link.items import elements
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.objects import attribute_of, attributes, concerns
 from distlint.model import python as ir
-from distlint.model.document import Leaf, Mapping, Sequence
+from distlint.model.document import Leaf, Mapping, Sequence, node_value
 from distlint.model.span import Span
-from distlint.model.value import unknown
+from distlint.model.value import Value, unknown
 
 if TYPE_CHECKING:
     from distlint.link.evaluate import Evaluator
@@ -44,6 +45,9 @@ def _walk(
     while True:
         if isinstance(place, Store):
             if place.name == name and whole and _matters(evaluator, place, names):
+                if place.action == "setattr" and _sets_another(evaluator, place, frame, names):
+                    place = place.at
+                    continue
                 if _replaces(place, names):
                     base = _replaced(evaluator, place, frame, span, names)
                     break
@@ -51,8 +55,19 @@ def _walk(
         elif (isinstance(place, Bind) and place.name == name) or (
             isinstance(place, Join) and _differs(evaluator, place, name, names, whole=whole)
         ):
+            if (
+                isinstance(place, Join)
+                and place.in_rounds
+                and (branch := _decided(evaluator, place, frame)) is not None
+            ):
+                # One after the other, since a round inside the other would be as deep as there are rounds.
+                place = branch
+                continue
             base = _at(evaluator, name, frame, place, span, names, whole=whole)
             break
+        elif isinstance(place, Rounds) and _differs(evaluator, place, name, names, whole=whole):
+            place = _behind(evaluator, place, frame)
+            continue
         if place.prev is None:
             base = evaluator.entry(name, frame, span, names)
             break
@@ -76,7 +91,30 @@ def _matters(evaluator: Evaluator, store: Store, names: Names) -> bool:
     return True
 
 
-def _differs(evaluator: Evaluator, join: Join, name: str, names: Names, *, whole: bool) -> bool:
+def _behind(evaluator: Evaluator, loop: Rounds, frame: Frame) -> Env:
+    """The state behind a loop: after the rounds that it has, or after any number of them where that can't be told."""
+    items = elements(evaluator.evaluate(loop.iterable, frame, loop.before))
+    end = loop.after(len(items)) if items is not None else None
+    return end or loop.head
+
+
+def _written_name(evaluator: Evaluator, store: Store, frame: Frame) -> Value:
+    """The name that a ``setattr`` sets."""
+    assert isinstance(store.expr, ir.Call)  # noqa: S101 - that is what such a step holds
+    name = store.expr.args[1]
+    span = ir.unpack(name.at, frame.file)
+    return node_value(node_of(evaluator.evaluate(name, frame, store.at), span))
+
+
+def _sets_another(evaluator: Evaluator, store: Store, frame: Frame, names: Names) -> bool:
+    """Whether a ``setattr`` with a name that is worked out surely sets another attribute than the one that is asked for."""
+    if len(store.path) > len(names):
+        return False
+    written = _written_name(evaluator, store, frame)
+    return bool(written.options) and names[len(store.path) - 1] not in written.options
+
+
+def _differs(evaluator: Evaluator, join: Join | Rounds, name: str, names: Names, *, whole: bool) -> bool:
     """Whether what is asked for may differ between the ways that meet."""
     if name not in join.touched:
         return False
@@ -96,7 +134,7 @@ def _replaces(store: Store, names: Names) -> bool:
 
 
 def _replaced(evaluator: Evaluator, store: Store, frame: Frame, span: Span, names: Names) -> Abstract:
-    if store.action not in ("set", "delete", "unknown") and store.prev is not None:
+    if store.action not in ("set", "setattr", "delete", "unknown") and store.prev is not None:
         # ``meter.update(loss)``: a method of the project that is only named like one of lists and mappings
         path = tuple(str(step)[1:] for step in store.path)
         found = _of_owners(evaluator, store, frame, span, path, store.action, names[len(path) :])
@@ -108,6 +146,10 @@ def _replaced(evaluator: Evaluator, store: Store, frame: Frame, span: Span, name
         found = _of_owners(evaluator, store, frame, span, path, names[len(path)], names[len(path) :])
         if found is not None:
             return found
+    if store.action == "setattr" and isinstance(store.expr, ir.Call):
+        written = _written_name(evaluator, store, frame)
+        if written.is_known and written.only == names[len(store.path) - 1]:
+            return attribute_of(evaluator, store.expr.args[2], names[len(store.path) :], frame, store.at, span)
     if store.action != "set" or ".*" in store.path:
         return Leaf(unknown("changed in a way that is not followed", span), span)
     return attribute_of(evaluator, store.expr, names[len(store.path) :], frame, store.at, span)
@@ -163,16 +205,22 @@ def _joined(
     branches = join.branches
     if join.anywhere:
         branches = [branches[0], *(b for b in branches[1:] if isinstance(b, Bind | Store) and b.name == name)]
-    elif join.test is not None and len(branches) == 2 and join.prev is not None:
-        decided = evaluator.truth(join.test, frame, join.prev)
-        if decided is not None:
-            branches = [branches[0] if decided else branches[1]]
+    elif (decided := _decided(evaluator, join, frame)) is not None:
+        branches = [decided]
     first = _walk(evaluator, name, frame, branches[0], span, names, whole=whole)
     # Around a loop: a mapping is what it was before, to be changed further; of anything else nothing is known yet.
     before = first if isinstance(first, Mapping | Instance | Sequence) else NOTHING
     with evaluator.standing(key, before):
         others = [_walk(evaluator, name, frame, branch, span, names, whole=whole) for branch in branches[1:]]
     return several([first, *others], span)
+
+
+def _decided(evaluator: Evaluator, join: Join, frame: Frame) -> Env | None:
+    """The branch that a test chooses; ``None`` where that can't be told."""
+    if join.test is None or len(join.branches) != 2 or join.prev is None or join.anywhere:
+        return None
+    holds = evaluator.truth(join.test, frame, join.prev)
+    return None if holds is None else join.branches[0] if holds else join.branches[1]
 
 
 def _bound(evaluator: Evaluator, bind: Bind, frame: Frame, span: Span, names: Names) -> Abstract:

@@ -55,22 +55,41 @@ def given_options(
             continue
         open_run = False
         if inline is not None:
-            given[option.dest] = of(option, inline)
-            continue
-        taken, index = _take_values(option, words, index)
-        if option.arity == 0:
-            given[option.dest] = (option.constant or known(True)).at(word.span)
-        elif not taken:
-            given[option.dest] = (
-                option.constant.at(word.span) if option.constant is not None else unknown("no value", word.span)
+            value = (
+                of(option, inline)
+                if option.arity in (1, "?") and not option.listed
+                else _all_of([of(option, inline)], word)
             )
-        elif option.arity in (1, "?") and not option.listed:
-            given[option.dest] = of(option, taken[0])
-        elif all(value.is_known for value in taken):
-            given[option.dest] = _all_of([of(option, value) for value in taken], word)
         else:
-            given[option.dest] = unknown("holds words that are not known", word.span)
+            taken, index = _take_values(option, words, index)
+            value = _taken(option, [of(option, one) for one in taken], word)
+        given[option.dest] = _gathered(option, given.get(option.dest), value) if option.gathers else value
     return given | given_operands(parser, runs, of) if clear else given
+
+
+def _taken(option: Option, values: list[Value], word: Argument) -> Value:
+    """What the words behind an option's flag give it."""
+    if option.arity == 0:
+        return (option.constant or known(True)).at(word.span)
+    if not values:
+        return option.constant.at(word.span) if option.constant is not None else unknown("no value", word.span)
+    if option.arity in (1, "?") and not option.listed:
+        return values[0]
+    return _all_of(values, word)
+
+
+def _gathered(option: Option, before: Value | None, value: Value) -> Value:
+    """The list of an option that may be given again and again (``action="append"``), its default in front."""
+    if before is None:
+        before = known([]) if option.default.only is None and not option.default.is_unknown else option.default
+    if not isinstance(before.only, list | tuple) or not value.is_known:
+        return unknown("gathers words that are not known", *value.spans)
+    if option.gathers == "extend" and not isinstance(value.only, list | tuple | str):
+        return unknown("extended by what is no list", *value.spans)
+    added = list(value.only) if option.gathers == "extend" else [value.only]
+    return known(
+        [*before.only, *added], *before.spans, *value.spans, confidence=min(before.confidence, value.confidence)
+    )
 
 
 def _takes_rest(parser: Parser) -> bool:

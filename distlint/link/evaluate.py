@@ -33,6 +33,7 @@ from distlint.link.chains import in_chain
 from distlint.link.changes import placed
 from distlint.link.flow import Env
 from distlint.link.modules import ClassRef, External, FunctionRef, GlobalRef, Target
+from distlint.link.namespaces import ALL, attributes_of
 from distlint.link.objects import attribute, attribute_of, attributes
 from distlint.link.parameters import parameter_value
 from distlint.link.paths import ProjectPath
@@ -560,6 +561,8 @@ class Evaluator:
         target = self.modules.resolve(expr, frame.file)
         if target is not None and not self._shadowed(expr, frame):
             return self.target(target, span)
+        if expr.name == ALL:
+            return attributes_of(self, expr.base, frame, state, span)
         return attribute_of(self, expr.base, (expr.name,), frame, state, span)
 
     def _shadowed(self, expr: ir.Expr, frame: Frame) -> bool:

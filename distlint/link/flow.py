@@ -8,10 +8,14 @@ evaluated before somebody asks.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import field
 
 from distlint.model import python as ir
 from distlint.model.record import dataclass
+
+MAX_ROUNDS = 100
+"""Rounds of a loop that are walked one by one at most."""
 
 BINDS, CHANGES, INSIDE, HANDS = " =", " []", " []*", " ()"
 """Behind a name in ``Touched.how``: it is bound, the mapping or list behind it is changed, one of its items is (while it has the same
@@ -57,10 +61,11 @@ class Bind(Env):
 class Store(Env):
     """Something inside the object behind ``name`` changes.
 
-    ``path`` are the steps from the name to the changed place (subscripts as expressions, attributes as ``.name``);
-    ``action`` is ``set``, a mutating method's name, ``delete``, an augmented operator (``+=``), ``call`` (the object
-    was handed to a function, ``expr`` is the call), ``alias`` (something that may be the same object changed, with the
-    path ``INSIDE`` one that it was gone over for) or ``unknown``. ``at`` is the state in which ``expr`` is evaluated.
+    ``path`` are the steps from the name to the changed place (subscripts as expressions, attributes as ``.name``, ``.*`` for one whose
+    name is worked out); ``action`` is ``set``, ``setattr`` (``expr`` is its call), a mutating method's name, ``delete``, an augmented
+    operator (``+=``), ``call`` (the object was handed to a function, ``expr`` is the call), ``alias`` (something that may be the same
+    object changed, with the path ``INSIDE`` one that it was gone over for) or ``unknown``. ``at`` is the state in which ``expr`` is
+    evaluated.
     """
 
     __slots__ = ("action", "at", "expr", "name", "path")
@@ -95,9 +100,10 @@ class Join(Env):
     ``test`` is the condition that chooses between the first branch and the second, where there is one. ``anywhere``
     marks the start of an exception handler: the branches after the first are single steps of the guarded body, any of
     which may have been the last. ``by`` is the loop or ``try`` statement whose ways meet (a ``try``'s normal end last).
+    ``in_rounds`` marks one of a round of ``Rounds``: there are as many as the loop has rounds.
     """
 
-    __slots__ = ("anywhere", "branches", "by", "test", "touched")
+    __slots__ = ("anywhere", "branches", "by", "in_rounds", "test", "touched")
 
     def __init__(
         self,
@@ -108,13 +114,46 @@ class Join(Env):
         *,
         anywhere: bool = False,
         by: ir.Stmt | None = None,
+        in_rounds: bool = False,
     ) -> None:
         self.by = by
+        self.in_rounds = in_rounds
         self.prev = prev
         self.branches = branches
         self.touched = touched
         self.test = test
         self.anywhere = anywhere
+
+
+class Rounds(Env):
+    """Behind a loop whose rounds can be told apart once it is known what it goes over.
+
+    ``head`` is the state behind any number of rounds, ``before`` that in which ``iterable`` is evaluated, ``touched`` what the loop
+    binds and changes. ``walk`` makes the state behind a round from its number and the state before it.
+    """
+
+    __slots__ = ("_ends", "_walk", "before", "head", "iterable", "touched")
+
+    def __init__(
+        self, head: Env, before: Env, iterable: ir.Expr, touched: Touched, walk: Callable[[int, Env], Env | None]
+    ) -> None:
+        self.prev = self.head = head
+        self.before = before
+        self.iterable = iterable
+        self.touched = touched
+        self._walk = walk
+        self._ends: list[Env] = [before]
+
+    def after(self, count: int) -> Env | None:
+        """The state behind so many rounds; ``None`` if they are too many to be walked one by one, or one of them never ends."""
+        if count > MAX_ROUNDS:
+            return None
+        while len(self._ends) <= count:
+            end = self._walk(len(self._ends) - 1, self._ends[-1])
+            if end is None:
+                return None
+            self._ends.append(end)
+        return self._ends[count]
 
 
 class Assume(Env):

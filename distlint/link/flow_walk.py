@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from distlint.link.aliases import Aliases
-from distlint.link.flow import BINDS, CHANGES, HANDS, Assume, Bind, Env, Flow, Join, Store, Touched
+from distlint.link.flow import BINDS, CHANGES, HANDS, Assume, Bind, Env, Flow, Join, Rounds, Store, Touched
+from distlint.link.rounds import body_of_rounds
 from distlint.link.walking import access_path, effects_in, literal_items, name_behind_calls, statements
 from distlint.model import python as ir
 
@@ -34,6 +35,7 @@ class _Walker:
         self._aliases = Aliases()
         self._marking = True
         self._unrolled = 0
+        self._in_rounds = False
 
     # Steps -------------------------------------------------------------------------------------------------------
 
@@ -158,7 +160,7 @@ class _Walker:
             return state
         root, path = access_path(target)
         if root and path:
-            self._aliases.stored(root, value)
+            self._aliases.stored(root, value, len(path))
             taken = _part_of(value, part, target.at)
             return self.store(state, root, path, "set" if taken is not None else "unknown", taken or value, at)
         behind = name_behind_calls(target)
@@ -227,7 +229,7 @@ class _Walker:
             return state
         if type(name) is ir.Constant and isinstance(name.value, str):
             return self.store(state, root, (*path, "." + name.value), "set", call.args[2])
-        return self.store(state, root, (*path, ".*"), "set", call.args[2])
+        return self.store(state, root, (*path, ".*"), "setattr", call)
 
     # Branches ----------------------------------------------------------------------------------------------------
 
@@ -246,7 +248,7 @@ class _Walker:
         self._touched.pop()
         if taken is None or other is None:
             return taken or other
-        return Join(state, [taken, other], touched, statement.test)
+        return Join(state, [taken, other], touched, statement.test, in_rounds=self._in_rounds)
 
     def _match(self, statement: ir.Match, state: Env) -> Env | None:
         """The cases as a chain of tests."""
@@ -282,6 +284,7 @@ class _Walker:
         self._breaks.append([])
         self._continues.append([])
         self._aliases.enter()
+        aliases = self._aliases.copy()
         # The loop's head is a join of the way in and the way back; the latter is filled in after the body was walked.
         head = Join(state, [state], touched, by=statement)
         inner: Env = head
@@ -295,6 +298,8 @@ class _Walker:
         again = self._continues.pop()
         head.branches += again if end is None else [end, *again]
         unrolled = self._unroll(statement, items, state) if items is not None and not ends and not again else None
+        if unrolled is None and not ends and isinstance(statement, ir.For):
+            unrolled = self._rounds(statement, state, head, touched, aliases)
         after = self.block(statement.orelse, unrolled or head)
         self._touched.pop()
         exits = ends + ([after] if after is not None and not _endless(statement) else [])
@@ -320,6 +325,20 @@ class _Walker:
         self._marking = True
         del self._flow.returns[returns:], self._flow.left[returns:]
         return walked
+
+    def _rounds(self, statement: ir.For, before: Env, head: Join, touched: Touched, aliases: Aliases) -> Env | None:
+        """The state after a loop over what only its evaluation can tell; ``None`` for a loop that does more than a few things."""
+        body = body_of_rounds(statement)
+        if body is None:
+            return None
+
+        def walk(number: int, state: Env) -> Env | None:
+            walker = _Walker(Flow(state, None), self._module, nested=self._nested)
+            walker._marking, walker._in_rounds, walker._aliases = False, True, aliases.copy()
+            walker._touched.append(Touched())
+            return walker.block(body, walker._target(statement.target, statement.iterable, (number,), state, before))
+
+        return Rounds(head, before, statement.iterable, touched, walk)
 
     def _with(self, statement: ir.With, state: Env) -> Env | None:
         for context, bound in statement.items:

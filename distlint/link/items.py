@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from distlint.link.abstract import Abstract, Frame, Instance, leaf, lifted, node_of, options_of, several
 from distlint.link.flow import Bind, Env, Join, Store
 from distlint.link.modules import ClassRef
+from distlint.link.namespaces import object_of
 from distlint.link.objects import attribute, attribute_of, fields_of
 from distlint.link.process_arguments import ARGUMENTS
 from distlint.model import python as ir
@@ -26,7 +27,7 @@ def item_of(evaluator: Evaluator, expr: ir.Subscript, frame: Frame, state: Env, 
         return environment_item(evaluator, expr.index.value, None, frame, state, span)
     if type(expr.index) is ir.Constant and evaluator.modules.dotted(expr.base, frame.file) == ARGUMENTS:
         return _process_argument(evaluator, expr.index.value, evaluator.evaluate(expr.base, frame, state), span)
-    owner = _attributes_of(expr.base)
+    owner = object_of(expr.base)
     if owner is not None:
         key = node_value(node_of(evaluator.evaluate(expr.index, frame, state), span))
         if isinstance(key.only, str):
@@ -54,14 +55,6 @@ def _made_when_missing(evaluator: Evaluator, base: Abstract) -> Abstract | None:
     maker = base.call.args[0]
     found = evaluator.evaluate(ir.Call(maker, (), (), maker.at), base.frame, base.state)
     return found if isinstance(found, Instance) and isinstance(found.callee, ClassRef) else None
-
-
-def _attributes_of(expr: ir.Expr) -> ir.Expr | None:
-    """The object in ``vars(object)`` and ``object.__dict__``."""
-    if type(expr) is ir.Attribute and expr.name == "__dict__":
-        return expr.base
-    is_vars = type(expr) is ir.Call and type(expr.func) is ir.Name and expr.func.id == "vars" and len(expr.args) == 1
-    return expr.args[0] if is_vars and isinstance(expr, ir.Call) else None
 
 
 def _item(evaluator: Evaluator, base: Abstract, index: Any, span: Span) -> Abstract:
@@ -145,7 +138,8 @@ def elements(value: Abstract) -> list[Node] | None:
     if isinstance(value, Sequence) and not value.open:
         return list(value.items[:MAX_ITEMS]) if len(value.items) <= MAX_ITEMS else None
     if isinstance(value, Mapping) and not value.open and all(entry.certain for entry in value.entries):
-        return [Leaf(known(key, value.span), value.span) for key in dict.fromkeys(entry.key for entry in value.entries)]
+        places = {entry.key: entry.key_span for entry in value.entries}
+        return [Leaf(known(key, place), place) for key, place in places.items()]
     if isinstance(value, Leaf) and value.value.is_known and isinstance(value.value.only, list | tuple | str):
         if len(value.value.only) <= MAX_ITEMS:
             spans, confidence = value.value.spans, value.value.confidence

@@ -9,7 +9,8 @@ from distlint.link.abstract import Abstract, Frame, Instance, leaf, lifted, node
 from distlint.link.items import elements
 from distlint.link.library_calls import argument_values
 from distlint.link.modules import External
-from distlint.link.objects import as_mapping, attribute
+from distlint.link.namespaces import ALL, object_of
+from distlint.link.objects import as_mapping, attribute, attribute_of
 from distlint.link.paths import PathText
 from distlint.model import python as ir
 from distlint.model.document import Leaf, Mapping, Node, Sequence, find, node_value
@@ -31,6 +32,16 @@ _STRING_METHODS = frozenset(
         "rstrip",
         "replace",
         "split",
+        "rsplit",
+        "splitlines",
+        "partition",
+        "rpartition",
+        "isdigit",
+        "isnumeric",
+        "isalpha",
+        "find",
+        "count",
+        "casefold",
         "startswith",
         "endswith",
         "removeprefix",
@@ -60,7 +71,10 @@ def call_method(evaluator: Evaluator, call: ir.Call, frame: Frame, state: Env, s
 def _mapping_get(
     evaluator: Evaluator, base: Abstract, name: str, call: ir.Call, frame: Frame, state: Env, span: Span
 ) -> Abstract | None:
-    if isinstance(base, Instance) and base.part[-1:] == ("__dict__",) and call.args:
+    owner = object_of(call.func.base) if isinstance(call.func, ir.Attribute) else None
+    if owner is not None and call.args and name == "get":
+        return _attribute_get(evaluator, owner, call, frame, state, span)
+    if isinstance(base, Instance) and base.part[-1:] == (ALL,) and call.args:
         return _namespace_get(evaluator, base, call, frame, state, span)
     if not isinstance(base, Mapping) or not call.args:
         return None
@@ -78,10 +92,21 @@ def _mapping_get(
     return lifted(entry.node) if entry.certain else several([entry.node, default], span)
 
 
+def _attribute_get(
+    evaluator: Evaluator, owner: ir.Expr, call: ir.Call, frame: Frame, state: Env, span: Span
+) -> Abstract | None:
+    """``vars(args).get(name)``, where the attribute may have been set by itself."""
+    key = node_value(node_of(evaluator.evaluate(call.args[0], frame, state), span))
+    if not isinstance(key.only, str):
+        return None
+    found = attribute_of(evaluator, owner, (key.only,), frame, state, span)
+    return None if isinstance(found, Instance) else found
+
+
 def _namespace_get(
     evaluator: Evaluator, base: Instance, call: ir.Call, frame: Frame, state: Env, span: Span
 ) -> Abstract | None:
-    """``vars(args).get(name)``."""
+    """The same where a name stands for ``vars(args)``."""
     key = node_value(node_of(evaluator.evaluate(call.args[0], frame, state), span))
     if not isinstance(key.only, str):
         return None
@@ -160,8 +185,12 @@ def _string_method(
         made = getattr(text, name)(*(v.only for v in values), **{k: v.only for k, v in keywords.items()})
     except (IndexError, KeyError, TypeError, ValueError):
         return Leaf(unknown("not computable", span), span)
-    if isinstance(made, list):
-        items: tuple[Node, ...] = tuple(Leaf(known(item, span), span) for item in made[:_LONGEST])
+    if isinstance(made, list | tuple):
+        where = base.value.spans or (span,)
+        confidence = min(v.confidence for v in (base.value, *every))
+        items: tuple[Node, ...] = tuple(
+            Leaf(known(item, *where, confidence=confidence), span) for item in made[:_LONGEST]
+        )
         return Sequence(items, span)
     if isinstance(made, str) and len(made) > _LONGEST:
         return Leaf(unknown("too long", span), span)

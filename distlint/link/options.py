@@ -84,6 +84,17 @@ class Options:
             return self._field(evaluator, instance, name, span)
         return None
 
+    def names(self, evaluator: Evaluator, instance: Instance) -> list[str] | None:
+        """The attributes of what a parser gives; ``None`` for anything else, and where the parser may have options that we can't see."""
+        kind, parser_object = self._namespace(evaluator, instance)
+        if kind != "namespace" or parser_object is None:
+            return None
+        parser = parsers_of(self._project).get(evaluator, parser_object)
+        if parser.open:
+            return None
+        dests = [option.dest for option in parser.options]
+        return list(dict.fromkeys([*dests, *parser.defaults]))
+
     def part(self, evaluator: Evaluator, instance: Instance, part: int | str) -> Abstract | None:
         """``parser.parse_known_args()[0]`` is the namespace.
 
@@ -194,7 +205,7 @@ class Options:
             words = [f"--{name}", f"--{name.replace('_', '-')}"]
             given = last_given(launch, words)
             if given is not None:
-                return leaf(typed(given, ""), span)
+                return leaf(self._as_field(evaluator, instance.callee, name, given), span)
             if launch.open_arguments and not launch.is_open_to_caller_only:
                 return Leaf(unknown(f"`{name}` may be among arguments that we can't see", span), span)
         if isinstance(instance.callee, External):
@@ -205,6 +216,16 @@ class Options:
                 sure = written is not None or (launch is not None and not launch.open_arguments)
                 return leaf(default if sure else default.at_most(Confidence.POSSIBLE), span)
         return None
+
+    def _as_field(self, evaluator: Evaluator, owner: ClassRef | External, name: str, given: Value) -> Value:
+        """A word of the command line as the field of a dataclass takes it."""
+        if isinstance(owner, External):
+            return given
+        for found, definition in dataclass_fields(self._project, evaluator, owner):
+            if found == name:
+                listed = definition.arity not in (0, 1, "?")
+                return unknown(f"`{name}` is a list", definition.span) if listed else typed(given, definition.kind)
+        return given
 
     def _written_fields(self, evaluator: Evaluator, instance: Instance, span: Span) -> Mapping | None:
         """What ``parse_dict`` is given, or ``parse_json_file`` and ``parse_yaml_file`` read.

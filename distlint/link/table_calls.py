@@ -1,7 +1,9 @@
-"""Calls of what a table holds: ``MAKERS[name](...)``, ``MAKERS.get(name)(...)``, ``kind, options = MAKERS[name]`` and then ``kind(...)``.
+"""Calls of what a table or a module holds: ``MAKERS[name](...)``, ``getattr(module, name)(...)``.
 
+Also ``MAKERS.get(name)(...)``, and ``kind, options = MAKERS[name]`` with ``kind(...)`` behind it.
 Found by the text alone, without evaluating anything, so that who calls a function can be asked while values are worked out. Tables are
-displays of dictionaries and lists that stand at the place or in one variable, ``dict(name=value)``, and comprehensions over a display.
+displays of dictionaries and lists that stand at the place or in one variable, ``dict(name=value)``, comprehensions over a display, and
+tables of a module that decorators fill.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from distlint.link.modules import ClassRef, External, FunctionRef, GlobalRef
 from distlint.link.project import CallSite
+from distlint.link.registries import registrations
 from distlint.link.walking import statements
 from distlint.model import python as ir
 
@@ -31,9 +34,12 @@ class TableCalls:
         self._project = project
         self._by_target: dict[FunctionRef | ClassRef, list[CallSite]] = {}
         self._by_name: dict[str, list[CallSite]] = {}
+        self._by_module: dict[str, list[CallSite]] = {}
         self._assigned: dict[tuple[str, int], dict[str, list[ir.Expr]]] = {}
         self._variables: dict[tuple[str, int], dict[str, list[tuple[ir.Expr, int | None]]]] = {}
         for found in self._sites():
+            for module in dict.fromkeys(self._asked_modules(found)):
+                self._by_module.setdefault(module, []).append(found)
             for target in dict.fromkeys(self._called(found)):
                 if isinstance(target, External):
                     name = project.modules.canonical(target.name)
@@ -47,7 +53,8 @@ class TableCalls:
 
     def of_library(self, name: str) -> tuple[CallSite, ...]:
         """The calls that may come to a library's function or class, by its canonical name, which the sites have."""
-        return tuple(self._by_name.get(name, ()))
+        asked = (found._replace(name=name) for found in self._by_module.get(name.rpartition(".")[0], ()))
+        return (*self._by_name.get(name, ()), *asked)
 
     def _sites(self) -> Iterator[CallSite]:
         """The calls of something that is looked up, and of variables into which something was put that is."""
@@ -65,7 +72,7 @@ class TableCalls:
         if key not in self._variables:
             found: dict[str, list[tuple[ir.Expr, int | None]]] = {}
             for one in statements(self._project.body(file, function)):
-                if type(one) is not ir.Assign or one.value is None or _lookup(one.value) is None:
+                if type(one) is not ir.Assign or one.value is None or (_lookup(one.value) or _asked(one.value)) is None:
                     continue
                 for target in one.targets:
                     if type(target) is ir.Name:
@@ -85,10 +92,22 @@ class TableCalls:
         for value, place in self._looked_up(file, function).get(func.id, ())[:MAX_LOOKUPS]:
             yield from self._in_table(value, file, function, place)
 
+    def _asked_modules(self, found: CallSite) -> Iterator[str]:
+        """The modules and classes of libraries of which a call calls an attribute by its name."""
+        func, file = found.site.call.func, found.file
+        kept = self._looked_up(file, found.site.function).get(func.id, ()) if type(func) is ir.Name else ((func, None),)
+        for value, place in kept[:MAX_LOOKUPS]:
+            held = _asked(value) if place is None else None
+            target = self._project.modules.resolve(held, file) if held is not None else None
+            if isinstance(target, External):
+                yield self._project.modules.canonical(target.name)
+
     def _in_table(
         self, expr: ir.Expr, file: str, function: int, place: int | None
     ) -> Iterator[FunctionRef | ClassRef | External]:
         """What a lookup may give, or the item at a place of that."""
+        if place is None:
+            yield from self._registered(_lookup(expr), file)
         for value, where in self._values(_lookup(expr), file, function):
             chosen: ir.Expr | None = value
             if place is not None:
@@ -97,6 +116,16 @@ class TableCalls:
             target = self._project.modules.resolve(chosen, where) if chosen is not None else None
             if isinstance(target, FunctionRef | ClassRef | External):
                 yield target
+
+    def _registered(self, table: ir.Expr | None, file: str) -> Iterator[FunctionRef | ClassRef]:
+        """What decorators put into a table of a module."""
+        held = self._project.modules.resolve(table, file) if table is not None else None
+        if not isinstance(held, GlobalRef):
+            return
+        for filler in self._project.global_writers(held.file).get(held.name, ()):
+            for run in registrations(self._project, FunctionRef(held.file, filler)):
+                if run.target is not None:
+                    yield run.target
 
     def _values(self, table: ir.Expr | None, file: str, function: int) -> Iterator[tuple[ir.Expr, str]]:
         """The values of a table, with the file in which they stand."""
@@ -133,6 +162,12 @@ def _lookup(expr: ir.Expr | None) -> ir.Expr | None:
     if type(expr) is ir.Call and type(expr.func) is ir.Attribute and expr.func.name == "get" and expr.args:
         return expr.func.base
     return None
+
+
+def _asked(expr: ir.Expr | None) -> ir.Expr | None:
+    """The object in ``getattr(object, name)``; ``None`` for any other expression."""
+    is_asked = type(expr) is ir.Call and type(expr.func) is ir.Name and expr.func.id == "getattr" and len(expr.args) > 1
+    return expr.args[0] if isinstance(expr, ir.Call) and is_asked else None
 
 
 def _items(table: ir.Expr) -> tuple[ir.Expr, ...]:

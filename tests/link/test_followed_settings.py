@@ -82,6 +82,81 @@ plugin = HybridParallelPlugin(tp_size=SIZES["deep"](), pp_size=1)
     "the number of processes": """
 plugin = HybridParallelPlugin(tp_size=dist.get_world_size() - 4 + SIZE, pp_size=1)
 """,
+    "a loop that sets all attributes": """
+parser = argparse.ArgumentParser()
+parser.add_argument("--settings")
+parser.add_argument("--size", type=int, default=1)
+args = parser.parse_args()
+for key, value in json.load(open(args.settings))["plugin"].items():
+    setattr(args, key, value)
+plugin = HybridParallelPlugin(tp_size=args.size, pp_size=1)
+""",
+    "options that are given, over a dictionary": """
+parser = argparse.ArgumentParser()
+parser.add_argument("--settings")
+parser.add_argument("--precision")
+parser.add_argument("--size", type=int, default=SIZE)
+settings = {"size": 1, "precision": "bf16"}
+for key, value in vars(parser.parse_args()).items():
+    if value is None or key == "settings":
+        continue
+    settings[key] = value
+plugin = HybridParallelPlugin(tp_size=settings["size"], pp_size=1, precision=settings["precision"])
+""",
+    "all options as keywords": """
+parser = argparse.ArgumentParser()
+parser.add_argument("--tp_size", type=int, default=SIZE)
+parser.add_argument("--pp_size", type=int, default=1)
+args, _ = parser.parse_known_args()
+plugin = HybridParallelPlugin(**vars(args))
+""",
+    "pairs on the command line": """
+parser = argparse.ArgumentParser()
+parser.add_argument("--settings")
+parser.add_argument("--set", action="append", default=[])
+settings = {"size": 1}
+for pair in parser.parse_args().set:
+    key, _, value = pair.partition("=")
+    settings[key] = int(value)
+plugin = HybridParallelPlugin(tp_size=settings["size"], pp_size=1)
+""",
+    "a table that decorators fill": """
+MAKERS = {}
+
+
+def register(name):
+    def put(maker):
+        MAKERS[name] = maker
+        return maker
+
+    return put
+
+
+@register("hybrid")
+def hybrid(settings):
+    return HybridParallelPlugin(tp_size=settings["size"], pp_size=1)
+
+
+settings = json.load(open("settings.json"))["plugin"]
+plugin = MAKERS[settings["name"]](settings)
+""",
+    "a table that is filled under the functions' own names": """
+MAKERS = {}
+
+
+def register(maker):
+    MAKERS[maker.__name__] = maker
+    return maker
+
+
+@register
+def hybrid(size):
+    return HybridParallelPlugin(tp_size=size, pp_size=1)
+
+
+settings = json.load(open("settings.json"))["plugin"]
+plugin = MAKERS[settings["name"]](settings["size"])
+""",
 }
 
 
@@ -92,7 +167,9 @@ def found(folder: Path, text: str, document: tuple[str, str]) -> list[str]:
     (folder / "train.py").write_text(
         HEAD + text.replace("SIZE)", f"{document[1]})").replace("SIZE\n", f"{document[1]}\n")
     )
-    (folder / "run.sh").write_text("torchrun --nproc_per_node 4 train.py --settings settings.json\n")
+    words = [f"--set size={document[1]}"] if '"--set"' in text else []
+    words += ["--settings settings.json"] if '"--settings"' in text else []
+    (folder / "run.sh").write_text(f"torchrun --nproc_per_node 4 train.py {' '.join(words)}\n")
     report = analyse(Request((folder,), load_settings(folder), jobs=1, use_cache=False))
     return [finding.code for finding in report.findings]
 

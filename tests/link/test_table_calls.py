@@ -70,3 +70,22 @@ def test_a_large_table_is_a_registry(tmp_path: Path) -> None:
     entries = ", ".join(f'"n{number}": small' for number in range(80))
     text = (MAKERS % 3).replace('"deep": deep}', f'"deep": deep, {entries}}}\n{more}')
     assert ("CAI101", 11) not in codes(tmp_path, text, "--plugin deep")
+
+
+ASKED = """import colossalai.nn.lr_scheduler as schedulers
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--schedule", default="CosineAnnealingLR")
+args = parser.parse_args()
+colossalai.launch_from_torch()
+kind = getattr(schedulers, args.schedule)
+schedule = kind(None, total_steps=10)
+"""
+
+
+def test_a_class_may_be_asked_of_its_module_by_its_name(tmp_path: Path) -> None:
+    assert ("CAI154", 12) in codes(tmp_path, ASKED, "--schedule MultiStepWarmupLR")
+
+
+def test_another_class_of_the_module_is_another_call(tmp_path: Path) -> None:
+    assert ("CAI154", 12) not in codes(tmp_path, ASKED)

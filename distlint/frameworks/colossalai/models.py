@@ -16,6 +16,7 @@ from distlint.link.abstract import Instance, options_of
 from distlint.link.modules import ClassRef, External
 from distlint.link.walking import contexts_around
 from distlint.model import python as ir
+from distlint.model.document import Mapping as Tree
 from distlint.model.document import node_value
 from distlint.model.value import Value, known, unknown
 
@@ -31,6 +32,7 @@ NAMES = frozenset(
         "model.heads",
         "model.kv_heads",
         "model.layers",
+        "model.decoder_layers",
         "model.ffn",
         "model.labels",
         "model.experts",
@@ -93,6 +95,12 @@ _LABELS = 2
 _EXPERTS = {"mixtral": 8}
 """The experts that a configuration has by default (``transformers/models/mixtral/configuration_mixtral.py``)."""
 
+_DECODERS: Mapping[str, tuple[str, int]] = {"t5": ("num_decoder_layers", 0), "whisper": ("decoder_layers", 4)}
+"""Families with an encoder and a decoder: the name of the number of layers of the latter, and its default (0: that of the encoder)."""
+
+_ENCODERS = frozenset({"T5EncoderModel", "T5ForTokenClassification", "WhisperForAudioClassification"})
+"""Models of these families that have no decoder."""
+
 _KV_AS_HEADS = frozenset({"llama", "cohere"})
 """Families in which the heads of keys and values are as many as the others where they are not given (same places)."""
 
@@ -137,6 +145,8 @@ def model_facts(project: Project, evaluator: Evaluator, value: Abstract, release
     family = full.split(".")[2]
     facts["model.family"] = known(family, place)
     facts.update(_sizes(project, evaluator, config, family))
+    if name in _ENCODERS:
+        facts["model.decoder_layers"] = known(0, place)
     return facts
 
 
@@ -232,19 +242,41 @@ def _sizes(project: Project, evaluator: Evaluator, config: Abstract | None, fami
     values: dict[str, Value] = {}
     for (size, names), default in zip(_SIZES.items(), _order(family), strict=True):
         entries = [entry for entry in given.entries if entry.key in names]
-        if any(project.is_stored(name) for name in names):
-            values[size] = unknown("the program sets it elsewhere")
-        elif entries:
-            last = entries[-1]
-            value = node_value(last.node)
-            values[size] = value.at(last.key_span) if last.certain else unknown("given on some paths only")
-        elif given.open:
-            values[size] = unknown("may be given where we can't see")
-        elif default:
-            values[size] = known(default, made.span())
+        value = _given(project, given, names, known(default, made.span()) if default else None)
+        if value is not None:
+            values[size] = value
         if size == "kv_heads" and not entries and not given.open and family in _KV_AS_HEADS:
             values[size] = values.get("heads", unknown("not known"))
+    if family in _DECODERS:
+        name, count = _DECODERS[family]
+        default_value = known(count, made.span()) if count else values.get("layers")
+        value = _given(project, given, (name,), default_value)
+        values["decoder_layers"] = value if value is not None else unknown("not known")
+    if family == "falcon" and not _parts_heads(project, given):
+        values = {size: value for size, value in values.items() if size in ("layers", "labels")}
     yield from ((f"model.{size}", value) for size, value in values.items())
+
+
+def _given(project: Project, given: Tree, names: tuple[str, ...], default: Value | None) -> Value | None:
+    """What a configuration is given under one of some names, or its default; ``None`` where there is neither."""
+    entries = [entry for entry in given.entries if entry.key in names]
+    if any(project.is_stored(name) for name in names):
+        return unknown("the program sets it elsewhere")
+    if entries:
+        last = entries[-1]
+        return node_value(last.node).at(last.key_span) if last.certain else unknown("given on some paths only")
+    return unknown("may be given where we can't see") if given.open else default
+
+
+def _parts_heads(project: Project, given: Tree) -> bool:
+    """Whether the policy of Falcon parts its heads for sure.
+
+    Of the old architecture with one head of keys and values, which is the default, it drops tensor parallelism
+    (``shardformer/policies/falcon.py``, ``module_policy``, 0.3.6 to 0.5.0).
+    """
+    new = _given(project, given, ("new_decoder_architecture",), known(False))
+    single = _given(project, given, ("multi_query",), known(True))
+    return (new is not None and new.only is True) or (single is not None and single.only is False)
 
 
 def _order(family: str) -> tuple[Any, ...]:

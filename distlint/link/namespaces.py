@@ -1,0 +1,58 @@
+"""``vars(object)`` and ``object.__dict__`` as mappings: of what a parser gives, and of dataclasses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from distlint.link.abstract import Abstract, Frame, Instance, node_of
+from distlint.link.modules import ClassRef
+from distlint.link.objects import attribute_of, fields_of
+from distlint.model import python as ir
+from distlint.model.document import Entry, Leaf, Mapping
+from distlint.model.span import Span
+
+if TYPE_CHECKING:
+    from distlint.link.evaluate import Evaluator
+    from distlint.link.flow import Env
+
+ALL = "__dict__"
+
+
+def object_of(expr: ir.Expr) -> ir.Expr | None:
+    """The object in ``vars(object)`` and ``object.__dict__``."""
+    if type(expr) is ir.Attribute and expr.name == ALL:
+        return expr.base
+    is_vars = type(expr) is ir.Call and type(expr.func) is ir.Name and expr.func.id == "vars" and len(expr.args) == 1
+    return expr.args[0] if is_vars and isinstance(expr, ir.Call) else None
+
+
+def attributes_of(evaluator: Evaluator, owner: ir.Expr, frame: Frame, state: Env, span: Span) -> Abstract:
+    """All attributes of an object by name; something whose items can only be asked for one by one where they can't be listed."""
+    names = _names(evaluator, owner, frame, state)
+    if names is None:
+        return attribute_of(evaluator, owner, (ALL,), frame, state, span)
+    entries = []
+    for name in names:
+        node = node_of(attribute_of(evaluator, owner, (name,), frame, state, span), span)
+        places = node.value.spans if isinstance(node, Leaf) else ()
+        entries.append(Entry(name, places[0] if places else span, node))
+    return Mapping(tuple(entries), span)
+
+
+def _names(evaluator: Evaluator, owner: ir.Expr, frame: Frame, state: Env) -> list[str] | None:
+    value = evaluator.evaluate(owner, frame, state)
+    if not isinstance(value, Instance):
+        return None
+    names = evaluator.options.names(evaluator, value) if evaluator.options is not None else None
+    if names is None and isinstance(value.callee, ClassRef) and value.part in ((), ("self",)):
+        names = [field.name for field in fields_of(evaluator, value.callee)]
+    if not names:
+        return None
+    # what the body itself adds to the object
+    if type(owner) is ir.Name:
+        changes = evaluator.project.flow(frame.file, frame.function).assigned.how
+        own = sorted(one.partition(".")[2] for one in changes if one.startswith(f"{owner.id}."))
+        if "*" in own or ALL in own:
+            return None
+        names = list(dict.fromkeys([*names, *own]))
+    return names
