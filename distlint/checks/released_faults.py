@@ -10,8 +10,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from distlint.checks.released_versions import Allowed, AllowedReleases, Candidate
+from distlint.frameworks.general import called_name
 from distlint.knowledge.api import Api, Found, Symbol, api
 from distlint.link.library_mentions import Mention
+from distlint.link.library_scopes import Meaning
 from distlint.link.library_uses import is_below
 from distlint.link.stored_keywords import handed_keywords
 from distlint.model import python as ir
@@ -19,6 +21,7 @@ from distlint.model.record import dataclass
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
+    from distlint.model.launch import Run
     from distlint.model.span import Span
 
 _NO_MODULE = frozenset({"ImportError", "ModuleNotFoundError"})
@@ -90,9 +93,29 @@ class Faults:
     def all(self) -> tuple[Fault, ...]:
         """Every fault, by file and place."""
         if self._faults is None:
-            found = (fault for mention in self.mentions.all() for fault in self._of(mention))
+            found = (fault for mention in (*self.mentions.all(), *self._chosen()) for fault in self._of(mention))
             self._faults = tuple(fault for fault in found if self._holds(fault))
         return self._faults
+
+    def _chosen(self) -> Iterator[Mention]:
+        """The calls of what a table or a module holds under a name (``SCHEDULES[name](...)``), in the runs that decide which it is."""
+        for found in self.project.table_calls.of_libraries():
+            runs: list[Run | None] = list(self.project.runs_reaching(found.file)) or [None]
+            for run in runs:
+                name = called_name(self.project, found, run)
+                if name.partition(".")[0] in self.packages:
+                    site, meaning = found.site, Meaning(name, found.file, found.site.call.at)
+                    yield Mention(
+                        "call",
+                        (meaning,),
+                        found.file,
+                        site.call.at,
+                        site.function,
+                        call=site.call,
+                        indirect=True,
+                        looked_up=True,
+                        run=run,
+                    )
 
     def _holds(self, fault: Fault) -> bool:
         """Whether nothing of the project, and no class below a declared one, brings what is missing."""
@@ -257,9 +280,11 @@ class Faults:
             for keyword in call.keywords
             if keyword.name is not None and keyword.name not in mention.own_fields
         }
-        handed = handed_keywords(self.project.module(mention.file), mention.function, call)
+        handed = None
+        if not mention.looked_up:
+            handed = handed_keywords(self.project.module(mention.file), mention.function, call)
         if handed is None and any(keyword.name is None for keyword in call.keywords):
-            known = self.project.evaluator(None).keywords(call, mention.file, mention.function)
+            known = self.project.evaluator(mention.run).keywords(call, mention.file, mention.function)
             for entry in known.entries:
                 if entry.certain and isinstance(entry.key, str) and entry.key not in mention.own_fields:
                     given.setdefault(entry.key, entry.key_span)

@@ -20,7 +20,7 @@ from distlint.link.abstract import (
 from distlint.link.holders import is_held_in, is_kind_of
 from distlint.link.items import elements
 from distlint.link.library_calls import argument_values
-from distlint.link.modules import ClassRef
+from distlint.link.modules import ClassRef, External
 from distlint.link.namespaces import attributes_of
 from distlint.link.objects import attribute_of
 from distlint.link.paths import PathText
@@ -75,6 +75,8 @@ def call_builtin(
         return _getattr(evaluator, call, frame, state, span)
     if name == "staticmethod" and len(call.args) == 1:
         return evaluator.evaluate(call.args[0], frame, state)
+    if name == "type" and len(call.args) == 1 and not call.keywords:
+        return _type_of(evaluator.evaluate(call.args[0], frame, state), span)
     if name == "vars" and len(call.args) == 1:
         return attributes_of(evaluator, call.args[0], frame, state, span)
     if name == "str" and len(call.args) == 1:
@@ -83,6 +85,14 @@ def call_builtin(
     if name in _NUMBERS and call.args and not call.keywords:
         return _number(evaluator, name, call, frame, state, span)
     return None
+
+
+def _type_of(value: Abstract, span: Span) -> Abstract | None:
+    """The class of a plain value (``type(settings[key])(text)``)."""
+    only = value.value.only if type(value) is Leaf and value.value.is_known else None
+    return (
+        Reference(External(f"builtins.{type(only).__name__}"), span) if type(only) in (bool, int, float, str) else None
+    )
 
 
 def _number(evaluator: Evaluator, name: str, call: ir.Call, frame: Frame, state: Env, span: Span) -> Abstract | None:

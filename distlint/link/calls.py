@@ -23,6 +23,7 @@ from distlint.link.arguments import without_popped
 from distlint.link.arithmetic import truth
 from distlint.link.flow import Assume, Env
 from distlint.link.modules import ClassRef, External, FunctionRef
+from distlint.link.registries import gives_back
 from distlint.model import python as ir
 from distlint.model.document import Entry, Leaf, Mapping, Sequence
 from distlint.model.record import dataclass
@@ -262,7 +263,10 @@ def inner_frame(evaluator: Evaluator, callee: Reference, bindings: dict[str, Del
     target = callee.target
     function = evaluator.project.function(target)
     flow = evaluator.project.flow(target.file, target.index)
-    changed = any(not is_plain(decorator) for decorator in function.decorators)
+    changed = any(
+        not is_plain(decorator) and not gives_back(evaluator.project, decorator, callee.target.file)
+        for decorator in function.decorators
+    )
     if function.is_async or flow.has_yield or changed:
         return None
     inner = Frame(target.file, target.index, bindings, depth, callee.receiver, bound=True, outer=callee.scope)

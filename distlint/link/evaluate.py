@@ -38,6 +38,7 @@ from distlint.link.objects import attribute, attribute_of, attributes
 from distlint.link.parameters import parameter_value
 from distlint.link.paths import ProjectPath
 from distlint.link.process_arguments import ARGUMENTS
+from distlint.link.receivers import only_receiver
 from distlint.link.variables import module_variable
 from distlint.model import python as ir
 from distlint.model.document import Entry, Leaf, Mapping, Node, Sequence, node_value
@@ -530,10 +531,17 @@ class Evaluator:
             self._entered.discard(place)
 
     def own_instance(self, function: ir.Function, frame: Frame, span: Span) -> Instance | Reference:
-        """What ``self`` (or ``cls``) is in a method that nobody is known to call."""
+        """What ``self`` (or ``cls``) is in a method that nobody is known to call.
+
+        In a run it is the one object of the class, where all calls of the method are of that.
+        """
         owner = ClassRef(frame.file, function.owner)
         if any(type(d) is ir.Name and d.id == "classmethod" for d in function.decorators):
             return Reference(owner, span)
+        if self.options is not None and self.options.has_run:
+            receiver = only_receiver(self, owner, FunctionRef(frame.file, frame.function))
+            if receiver is not None:
+                return receiver
         key = ("self", owner.file, owner.index)
         found = self._memo.get(key)
         if found is None:

@@ -20,6 +20,7 @@ from distlint.model.span import Span
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
+    from distlint.model.launch import Run
 
 _PARTIALS = frozenset({"functools.partial", "functools.partialmethod"})
 
@@ -56,6 +57,10 @@ class Mention(NamedTuple):
     """Whether it is about a field that the class in the text has of a base in another package."""
     declared: bool = False
     """Whether the object's class is known by an annotation or a test, so that it may as well be one derived from it."""
+    looked_up: bool = False
+    """Whether a table, or a module by a name, holds what is called, so that the text does not say what it is."""
+    run: Run | None = None
+    """The run that decides it, if there is one."""
 
     @property
     def name(self) -> str:

@@ -27,9 +27,9 @@ from distlint.link.modules import ClassRef, External, FunctionRef
 from distlint.link.paths import PathText
 from distlint.link.stores import OutsideStore
 from distlint.model import python as ir
-from distlint.model.document import Entry, Leaf, Mapping, Sequence
+from distlint.model.document import Entry, Leaf, Mapping, Sequence, node_value
 from distlint.model.span import Span
-from distlint.model.value import State, known, unknown
+from distlint.model.value import State, Value, known, unknown
 
 if TYPE_CHECKING:
     from distlint.link.evaluate import Evaluator
@@ -214,7 +214,8 @@ def _of_instance(evaluator: Evaluator, instance: Instance, name: str, span: Span
             stored = _set_outside(evaluator, instance, None, name, span)
             return found if stored is None else several([found, stored], span)
     elif isinstance(instance.callee, External) and not instance.part:
-        found = _of_record(evaluator, instance, instance.callee.name, name)
+        made_of = evaluator.modules.canonical(instance.callee.name)
+        found = _of_record(evaluator, instance, made_of, name) or _share(evaluator, instance, made_of, name, span)
         if found is not None:
             return found
     return evaluator.part_of(instance, "." + name)
@@ -229,6 +230,27 @@ def _of_record(evaluator: Evaluator, instance: Instance, made_of: str, name: str
     # nothing is often a request to work the value out
     is_nothing = isinstance(found, Leaf) and found.value.is_known and found.value.only is None
     return None if is_nothing else found
+
+
+def _share(evaluator: Evaluator, instance: Instance, made_of: str, name: str, span: Span) -> Abstract | None:
+    """An attribute that a library works out as a share of the processes (``plugin.dp_size``); ``None`` for another, or where it is open."""
+    shares = [one for spec in evaluator.project.specs for one in spec.shares if one[:2] == (made_of, name)]
+    if not shares or evaluator.options is None or evaluator.options.world_size is None:
+        return None
+    _, _, divisors, others = shares[0]
+    call, frame, state = instance.call, instance.frame, instance.state
+    if any(evaluator.argument(call, other, None, frame, state) is not None for other in others):
+        return None
+    count: Value = evaluator.options.world_size
+    total, spans = count.only, list(count.spans)
+    for position, divisor in enumerate(divisors):
+        given = evaluator.argument(call, divisor, position, frame, state)
+        size = node_value(node_of(given, span)) if given is not None else unknown("not given")
+        if type(size.only) is not int or size.only <= 0:
+            return None
+        total //= size.only
+        spans += size.spans
+    return Leaf(known(total, *dict.fromkeys(spans), confidence=count.confidence), span)
 
 
 def _of_object(evaluator: Evaluator, instance: Instance, owner: ClassRef, name: str, span: Span) -> Abstract | None:

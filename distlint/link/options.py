@@ -127,6 +127,17 @@ class Options:
             return None
         return leaf(self._run.world_size, span)
 
+    @property
+    def has_run(self) -> bool:
+        """Whether it is about one run."""
+        return self._run is not None
+
+    @property
+    def world_size(self) -> Value | None:
+        """The number of processes of the run; ``None`` where it is not known."""
+        size = self._run.world_size if self._run is not None else None
+        return size if size is not None and type(size.only) is int else None
+
     def process_arguments(self, span: Span) -> Abstract:
         """The list ``sys.argv`` of the run."""
         if self._arguments is None:

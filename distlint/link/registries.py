@@ -74,6 +74,28 @@ def frame_of(evaluator: Evaluator, filler: FunctionRef, run: Registration, span:
     return Frame(filler.file, filler.index, bindings, 1, bound=True, outer=outer)
 
 
+def gives_back(project: Project, decorator: ir.Expr, file: str) -> bool:
+    """Whether a decorator of the project leaves what it decorates as it is, as those do that only put it into a table."""
+    called = type(decorator) is ir.Call
+    target = project.modules.resolve(decorator.func if isinstance(decorator, ir.Call) else decorator, file)
+    if not isinstance(target, FunctionRef) or project.function(target).decorators:
+        return False
+    if called:
+        inner = [
+            FunctionRef(target.file, index)
+            for index, one in enumerate(project.module(target.file).functions)
+            if one.parent == target.index and _gives(project, target, one.name)
+        ]
+        if len(inner) != 1 or len(project.flow(target.file, target.index).ends()) != 1:
+            return False
+        target = inner[0]
+    function, flow = project.function(target), project.flow(target.file, target.index)
+    own = function.parameters[0].name if function.parameters else ""
+    returns = [one.value for one, _ in flow.returns]
+    is_same = all(type(value) is ir.Name and value.id == own for value in returns)
+    return bool(returns) and is_same and own not in flow.bound and flow.exit is None
+
+
 def _gives(project: Project, maker: FunctionRef, name: str) -> bool:
     """Whether a function returns the inner one of a name."""
     flow = project.flow(maker.file, maker.index)

@@ -56,6 +56,11 @@ class TableCalls:
         asked = (found._replace(name=name) for found in self._by_module.get(name.rpartition(".")[0], ()))
         return (*self._by_name.get(name, ()), *asked)
 
+    def of_libraries(self) -> tuple[CallSite, ...]:
+        """All calls that may come to something of a library, each once."""
+        found = {one.span: one for held in (self._by_name, self._by_module) for sites in held.values() for one in sites}
+        return tuple(found[span] for span in sorted(found, key=lambda span: (span.file, span.line, span.column)))
+
     def _sites(self) -> Iterator[CallSite]:
         """The calls of something that is looked up, and of variables into which something was put that is."""
         project = self._project

@@ -236,6 +236,9 @@ class FrameworkSpec:
     """The table in ``distlint/knowledge`` that has the fields of the frameworks' dataclasses, release by release."""
     records: tuple[str, ...] = ()
     """Library classes whose objects keep their keyword arguments as attributes of the same names."""
+    shares: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = ()
+    """(class, attribute, divisors, others): attributes that are the number of processes over the product of the first arguments; not where
+    one of the other arguments is given."""
     holders: tuple[tuple[str, str], ...] = ()
     """(class, attribute): library classes whose objects are wrapped around another one, which they keep in the attribute."""
     results: tuple[tuple[str, tuple[int | str, ...], str], ...] = ()

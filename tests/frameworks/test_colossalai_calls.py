@@ -157,6 +157,30 @@ def test_gradients_may_be_off_around_a_function_that_nobody_calls(calls: Any) ->
     assert value(calls(BOOST + called + without)["execute_pipeline"], "keeps_gradients") is None
 
 
+def test_the_data_parallel_size_of_a_plugin_is_a_share_of_the_processes(calls: Any) -> None:
+    batch = (
+        "plugin = HybridParallelPlugin(2, 2, microbatch_size=1{more})\nbooster = Booster(plugin=plugin)\n"
+        "loader = plugin.prepare_dataloader(list(range(64)), batch_size=16 // plugin.dp_size)\n"
+        "booster.execute_pipeline(iter(loader), model, None, optimizer)\n"
+    )
+    assert value(calls(batch.format(more=""))["execute_pipeline"], "batch_size") == 8
+    more = ", sp_size=2, enable_sequence_parallelism=True"
+    assert value(calls(batch.format(more=more))["execute_pipeline"], "batch_size") is None
+
+
+def test_falcon_of_the_old_kind_drops_tensor_parallelism(calls: Any) -> None:
+    script = "from transformers import FalconConfig, FalconForCausalLM\n" + BOOST.replace(
+        "LlamaForCausalLM(LlamaConfig(num_attention_heads=6))", "FalconForCausalLM(FalconConfig({more}))"
+    )
+    boost = "booster.boost(model, optimizer)\n"
+    default = calls(script.format(more="num_attention_heads=7") + boost)["boost"]
+    assert value(default, "model.heads") is None
+    assert (
+        value(calls(script.format(more="num_attention_heads=7, multi_query=False") + boost)["boost"], "model.heads")
+        == 7
+    )
+
+
 CONFIG = "parallel = dict(pipeline=2, tensor=dict(size=4, mode='2d'))\nNUM_MICRO_BATCHES = 4\n"
 
 

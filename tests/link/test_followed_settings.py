@@ -120,6 +120,39 @@ for pair in parser.parse_args().set:
     settings[key] = int(value)
 plugin = HybridParallelPlugin(tp_size=settings["size"], pp_size=1)
 """,
+    "a preset that is chosen": """
+@dataclass
+class Layout:
+    size: int = 1
+
+    def plugin(self):
+        return HybridParallelPlugin(**self.arguments())
+
+    def arguments(self):
+        return {"tp_size": self.size, "pp_size": 1}
+
+
+LAYOUTS = {"one": Layout(), "other": Layout(SIZE)}
+layout = LAYOUTS["other"]
+plugin = layout.plugin()
+""",
+    "pairs of the kind that a default has": """
+parser = argparse.ArgumentParser()
+parser.add_argument("--settings")
+parser.add_argument("--set", nargs="*")
+settings = json.load(open("settings.json"))["plugin"]
+settings["size"] = 1
+for pair in parser.parse_args().set:
+    key, value = pair.split("=", 1)
+    settings[key] = type(settings[key])(value)
+plugin = HybridParallelPlugin(tp_size=settings["size"], pp_size=1)
+""",
+    "a class that is asked of its module by its name": """
+from colossalai.booster import plugin as plugins
+
+kind = getattr(plugins, "HybridParallelPlugin")
+plugin = kind(tp_size=json.load(open("settings.json"))["plugin"]["size"], pp_size=1)
+""",
     "a table that decorators fill": """
 MAKERS = {}
 

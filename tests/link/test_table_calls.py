@@ -89,3 +89,28 @@ def test_a_class_may_be_asked_of_its_module_by_its_name(tmp_path: Path) -> None:
 
 def test_another_class_of_the_module_is_another_call(tmp_path: Path) -> None:
     assert ("CAI154", 12) not in codes(tmp_path, ASKED)
+
+
+KEYWORDS = """from colossalai.nn.lr_scheduler import CosineAnnealingWarmupLR, LinearWarmupLR
+
+SCHEDULES = {"cosine": CosineAnnealingWarmupLR, "linear": LinearWarmupLR}
+
+
+def make(name, **options):
+    return SCHEDULES[name](None, 10, **options)
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--schedule", default="linear")
+args = parser.parse_args()
+colossalai.launch_from_torch()
+schedule = make(args.schedule, warmup_ratio=0.1)
+"""
+
+
+def test_an_argument_that_what_is_looked_up_does_not_take_is_found(tmp_path: Path) -> None:
+    assert ("CAI226", 18) in codes(tmp_path, KEYWORDS, "--schedule cosine")
+
+
+def test_what_swallows_all_keywords_takes_it(tmp_path: Path) -> None:
+    assert ("CAI226", 18) not in codes(tmp_path, KEYWORDS)

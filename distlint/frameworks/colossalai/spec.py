@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from distlint.frameworks.colossalai.collectives import COLLECTIVES, MAIN_ONLY
 from distlint.frameworks.colossalai.launchers import LAUNCHERS
-from distlint.frameworks.colossalai.plugins import EXPORTS
+from distlint.frameworks.colossalai.plugins import EXPORTS, FILES, HYBRID
 from distlint.model.framework import FrameworkSpec
 
 SPEC = FrameworkSpec(
@@ -16,6 +16,11 @@ SPEC = FrameworkSpec(
     config_keys=(b"colossalai",),
     launchers=LAUNCHERS,
     lazily_exported=EXPORTS,
+    records=tuple(FILES),
+    shares=(
+        # booster/plugin/hybrid_parallel_plugin.py, __init__ (0.3.2 to 0.5.0)
+        (f"colossalai.booster.plugin.{HYBRID}", "dp_size", ("tp_size", "pp_size"), ("sp_size",)),
+    ),
     collectives=COLLECTIVES,
     main_only=MAIN_ONLY,
     rank_sources=tuple(

@@ -33,6 +33,7 @@ from distlint.model.value import Value, absent, known, unknown
 if TYPE_CHECKING:
     from distlint.link.project import Project
     from distlint.model.sketch import Sketch
+    from distlint.model.span import Span
 
 NAMES = frozenset(
     {
@@ -69,19 +70,30 @@ def build(project: Project) -> Iterator[Subject]:
 
 
 def _chosen(project: Project) -> Iterator[tuple[CallSite, Run | None]]:
-    """The calls of a plugin that a table or a variable holds (``PLUGINS[args.plugin](...)``), by the runs that decide which one it is."""
+    """The calls of a plugin that a table, a variable or the module holds (``PLUGINS[args.plugin](...)``), by the runs that decide which."""
+    for found in _looked_up(project):
+        for run in runs_through(project, found):
+            name = called_name(project, found, run)
+            if name in FILES:
+                yield found._replace(name=name), run
+
+
+def _looked_up(project: Project) -> Iterator[CallSite]:
+    """The calls that name nothing in files that import a plugin, and those of what is asked of the plugins' module by its name."""
+    seen: set[Span] = set()
     for file in project.python_files:
         module = project.module(file)
         if not any(item.name in MODULES for item in module.imports):
             continue
         for site in (site for sites in module.calls.values() for site in sites):
-            if project.modules.dotted(site.call.func, file) or isinstance(site.call.func, ir.Attribute):
-                continue
-            found = CallSite(file, site)
-            for run in runs_through(project, found):
-                name = called_name(project, found, run)
-                if name in FILES:
-                    yield found._replace(name=name), run
+            if not project.modules.dotted(site.call.func, file) and not isinstance(site.call.func, ir.Attribute):
+                found = CallSite(file, site)
+                seen.add(found.span)
+                yield found
+    for found in (found for name in FILES for found in project.table_calls.of_library(name)):
+        if found.span not in seen:
+            seen.add(found.span)
+            yield found
 
 
 def _foreign(project: Project, found: CallSite, made_as: Constructor, settings: Mapping[str, Setting]) -> Value:
