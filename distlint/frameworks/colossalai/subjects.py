@@ -249,9 +249,22 @@ def _build_engines(project: Project) -> Iterator[Subject]:
     return engines(project)
 
 
+def _known_in_sharding(path: str) -> bool:
+    from distlint.frameworks.colossalai.sharding import known_path as known_in_sharding
+
+    return known_in_sharding(path)
+
+
+def _build_sharding(project: Project) -> Iterator[Subject]:
+    from distlint.frameworks.colossalai.sharding import build as sharding
+
+    return sharding(project)
+
+
 KINDS: tuple[SubjectKind, ...] = (
     SubjectKind("colossalai-plugin", "colossalai", known_path, build),
     SubjectKind("colossalai-booster", "colossalai", _known_in_calls, _build_calls),
     SubjectKind("colossalai-engine", "colossalai", _known_in_engines, _build_engines),
+    SubjectKind("colossalai-sharding", "colossalai", _known_in_sharding, _build_sharding),
     SubjectKind("colossalai-config", "colossalai", _known_in_files, _build_files),
 )

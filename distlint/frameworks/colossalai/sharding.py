@@ -1,0 +1,127 @@
+"""Models that a program parts by itself: one subject per call of ``ShardFormer.optimize`` and run.
+
+What is known of the model is called as for a booster; ``tp_size`` is the number of ranks among which tensors are parted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from distlint.frameworks.colossalai.boosted import maker_of, name_of
+from distlint.frameworks.colossalai.models import NAMES as MODEL_NAMES
+from distlint.frameworks.colossalai.models import model_facts
+from distlint.frameworks.colossalai.plugins import PACKAGE
+from distlint.frameworks.general import argument_settings, moved
+from distlint.frameworks.reaching import runs_through
+from distlint.link.abstract import Instance, node_of
+from distlint.link.items import elements
+from distlint.model.document import node_value
+from distlint.model.subject import Subject
+from distlint.model.value import Value, known, unknown
+
+if TYPE_CHECKING:
+    from distlint.link.evaluate import Evaluator
+    from distlint.link.project import CallSite, Project
+    from distlint.model.launch import Run
+
+_FORMERS = frozenset(
+    {
+        "colossalai.shardformer.ShardFormer()",
+        "colossalai.shardformer.shard.ShardFormer()",
+        "colossalai.shardformer.shard.shardformer.ShardFormer()",
+    }
+)
+_MESHES = frozenset(
+    {"colossalai.cluster.ProcessGroupMesh()", "colossalai.cluster.process_group_mesh.ProcessGroupMesh()"}
+)
+_PARAMETERS = ("model", "policy")
+_NAMES = frozenset({"world_size", "tp_size", *MODEL_NAMES})
+
+
+def known_path(path: str) -> bool:
+    """Whether a condition over a model that is parted may use a path."""
+    head, _, tail = path.partition(".")
+    return path in _NAMES or (head == "argument" and tail in _PARAMETERS)
+
+
+def build(project: Project) -> Iterator[Subject]:
+    """The subjects of a project; none where nothing makes a ``ShardFormer``."""
+    if not project.sites("ShardFormer"):
+        return
+    for found in project.sites("optimize"):
+        for run in runs_through(project, found):
+            evaluator = project.evaluator(run)
+            base = getattr(found.site.call.func, "base", None)
+            former = maker_of(evaluator.ask(base, found.file, found.site.function)) if base is not None else None
+            if former is not None and name_of(evaluator, former) in _FORMERS:
+                yield _subject(project, evaluator, found, run, former)
+
+
+def _subject(project: Project, evaluator: Evaluator, found: CallSite, run: Run | None, former: Instance) -> Subject:
+    given, is_open = argument_settings(project, found, list(_PARAMETERS), run)
+    settings = {
+        f"argument.{name}": moved(one, f"argument.{name}")
+        for name, one in given.items()
+        if name in _PARAMETERS and not (one.value.is_known and one.value.only is None)
+    }
+    versions = project.environments.for_file(found.file)
+    count = run.world_size if run is not None else unknown("no launch is known")
+    names: dict[str, Value] = {"world_size": count, "tp_size": _size(evaluator, former, count)}
+    frame = evaluator.frame(found.file, found.site.function)
+    model = evaluator.argument(found.site.call, "model", 0, frame)
+    if model is not None:
+        names |= model_facts(project, evaluator, model, versions.newest(PACKAGE))
+    for name in sorted(_NAMES - names.keys()):
+        names[name] = unknown("not known")
+    return Subject(
+        kind="colossalai-sharding",
+        label="colossalai.shardformer.ShardFormer.optimize",
+        span=found.span,
+        settings=settings,
+        versions=versions,
+        names=names,
+        open_blocks=frozenset({"argument"}) if is_open else frozenset(),
+        run=run,
+        extra={"call": found},
+    )
+
+
+def _size(evaluator: Evaluator, former: Instance, count: Value) -> Value:
+    """Among how many ranks tensors are parted (``shardformer/shard/shard_config.py``, ``__post_init__``, 0.3.2 to 0.5.0)."""
+    config = maker_of(evaluator.argument(former.call, "shard_config", 0, former.frame, former.state))
+    if config is None:
+        return unknown("the configuration is not known")
+    enabled = evaluator.argument(config.call, "enable_tensor_parallelism", None, config.frame, config.state)
+    if enabled is not None:
+        switch = node_value(node_of(enabled, config.span()))
+        if switch.only is False:
+            return known(1, *switch.spans)
+        if switch.only is not True:
+            return unknown("whether tensors are parted is not known")
+    group = evaluator.argument(config.call, "tensor_parallel_process_group", None, config.frame, config.state)
+    if group is None:
+        return count
+    made = maker_of(group)
+    if made is None:
+        return count if node_value(node_of(group, config.span())).is_known else unknown("the group is not known")
+    return _ranks_of(evaluator, made)
+
+
+def _ranks_of(evaluator: Evaluator, group: Instance) -> Value:
+    """How many ranks a group has: one of an axis of a mesh, or one of ranks that are listed."""
+    called = name_of(evaluator, group)
+    if called == "torch.distributed.new_group()":
+        ranks = evaluator.argument(group.call, "ranks", 0, group.frame, group.state)
+        items = elements(ranks) if ranks is not None else None
+        return known(len(items), group.span()) if items is not None else unknown("the ranks are not known")
+    base = getattr(group.call.func, "base", None)
+    mesh = maker_of(evaluator.evaluate(base, group.frame, group.state)) if base is not None else None
+    if mesh is None or not called.endswith(".get_group_along_axis()") or name_of(evaluator, mesh) not in _MESHES:
+        return unknown("the group is not known")
+    axis = evaluator.argument(group.call, "axis", 0, group.frame, group.state)
+    number = node_value(node_of(axis, group.span())).only if axis is not None else None
+    if type(number) is not int or number < 0:
+        return unknown("the axis is not known")
+    size = evaluator.argument(mesh.call, "", number, mesh.frame, mesh.state)
+    return node_value(node_of(size, mesh.span())) if size is not None else unknown("the mesh has no such axis")
