@@ -48,7 +48,10 @@ class CuratedRows:
         if fault.kind in ("missing", "wanting"):
             # An argument that went by another name is wanting only because the other one is refused.
             return any(
-                _is_same(fault, row) and (row.lacks(version) or (row.required and fault.argument in row.keywords))
+                _is_same(fault, row)
+                and (
+                    (row.lacks(version) and _may_give(fault, row)) or (row.required and fault.argument in row.keywords)
+                )
                 for row in self.keywords
             )
         return False
@@ -56,3 +59,11 @@ class CuratedRows:
 
 def _is_same(fault: Fault, row: Entry) -> bool:
     return any(name.replace("()", "") in (fault.name, fault.subject) for name in row.names)
+
+
+def _may_give(fault: Fault, row: Entry) -> bool:
+    """Whether the call may give an argument of a row."""
+    call = fault.mention.call
+    if call is None or any(one.name is None or one.name in row.keywords for one in call.keywords):
+        return True
+    return row.position is not None and len(call.args) > row.position
