@@ -36,21 +36,28 @@ def _judged(context: CheckContext, found: CallSite, target: ir.ListDisplay) -> I
     named = len(target.items) - len(starred)
     if named > count if starred else named != count or count == 0:
         what = f"gives {count} results" if count else "gives one object, which can't be taken apart"
-        names = "1 name" if named == 1 else f"{named} names"
+        targets = "1 name" if named == 1 else f"{named} names"
         yield context.finding(
-            f"`{found.name.rpartition('.')[2]}` {what}, but is assigned to {names}",
+            f"`{found.name.rpartition('.')[2]}` {what}, but is assigned to {targets}",
             ir.unpack(target.at, found.file),
             symbol=found.name,
         )
     elif not starred:
-        swapped = _swapped([_role_name(item) for item in target.items], context.parameters.get("roles", ()))
-        if swapped is not None:
+        names = [_role_name(item) for item in target.items]
+        swapped = _swapped(names, context.parameters.get("roles", ()))
+        if swapped is not None and not _come_back(found, names, swapped):
             first, second = swapped
             yield context.finding(
                 f"results {first + 1} and {second + 1} go to the names of each other",
                 ir.unpack(target.items[first].at, found.file),
                 symbol=found.name,
             )
+
+
+def _come_back(found: CallSite, names: Sequence[str], places: tuple[int, int]) -> bool:
+    """Whether the call was handed over what it gives back at one of two places, as where both are given the wrong way round."""
+    given = [_role_name(one) for one in found.site.call.args]
+    return any(place < len(given) and given[place] == names[place] for place in places)
 
 
 def _role_name(expr: ir.Expr) -> str:

@@ -43,13 +43,21 @@ def run_of(project: Project, launch: Launch) -> Run:
     return Run(launch.script_file, launch, world_size=launch.world_size if given.is_unknown else given)
 
 
-def comes_to(project: Project, found: CallSite, run: Run) -> bool:
-    """Whether a run may come to a call: false only where the options that it gives decide a test the other way."""
+def comes_to(project: Project, found: CallSite, run: Run, levels: int = MAX_LEVELS) -> bool:
+    """Whether a run may come to a call: false only where the options that it gives decide a test the other way.
+
+    The tests are those in its function, and those before all calls of the function that are seen.
+    """
     for guard in _guards(project, found.file, found.site.function, found.site.call.at):
         decided = _decided(project, guard.test, found.file, found.site.function, run)
         if decided is not None and decided != guard.holds:
             return False
-    return True
+    if found.site.function < 0 or not levels:
+        return True
+    callers = project.callers(FunctionRef(found.file, found.site.function))
+    if not callers or len(callers) > MAX_CALLERS:
+        return True
+    return any(comes_to(project, found._replace(file=one.file, site=one.site), run, levels - 1) for one in callers)
 
 
 def open_tests(project: Project, found: CallSite, run: Run | None) -> Iterator[ir.Expr]:

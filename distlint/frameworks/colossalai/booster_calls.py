@@ -326,14 +326,16 @@ class _Call:
     def _checkpointed(self, plugin: Subject, layers: Value) -> dict[str, Value]:
         """For how many stages the numbers of layers to compute again are given, and whether a stage has fewer layers than that."""
         made = maker_of(self._of_booster("plugin", 2))
-        config = self._argument_of(made, "gradient_checkpoint_config", None)
-        given = self._argument_of(maker_of(config), "num_ckpt_layers_per_stage", 1)
+        config = maker_of(self._argument_of(made, "gradient_checkpoint_config", None))
+        given = self._argument_of(config, "num_ckpt_layers_per_stage", 1)
         asked = node_value(node_of(given, self.found.span)).only if given is not None else None
         if not isinstance(asked, list | tuple) or not all(type(one) is int for one in asked):
             return {}
         held = layers_of_stages(plugin, layers.only)
         excess = [number > most for number, most in zip(asked, held, strict=False)]
-        names = {"checkpointed_stages": known(len(asked))}
+        expr = find_argument(config.call, "num_ckpt_layers_per_stage", 1)[0] if config is not None else None
+        places = [ir.unpack(expr.at, config.frame.file)] if config is not None and expr is not None else []
+        names = {"checkpointed_stages": known(len(asked), *places)}
         return {**names, "checkpoints_too_many": known(any(excess))} if held else names
 
     def _argument_of(self, made: Instance | None, name: str, position: int | None) -> Abstract | None:
