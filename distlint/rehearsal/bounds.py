@@ -272,16 +272,27 @@ def _keeps(value: Any, bound: Bound, side: int) -> bool:
     return _below(one, two, strict=bound.strict)
 
 
-def _below(one: Any, two: Any, *, strict: bool, depth: int = 0) -> bool:
+def _below(one: Any, two: Any, *, strict: bool) -> bool:
     """Whether a number is certainly at most another one (``strict``: less than it)."""
     if _is_number(one) and _is_number(two):
         return bool(one < two if strict else one <= two)
-    if not strict and _same(one, two):
-        return True
-    if depth >= _MAX_DEPTH:
-        return False
+    return (not strict and _same(one, two)) or _by_bounds(one, two, strict, 0, {})
+
+
+def _by_bounds(one: Any, two: Any, strict: bool, depth: int, seen: dict[tuple[int, int, bool, int], bool]) -> bool:
+    """The same by what the first is at most, and the second at least. The same pair comes up on many ways: ``seen`` has the answers."""
     most = one.bounds.most if isinstance(one, Opaque) and one.bounds is not None else ()
     least = two.bounds.least if isinstance(two, Opaque) and two.bounds is not None else ()
-    return any(_below(each.value, two, strict=strict and not each.strict, depth=depth + 1) for each in most) or any(
-        _below(one, each.value, strict=strict and not each.strict, depth=depth + 1) for each in least
+    return any(_reaches(each.value, two, strict and not each.strict, depth + 1, seen) for each in most) or any(
+        _reaches(one, each.value, strict and not each.strict, depth + 1, seen) for each in least
     )
+
+
+def _reaches(one: Any, two: Any, strict: bool, depth: int, seen: dict[tuple[int, int, bool, int], bool]) -> bool:
+    if _is_number(one) and _is_number(two):
+        return bool(one < two if strict else one <= two)
+    key = (id(one), id(two), strict, depth)
+    if key not in seen:
+        is_same = not strict and _same(one, two)
+        seen[key] = is_same or (depth < _MAX_DEPTH and _by_bounds(one, two, strict, depth, seen))
+    return seen[key]
