@@ -46,8 +46,12 @@ def lone_dicts(project: Project) -> Iterator[Document]:
 
 
 def _is_evident(found: Mapping) -> bool:
-    """Whether a dict is a configuration. With a ``type`` of its own it holds the arguments of a class from a registry."""
-    return looks_like_deepspeed(found) and found.entry("type") is None
+    """Whether a dict is a configuration. With a ``type`` of its own it holds the arguments of a class from a registry.
+
+    What some paths only put there says nothing of what it is for.
+    """
+    sure = Mapping(tuple(entry for entry in found.entries if entry.certain), found.span, found.open)
+    return looks_like_deepspeed(sure) and found.entry("type") is None
 
 
 def _displays(project: Project, file: str) -> Iterator[Abstract]:
