@@ -1,7 +1,7 @@
 """A method of an object that may not be called so with the configuration that the object was made with.
 
 Parameters: ``subject``; ``methods`` (dotted names by what made the object: ``pkg.function()[0].method``, where ``__call__`` is the object
-called itself); ``when`` (the condition
+called itself); ``attributes`` (the same for attributes that are read); ``when`` (the condition
 over the configuration); ``argument`` (one that has to be given as true, if any); ``given`` (one, with its position, without which the
 call is right); ``unless-called`` (library calls in the same
 project files that make it right); ``unless-given`` (arguments that make the call right, or another one); ``inside`` (last names
@@ -23,10 +23,11 @@ from distlint.checks.wrapped_calls import called_object, names_given, names_hand
 from distlint.judge.conditions import compile_condition
 from distlint.judge.view import View
 from distlint.judge.wording import compile_template
-from distlint.link.abstract import Instance
+from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.modules import FunctionRef
 from distlint.link.project import CallSite, Project
+from distlint.link.walking import bodies_of, expressions_below
 from distlint.model import python as ir
 from distlint.model.document import Leaf
 from distlint.model.finding import Finding, Operation, Related
@@ -45,6 +46,9 @@ def engine_method(context: CheckContext) -> Iterator[Finding]:
             if names and wanted.issuperset(names) and _matters(context, project, found):
                 yield from _judge(context, project, found, list(receivers(project, found)))
     for found, made in _called_themselves(project, wanted):
+        if _matters(context, project, found):
+            yield from _judge(context, project, found, [made])
+    for found, made in _read(project, frozenset(context.parameters.get("attributes", ()))):
         if _matters(context, project, found):
             yield from _judge(context, project, found, [made])
     if "saved" in context.parameters:
@@ -67,6 +71,23 @@ def _may_occur(project: Project, wanted: Collection[str]) -> bool:
     if not all("()[" in name for name in wanted):
         return True
     return any(True for _ in project.calls_to({name.partition("()[")[0] for name in wanted}))
+
+
+def _read(project: Project, wanted: frozenset[str]) -> Iterator[tuple[CallSite, Instance]]:
+    """The places where an attribute of an object is read that is no method which is called there, with what made the object."""
+    lasts = {name.rpartition(".")[2] for name in wanted}
+    evaluator = project.evaluator(None)
+    for file in project.python_files if wanted else ():
+        if not any(f".{last}" in project.text_of(file) for last in lasts):
+            continue
+        module = project.module(file)
+        for function, body in bodies_of(module):
+            found = [one for one in expressions_below(body) if type(one) is ir.Attribute and one.name in lasts]
+            for expr in found:
+                for made in options_of(evaluator.ask(expr.base, file, function)):
+                    name = evaluator.instance_name(made) if isinstance(made, Instance) else ""
+                    if isinstance(made, Instance) and project.modules.canonical(f"{name}.{expr.name}") in wanted:
+                        yield CallSite(file, ir.Site(ir.Call(expr, (), (), expr.at), function)), made
 
 
 def _called_themselves(project: Project, wanted: frozenset[str]) -> Iterator[tuple[CallSite, Instance]]:
