@@ -22,6 +22,7 @@ from distlint.link.calls import is_static
 from distlint.link.flow import Env
 from distlint.link.modules import ClassRef, External, FunctionRef, GlobalRef
 from distlint.link.objects import fields_of
+from distlint.link.receivers import own_object
 from distlint.link.stores import MUTATORS
 from distlint.link.walking import access_path, guards_of, statements
 from distlint.link.walking import calls_in as calls_below
@@ -231,8 +232,11 @@ def of_own(tracer: Tracer, ref: FunctionRef, path: Path, ground: Ground) -> Dive
     owner = ClassRef(ref.file, tracer.project.function(ref).owner)
     own = ground.own
     if own is None:
-        made = tracer.evaluator.own_instance(
-            tracer.project.function(ref), tracer.evaluator.frame(ref.file, ref.index), ir.unpack(0, ref.file)
+        made = own_object(
+            tracer.evaluator,
+            tracer.project.function(ref),
+            tracer.evaluator.frame(ref.file, ref.index),
+            ir.unpack(0, ref.file),
         )
         if not isinstance(made, Instance):
             found = own_attribute(tracer, None, owner, path[0][1:])

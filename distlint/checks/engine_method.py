@@ -25,7 +25,6 @@ from distlint.judge.view import View
 from distlint.judge.wording import compile_template
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
-from distlint.link.modules import FunctionRef
 from distlint.link.project import CallSite, Project
 from distlint.link.walking import bodies_of, expressions_below
 from distlint.model import python as ir
@@ -74,7 +73,7 @@ def _may_occur(project: Project, wanted: Collection[str]) -> bool:
 
 
 def _read(project: Project, wanted: frozenset[str]) -> Iterator[tuple[CallSite, Instance]]:
-    """The places where an attribute of an object is read that is no method which is called there, with what made the object."""
+    """The places where an attribute of an object is read, with what made the object."""
     lasts = {name.rpartition(".")[2] for name in wanted}
     evaluator = project.evaluator(None)
     for file in project.python_files if wanted else ():
@@ -121,11 +120,8 @@ def _matters(context: CheckContext, project: Project, found: CallSite) -> bool:
 def _gives(project: Project, found: CallSite, argument: str, position: int) -> bool:
     """Whether an argument is surely given, as something else than ``None``."""
     expr, _ = find_argument(found.site.call, argument, position)
-    if expr is None or type(expr) is ir.Lambda:
-        return expr is not None
-    function = project.modules.resolve(expr, found.file)
-    if isinstance(function, FunctionRef):
-        return True
+    if expr is None:
+        return False
     value = project.evaluator(None).ask(expr, found.file, found.site.function)
     return not isinstance(value, Leaf) or (value.value.is_known and value.value.only is not None)
 

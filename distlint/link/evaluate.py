@@ -33,13 +33,13 @@ from distlint.link.chains import in_chain
 from distlint.link.changes import placed
 from distlint.link.flow import Env
 from distlint.link.modules import ClassRef, External, FunctionRef, GlobalRef, Target
-from distlint.link.namespaces import ALL, attributes_of
+from distlint.link.namespaces import attributes_of
 from distlint.link.objects import attribute, attribute_of, attributes
 from distlint.link.parameters import parameter_value
 from distlint.link.paths import ProjectPath
 from distlint.link.process_arguments import ARGUMENTS
-from distlint.link.receivers import only_receiver
 from distlint.link.variables import module_variable
+from distlint.link.walking import ALL
 from distlint.model import python as ir
 from distlint.model.document import Entry, Leaf, Mapping, Node, Sequence, node_value
 from distlint.model.span import Span
@@ -82,6 +82,8 @@ class Evaluator:
         self.modules = project.modules
         self.options = options
         self.frames: dict[Key, Frame] = {}
+        # Objects that stand for those that nobody is seen to make: see ``link.receivers``.
+        self.objects: dict[Key, Instance] = {}
         # An answer is remembered with the depth that it took, so that it is given or refused alike whoever asks first.
         self._memo: dict[Key, tuple[Abstract, int]] = {}
         self._active: set[Key] = set()
@@ -529,39 +531,6 @@ class Evaluator:
             return attributes(self, self._global(name, file, span), names, span)
         finally:
             self._entered.discard(place)
-
-    def own_instance(self, function: ir.Function, frame: Frame, span: Span) -> Instance | Reference:
-        """What ``self`` (or ``cls``) is in a method that nobody is known to call.
-
-        In a run it is the one object of the class, where all calls of the method are of that.
-        """
-        owner = ClassRef(frame.file, function.owner)
-        if any(type(d) is ir.Name and d.id == "classmethod" for d in function.decorators):
-            return Reference(owner, span)
-        if self.options is not None and self.options.has_run:
-            receiver = only_receiver(self, owner, FunctionRef(frame.file, frame.function))
-            if receiver is not None:
-                return receiver
-        key = ("self", owner.file, owner.index)
-        found = self._memo.get(key)
-        if found is None:
-            call = ir.Call(ir.Name(function.qualname, function.at), (), (), function.at)
-            made = Instance(owner, call, self.frame(frame.file, -1), self.project.flow(frame.file, -1).entry, ("self",))
-            found = self._memo[key] = (made, 0)
-        assert isinstance(found[0], Instance)  # noqa: S101 - stored just above
-        return found[0]
-
-    def handed(self, parameter: ir.Parameter, name: str, file: str) -> Instance:
-        """An object of a library class that the library hands over for a parameter; the same one each time."""
-        key = ("handed", id(parameter), name)
-        if key not in self._memo:
-            self.keep(parameter)
-            call = ir.Call(ir.Name(parameter.name, parameter.at), (), (), parameter.at)
-            entry = self.project.flow(file, -1).entry
-            self._memo[key] = (Instance(External(name), call, self.frame(file, -1), entry), 0)
-        found = self._memo[key][0]
-        assert isinstance(found, Instance)  # noqa: S101 - stored just above
-        return found
 
     # Attributes --------------------------------------------------------------------------------------------------
 

@@ -284,7 +284,8 @@ class _Walker:
         self._breaks.append([])
         self._continues.append([])
         self._aliases.enter()
-        aliases = self._aliases.copy()
+        rounds = body_of_rounds(statement) if isinstance(statement, ir.For) else None
+        aliases = self._aliases.copy() if rounds is not None else None
         # The loop's head is a join of the way in and the way back; the latter is filled in after the body was walked.
         head = Join(state, [state], touched, by=statement)
         inner: Env = head
@@ -298,8 +299,8 @@ class _Walker:
         again = self._continues.pop()
         head.branches += again if end is None else [end, *again]
         unrolled = self._unroll(statement, items, state) if items is not None and not ends and not again else None
-        if unrolled is None and not ends and isinstance(statement, ir.For):
-            unrolled = self._rounds(statement, state, head, touched, aliases)
+        if unrolled is None and not ends and rounds is not None and aliases is not None:
+            unrolled = self._rounds(statement, rounds, state, head, touched, aliases)
         after = self.block(statement.orelse, unrolled or head)
         self._touched.pop()
         exits = ends + ([after] if after is not None and not _endless(statement) else [])
@@ -326,11 +327,17 @@ class _Walker:
         del self._flow.returns[returns:], self._flow.left[returns:]
         return walked
 
-    def _rounds(self, statement: ir.For, before: Env, head: Join, touched: Touched, aliases: Aliases) -> Env | None:
-        """The state after a loop over what only its evaluation can tell; ``None`` for a loop that does more than a few things."""
-        body = body_of_rounds(statement)
-        if body is None:
-            return None
+    def _rounds(
+        self,
+        statement: ir.For | ir.While,
+        body: tuple[ir.Stmt, ...],
+        before: Env,
+        head: Join,
+        touched: Touched,
+        aliases: Aliases,
+    ) -> Env:
+        """The state after a short loop over what only its evaluation can tell."""
+        assert isinstance(statement, ir.For)  # noqa: S101 - others have no rounds that can be counted
 
         def walk(number: int, state: Env) -> Env | None:
             walker = _Walker(Flow(state, None), self._module, nested=self._nested)

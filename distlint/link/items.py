@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from distlint.link.abstract import Abstract, Frame, Instance, leaf, lifted, node_of, options_of, several
 from distlint.link.flow import Bind, Env, Join, Store
 from distlint.link.modules import ClassRef
-from distlint.link.namespaces import object_of
 from distlint.link.objects import attribute, attribute_of, fields_of
 from distlint.link.process_arguments import ARGUMENTS
+from distlint.link.walking import object_of
 from distlint.model import python as ir
 from distlint.model.document import Leaf, Mapping, Node, Sequence, find, node_value
 from distlint.model.span import Span

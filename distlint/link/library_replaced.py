@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from distlint.link.walking import bodies_of, statements
+from distlint.link.walking import bodies_of, object_of, statements
 from distlint.model import python as ir
 
 if TYPE_CHECKING:
@@ -88,11 +88,8 @@ class ReplacedNames:
 
     def _namespaces(self, expr: ir.Expr, file: str, function: int) -> list[str]:
         """The library's modules or classes whose ``__dict__`` an expression is."""
-        if type(expr) is ir.Attribute and expr.name == "__dict__":
-            return self._owners(expr.base, file, function)
-        if type(expr) is ir.Call and type(expr.func) is ir.Name and expr.func.id == "vars" and len(expr.args) == 1:
-            return self._owners(expr.args[0], file, function)
-        return []
+        owner = object_of(expr)
+        return self._owners(owner, file, function) if owner is not None else []
 
     # Calls -------------------------------------------------------------------------------------------------------
 

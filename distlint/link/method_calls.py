@@ -9,9 +9,9 @@ from distlint.link.abstract import Abstract, Frame, Instance, leaf, lifted, node
 from distlint.link.items import elements
 from distlint.link.library_calls import argument_values
 from distlint.link.modules import External
-from distlint.link.namespaces import ALL, object_of
-from distlint.link.objects import as_mapping, attribute, attribute_of
+from distlint.link.objects import as_mapping, attribute_of, attributes
 from distlint.link.paths import PathText
+from distlint.link.walking import ALL, object_of
 from distlint.model import python as ir
 from distlint.model.document import Leaf, Mapping, Node, Sequence, find, node_value
 from distlint.model.span import Span
@@ -71,11 +71,22 @@ def call_method(evaluator: Evaluator, call: ir.Call, frame: Frame, state: Env, s
 def _mapping_get(
     evaluator: Evaluator, base: Abstract, name: str, call: ir.Call, frame: Frame, state: Env, span: Span
 ) -> Abstract | None:
-    owner = object_of(call.func.base) if isinstance(call.func, ir.Attribute) else None
-    if owner is not None and call.args and name == "get":
-        return _attribute_get(evaluator, owner, call, frame, state, span)
+    owner = object_of(call.func.base) if isinstance(call.func, ir.Attribute) and name == "get" else None
+    if owner is not None and call.args:
+        # the attribute may have been set by itself
+        return _attribute_get(
+            evaluator,
+            lambda names: attribute_of(evaluator, owner, names, frame, state, span),
+            call,
+            frame,
+            state,
+            span,
+        )
     if isinstance(base, Instance) and base.part[-1:] == (ALL,) and call.args:
-        return _namespace_get(evaluator, base, call, frame, state, span)
+        whole = Instance(base.callee, base.call, base.frame, base.state, base.part[:-1])
+        return _attribute_get(
+            evaluator, lambda names: attributes(evaluator, whole, names, span), call, frame, state, span
+        )
     if not isinstance(base, Mapping) or not call.args:
         return None
     key = node_value(node_of(evaluator.evaluate(call.args[0], frame, state), span))
@@ -93,25 +104,16 @@ def _mapping_get(
 
 
 def _attribute_get(
-    evaluator: Evaluator, owner: ir.Expr, call: ir.Call, frame: Frame, state: Env, span: Span
+    evaluator: Evaluator,
+    ask: Callable[[tuple[str, ...]], Abstract],
+    call: ir.Call,
+    frame: Frame,
+    state: Env,
+    span: Span,
 ) -> Abstract | None:
-    """``vars(args).get(name)``, where the attribute may have been set by itself."""
+    """``vars(args).get(name)``: what ``ask`` gives for the attribute."""
     key = node_value(node_of(evaluator.evaluate(call.args[0], frame, state), span))
-    if not isinstance(key.only, str):
-        return None
-    found = attribute_of(evaluator, owner, (key.only,), frame, state, span)
-    return None if isinstance(found, Instance) else found
-
-
-def _namespace_get(
-    evaluator: Evaluator, base: Instance, call: ir.Call, frame: Frame, state: Env, span: Span
-) -> Abstract | None:
-    """The same where a name stands for ``vars(args)``."""
-    key = node_value(node_of(evaluator.evaluate(call.args[0], frame, state), span))
-    if not isinstance(key.only, str):
-        return None
-    whole = Instance(base.callee, base.call, base.frame, base.state, base.part[:-1])
-    found = attribute(evaluator, whole, key.only, span)
+    found = ask((key.only,)) if isinstance(key.only, str) else None
     return None if isinstance(found, Instance) else found
 
 

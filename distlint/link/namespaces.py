@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from distlint.link.abstract import Abstract, Frame, Instance, node_of
 from distlint.link.modules import ClassRef
 from distlint.link.objects import attribute_of, fields_of
+from distlint.link.walking import ALL
 from distlint.model import python as ir
 from distlint.model.document import Entry, Leaf, Mapping
 from distlint.model.span import Span
@@ -14,16 +15,6 @@ from distlint.model.span import Span
 if TYPE_CHECKING:
     from distlint.link.evaluate import Evaluator
     from distlint.link.flow import Env
-
-ALL = "__dict__"
-
-
-def object_of(expr: ir.Expr) -> ir.Expr | None:
-    """The object in ``vars(object)`` and ``object.__dict__``."""
-    if type(expr) is ir.Attribute and expr.name == ALL:
-        return expr.base
-    is_vars = type(expr) is ir.Call and type(expr.func) is ir.Name and expr.func.id == "vars" and len(expr.args) == 1
-    return expr.args[0] if is_vars and isinstance(expr, ir.Call) else None
 
 
 def attributes_of(evaluator: Evaluator, owner: ir.Expr, frame: Frame, state: Env, span: Span) -> Abstract:

@@ -123,9 +123,8 @@ class Options:
 
     def processes(self, name: str, span: Span) -> Abstract | None:
         """What a library's function or attribute says of the number of processes, where the run has a known one."""
-        if self._run is None or name not in self._counts or not self._run.world_size.is_known:
-            return None
-        return leaf(self._run.world_size, span)
+        count = self.world_size if name in self._counts else None
+        return leaf(count, span) if count is not None else None
 
     @property
     def has_run(self) -> bool:

@@ -19,6 +19,7 @@ from distlint.link.calls import given_arguments, is_static
 from distlint.link.changes import in_doubt
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.objects import attribute_of, attributes
+from distlint.link.receivers import handed_object, own_object
 from distlint.link.stores import changed_names
 from distlint.model import python as ir
 from distlint.model.document import Entry, Leaf, Mapping, Sequence
@@ -43,7 +44,7 @@ def parameter_value(
 ) -> Abstract:
     """What a parameter, or an attribute of it by path, is when the function is entered: what its callers give for it."""
     if function.owner >= 0 and position == 0 and not is_static(function):
-        own = frame.instance or evaluator.own_instance(function, frame, span)
+        own = frame.instance or own_object(evaluator, function, frame, span)
         return attributes(evaluator, own, names, span)
     if frame.bound:
         return attributes(evaluator, _default(evaluator, parameter, frame, span), names, span)
@@ -93,7 +94,7 @@ def _handed(
             if bases is None:
                 bases = frozenset(project.modules.external_bases(ClassRef(frame.file, function.owner)))
             if base in bases:
-                return evaluator.handed(parameter, made, frame.file)
+                return handed_object(evaluator, parameter, made, frame.file)
     return None
 
 

@@ -1,19 +1,55 @@
-"""The object whose method is running, where a run has but one that it can be."""
+"""Objects that a function is entered with though no call says which: ``self`` of a method, and what a library hands to a hook."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from distlint.link.abstract import NOTHING, Abstract, Instance
-from distlint.link.modules import ClassRef, FunctionRef
+from distlint.link.abstract import NOTHING, Abstract, Frame, Instance, Reference
+from distlint.link.modules import ClassRef, External, FunctionRef
 from distlint.link.objects import fields_of
 from distlint.model import python as ir
+from distlint.model.span import Span
 
 if TYPE_CHECKING:
     from distlint.link.evaluate import Evaluator
 
 MAX_CALLS = 4
 """A method that is called at more places is taken to be called on any object."""
+
+
+def own_object(evaluator: Evaluator, function: ir.Function, frame: Frame, span: Span) -> Instance | Reference:
+    """What ``self`` (or ``cls``) is in a method that nobody is known to call.
+
+    In a run it is the one object of the class, where all calls of the method are of that.
+    """
+    owner = ClassRef(frame.file, function.owner)
+    if any(type(one) is ir.Name and one.id == "classmethod" for one in function.decorators):
+        return Reference(owner, span)
+    if evaluator.options is not None and evaluator.options.has_run:
+        receiver = only_receiver(evaluator, owner, FunctionRef(frame.file, frame.function))
+        if receiver is not None:
+            return receiver
+    key = ("self", owner.file, owner.index)
+    if key not in evaluator.objects:
+        call = ir.Call(ir.Name(function.qualname, function.at), (), (), function.at)
+        evaluator.objects[key] = _made_outside(evaluator, owner, call, frame.file, ("self",))
+    return evaluator.objects[key]
+
+
+def handed_object(evaluator: Evaluator, parameter: ir.Parameter, name: str, file: str) -> Instance:
+    """An object of a library class that the library hands over for a parameter; the same one each time."""
+    key = ("handed", id(parameter), name)
+    if key not in evaluator.objects:
+        evaluator.keep(parameter)
+        call = ir.Call(ir.Name(parameter.name, parameter.at), (), (), parameter.at)
+        evaluator.objects[key] = _made_outside(evaluator, External(name), call, file, ())
+    return evaluator.objects[key]
+
+
+def _made_outside(
+    evaluator: Evaluator, made_of: ClassRef | External, call: ir.Call, file: str, part: tuple[int | str, ...]
+) -> Instance:
+    return Instance(made_of, call, evaluator.frame(file, -1), evaluator.project.flow(file, -1).entry, part)
 
 
 def only_receiver(evaluator: Evaluator, owner: ClassRef, method: FunctionRef) -> Instance | None:

@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 
 from distlint.model import python as ir
 
+ALL = "__dict__"
+"""The attribute that has all others of an object."""
+
 _Parts = Mapping[type, Callable[[Any], tuple[Any, ...]]]
 """What stands directly in a node, by its class; looking the class up costs a fraction of asking for one class after the other."""
 
@@ -148,6 +151,14 @@ def access_path(expr: ir.Expr) -> tuple[str, tuple[ir.Expr | str, ...]]:
             return expr.id, tuple(reversed(steps))
         else:
             return "", ()
+
+
+def object_of(expr: ir.Expr) -> ir.Expr | None:
+    """The object in ``vars(object)`` and ``object.__dict__``."""
+    if type(expr) is ir.Attribute and expr.name == ALL:
+        return expr.base
+    is_vars = type(expr) is ir.Call and type(expr.func) is ir.Name and expr.func.id == "vars" and len(expr.args) == 1
+    return expr.args[0] if is_vars and isinstance(expr, ir.Call) else None
 
 
 def bound_names(target: ir.Expr) -> Iterator[str]:

@@ -272,27 +272,29 @@ def _keeps(value: Any, bound: Bound, side: int) -> bool:
     return _below(one, two, strict=bound.strict)
 
 
+_Seen = dict[tuple[int, int, bool, int], bool]
+
+
 def _below(one: Any, two: Any, *, strict: bool) -> bool:
     """Whether a number is certainly at most another one (``strict``: less than it)."""
-    if _is_number(one) and _is_number(two):
-        return bool(one < two if strict else one <= two)
-    return (not strict and _same(one, two)) or _by_bounds(one, two, strict, 0, {})
+    return _reaches(one, two, strict, 0, {})
 
 
-def _by_bounds(one: Any, two: Any, strict: bool, depth: int, seen: dict[tuple[int, int, bool, int], bool]) -> bool:
-    """The same by what the first is at most, and the second at least. The same pair comes up on many ways: ``seen`` has the answers."""
-    most = one.bounds.most if isinstance(one, Opaque) and one.bounds is not None else ()
-    least = two.bounds.least if isinstance(two, Opaque) and two.bounds is not None else ()
-    return any(_reaches(each.value, two, strict and not each.strict, depth + 1, seen) for each in most) or any(
-        _reaches(one, each.value, strict and not each.strict, depth + 1, seen) for each in least
-    )
-
-
-def _reaches(one: Any, two: Any, strict: bool, depth: int, seen: dict[tuple[int, int, bool, int], bool]) -> bool:
+def _reaches(one: Any, two: Any, strict: bool, depth: int, seen: _Seen) -> bool:
+    """The same so many bounds away; the same pair comes up on many ways, so that ``seen`` has the answers."""
     if _is_number(one) and _is_number(two):
         return bool(one < two if strict else one <= two)
     key = (id(one), id(two), strict, depth)
     if key not in seen:
         is_same = not strict and _same(one, two)
-        seen[key] = is_same or (depth < _MAX_DEPTH and _by_bounds(one, two, strict, depth, seen))
+        seen[key] = is_same or (depth < _MAX_DEPTH and _by_bounds(one, two, strict, depth + 1, seen))
     return seen[key]
+
+
+def _by_bounds(one: Any, two: Any, strict: bool, depth: int, seen: _Seen) -> bool:
+    """The same by what the first is at most, and the second at least."""
+    most = one.bounds.most if isinstance(one, Opaque) and one.bounds is not None else ()
+    least = two.bounds.least if isinstance(two, Opaque) and two.bounds is not None else ()
+    return any(_reaches(each.value, two, strict and not each.strict, depth, seen) for each in most) or any(
+        _reaches(one, each.value, strict and not each.strict, depth, seen) for each in least
+    )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from distlint.frameworks.colossalai.boosted import maker_of, name_of
 from distlint.frameworks.colossalai.models import NAMES as MODEL_NAMES
 from distlint.frameworks.colossalai.models import model_facts
-from distlint.frameworks.colossalai.plugins import PACKAGE
+from distlint.frameworks.colossalai.plugins import PACKAGE, signature
 from distlint.frameworks.general import argument_settings, moved
 from distlint.frameworks.reaching import runs_through
 from distlint.link.abstract import Instance, node_of
@@ -21,6 +21,7 @@ from distlint.model.subject import Subject
 from distlint.model.value import Value, known, unknown
 
 if TYPE_CHECKING:
+    from distlint.link.abstract import Abstract
     from distlint.link.evaluate import Evaluator
     from distlint.link.project import CallSite, Project
     from distlint.model.launch import Run
@@ -35,6 +36,7 @@ _FORMERS = frozenset(
 _MESHES = frozenset(
     {"colossalai.cluster.ProcessGroupMesh()", "colossalai.cluster.process_group_mesh.ProcessGroupMesh()"}
 )
+_CONFIG = "colossalai.shardformer.shard.shard_config.ShardConfig"
 _PARAMETERS = ("model", "policy")
 _NAMES = frozenset({"world_size", "tp_size", *MODEL_NAMES})
 
@@ -66,12 +68,13 @@ def _subject(project: Project, evaluator: Evaluator, found: CallSite, run: Run |
         if name in _PARAMETERS and not (one.value.is_known and one.value.only is None)
     }
     versions = project.environments.for_file(found.file)
+    release = versions.newest(PACKAGE)
     count = run.world_size if run is not None else unknown("no launch is known")
-    names: dict[str, Value] = {"world_size": count, "tp_size": _size(evaluator, former, count)}
+    names: dict[str, Value] = {"world_size": count, "tp_size": _size(evaluator, former, count, release)}
     frame = evaluator.frame(found.file, found.site.function)
     model = evaluator.argument(found.site.call, "model", 0, frame)
     if model is not None:
-        names |= model_facts(project, evaluator, model, versions.newest(PACKAGE))
+        names |= model_facts(project, evaluator, model, release)
     for name in sorted(_NAMES - names.keys()):
         names[name] = unknown("not known")
     return Subject(
@@ -87,25 +90,32 @@ def _subject(project: Project, evaluator: Evaluator, found: CallSite, run: Run |
     )
 
 
-def _size(evaluator: Evaluator, former: Instance, count: Value) -> Value:
+def _size(evaluator: Evaluator, former: Instance, count: Value, release: str) -> Value:
     """Among how many ranks tensors are parted (``shardformer/shard/shard_config.py``, ``__post_init__``, 0.3.2 to 0.5.0)."""
     config = maker_of(evaluator.argument(former.call, "shard_config", 0, former.frame, former.state))
     if config is None:
         return unknown("the configuration is not known")
-    enabled = evaluator.argument(config.call, "enable_tensor_parallelism", None, config.frame, config.state)
+    enabled = _setting(evaluator, config, "enable_tensor_parallelism", release)
     if enabled is not None:
         switch = node_value(node_of(enabled, config.span()))
         if switch.only is False:
             return known(1, *switch.spans)
         if switch.only is not True:
             return unknown("whether tensors are parted is not known")
-    group = evaluator.argument(config.call, "tensor_parallel_process_group", None, config.frame, config.state)
+    group = _setting(evaluator, config, "tensor_parallel_process_group", release)
     if group is None:
         return count
     made = maker_of(group)
     if made is None:
         return count if node_value(node_of(group, config.span())).is_known else unknown("the group is not known")
     return _ranks_of(evaluator, made)
+
+
+def _setting(evaluator: Evaluator, config: Instance, name: str, release: str) -> Abstract | None:
+    """What a ``ShardConfig`` is given under the name of a field, whose place depends on the release."""
+    fields = signature(_CONFIG, release).parameters
+    position = fields.index(name) if name in fields else None
+    return evaluator.argument(config.call, name, position, config.frame, config.state)
 
 
 def _ranks_of(evaluator: Evaluator, group: Instance) -> Value:
