@@ -14,7 +14,7 @@ from distlint.judge import kleene
 from distlint.judge.frame import Evaluator, Frame, Outcome
 from distlint.judge.versions import is_pinned, is_required, is_specifier, satisfies
 from distlint.judge.view import Used
-from distlint.model.value import State, Value, known, unknown
+from distlint.model.value import State, Value, ends, known, starts, unknown
 
 MAX_TEXT = 1000
 """Longer strings are not searched."""
@@ -182,9 +182,12 @@ def _of_text(value: Value, function: Callable[[str], Any]) -> Value:
     return known(function(value.only))
 
 
-def _affix(values: list[Value], test: Callable[[str, str], bool]) -> Value:
+def _affix(values: list[Value], test: Callable[[Value, str], bool | None]) -> Value:
     affix = values[1].only
-    return _of_text(values[0], lambda text: test(text, affix)) if isinstance(affix, str) else unknown("is no text")
+    if not isinstance(affix, str):
+        return unknown("is no text")
+    found = test(values[0], affix)
+    return known(found) if found is not None else unknown(values[0].reason or "is no text")
 
 
 def _length(values: list[Value]) -> Value:
@@ -245,8 +248,8 @@ VERSION_PREDICATES: dict[str, Callable[[Sequence[str]], Evaluator]] = {
 PREDICATES: dict[str, Callable[[Sequence[ast.expr], Sequence[Evaluator]], Evaluator]] = {
     "divides": _on_values("divides", (2, 2), lambda v: kleene.divides(v[0], v[1])),
     "lower": _on_values("lower", (1, 1), lambda v: _of_text(v[0], str.lower)),
-    "startswith": _on_values("startswith", (2, 2), lambda v: _affix(v, str.startswith)),
-    "endswith": _on_values("endswith", (2, 2), lambda v: _affix(v, str.endswith)),
+    "startswith": _on_values("startswith", (2, 2), lambda v: _affix(v, starts)),
+    "endswith": _on_values("endswith", (2, 2), lambda v: _affix(v, ends)),
     "matches": _matches,
     "len": _on_values("len", (1, 1), _length),
     "int": _on_values("int", (1, 1), _integer),

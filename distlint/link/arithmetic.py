@@ -13,7 +13,7 @@ from distlint.link.paths import PathText
 from distlint.model import python as ir
 from distlint.model.document import Leaf, Mapping, Sequence, node_value
 from distlint.model.span import Span
-from distlint.model.value import MAX_OPTIONS, Confidence, State, Value, one_of, unknown
+from distlint.model.value import MAX_OPTIONS, Confidence, State, Value, concatenated, one_of, unknown, unknown_text
 
 if TYPE_CHECKING:
     from distlint.link.evaluate import Evaluator
@@ -152,7 +152,30 @@ def operate(evaluator: Evaluator, expr: ir.Operation, frame: Frame, state: Env, 
     if first == "+" and isinstance(left, Sequence) and isinstance(right, Sequence):
         return Sequence((*left.items, *right.items), span, left.open or right.open)
     one, other = (node_value(node_of(side, span)) for side in (left, right))
+    if first in _JOINING and (one.is_unknown or other.is_unknown) and (_is_text(one) or _is_text(other)):
+        return Leaf(_joined(first, one, other, span), span)
     return leaf(combine(_BINARY.get(first, _unsupported), one, other, span), span)
+
+
+_CONVERSION = re.compile(r"%(?:\(\w+\))?[-+ #0-9.]*[a-zA-Z]")
+_JOINING = frozenset({"+", "/", "%"})
+"""Operators that give a text or a path where one side is a text."""
+
+
+def _is_text(value: Value) -> bool:
+    return value.ends is not None or (value.is_known and isinstance(value.only, str))
+
+
+def _joined(symbol: str, left: Value, right: Value, span: Span) -> Value:
+    """What is known of a text of which a part is not: ``folder + ".bin"``, ``folder / name``, ``"epoch_%d" % epoch``."""
+    if symbol == "+":
+        return concatenated((left, right), span)
+    if symbol == "/":
+        return concatenated((unknown("a folder"), right), span) if _is_text(right) else unknown("a path", span)
+    if not isinstance(left.only, str) or "%%" in left.only:
+        return unknown("a format that is not followed", span)
+    pieces = _CONVERSION.split(left.only)
+    return unknown_text(pieces[0], pieces[-1], span)
 
 
 def _unsupported(left: Any, right: Any) -> Any:

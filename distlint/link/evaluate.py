@@ -43,7 +43,7 @@ from distlint.link.walking import ALL
 from distlint.model import python as ir
 from distlint.model.document import Entry, Leaf, Mapping, Node, Sequence, node_value
 from distlint.model.span import Span
-from distlint.model.value import Confidence, State, Value, known, unknown
+from distlint.model.value import State, Value, concatenated, known, unknown
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
@@ -388,11 +388,7 @@ class Evaluator:
 
     def _formatted(self, expr: ir.Formatted, frame: Frame, state: Env, span: Span) -> Abstract:
         values = [node_value(node_of(self.evaluate(part, frame, state), span)) for part in expr.parts]
-        if all(value.is_known for value in values):
-            confidence = min((value.confidence for value in values), default=Confidence.CERTAIN)
-            spans = tuple(dict.fromkeys(s for value in values for s in value.spans))
-            return Leaf(known("".join(str(value.only) for value in values), span, *spans, confidence=confidence), span)
-        return Leaf(unknown("holds parts that are not known", span), span)
+        return Leaf(concatenated(values, span), span)
 
     def part_of(self, instance: Instance, part: int | str) -> Abstract:
         """A part of what a call gave.

@@ -22,7 +22,7 @@ from distlint.link.paths import PathText, ProjectPath
 from distlint.model import python as ir
 from distlint.model.document import Leaf, node_value
 from distlint.model.span import Span
-from distlint.model.value import Confidence, Value, known, unknown
+from distlint.model.value import Confidence, Value, concatenated, known, unknown
 
 if TYPE_CHECKING:
     from distlint.link.evaluate import Evaluator
@@ -202,9 +202,11 @@ def _os_path(evaluator: Evaluator, name: str, call: ir.Call, frame: Frame, state
     if unknown_value is not None:
         same_file = name in ("abspath", "realpath", "normpath", "expanduser") or (name == "join" and len(values) == 1)
         symbol = unknown_value.symbol if same_file else ""
-        return Leaf(
-            unknown(unknown_value.reason or "a path that is not known", *unknown_value.spans, symbol=symbol), span
-        )
+        found = unknown(unknown_value.reason or "a path that is not known", *unknown_value.spans, symbol=symbol)
+        if name == "join" and len(values) > 1:
+            # Where the last part is no absolute path, it is what the whole path ends with.
+            found = concatenated((unknown("a folder"), values[-1]), span)
+        return Leaf(found, span)
     first = values[0].only
     kind = ProjectPath if isinstance(first, ProjectPath) else str
     texts = [str(value.only) for value in values]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from distlint.link.walking import ALL, object_of
 from distlint.model import python as ir
 from distlint.model.document import Leaf, Mapping, Node, Sequence, find, node_value
 from distlint.model.span import Span
-from distlint.model.value import Value, known, unknown
+from distlint.model.value import Value, known, unknown, unknown_text
 
 if TYPE_CHECKING:
     from distlint.link.evaluate import Evaluator
@@ -179,10 +180,10 @@ def _string_method(
         keywords[keyword.name] = node_value(node_of(evaluator.evaluate(keyword.value, frame, state), span))
     every = [*values, *keywords.values()]
     if not all(value.is_known and isinstance(value.only, (str, int, float, bool, type(None))) for value in every):
-        return Leaf(unknown("arguments that are not known", span), span)
+        return Leaf(_partly_formatted(name, str(base.value.only), span), span)
     text = str(base.value.only)
-    if name == "format" and (len(text) > 1000 or any(mark in text for mark in (":", "!", "[", "."))):
-        return Leaf(unknown("a format that is not followed", span), span)
+    if name == "format" and not _has_plain_fields(text):
+        return Leaf(_partly_formatted(name, text, span), span)
     try:
         made = getattr(text, name)(*(v.only for v in values), **{k: v.only for k, v in keywords.items()})
     except (IndexError, KeyError, TypeError, ValueError):
@@ -198,6 +199,24 @@ def _string_method(
         return Leaf(unknown("too long", span), span)
     spans = tuple(dict.fromkeys(s for value in (base.value, *every) for s in value.spans))
     return Leaf(known(made, *spans, confidence=min(v.confidence for v in (base.value, *every))), span)
+
+
+_FIELD = re.compile(r"\{[^{}]*\}")
+
+
+def _has_plain_fields(template: str) -> bool:
+    """Whether no field of a template asks for a width, a conversion or an attribute: a width makes a long text of a short one."""
+    left = _FIELD.sub("", template).replace("{{", "").replace("}}", "")
+    marks = {mark for field in _FIELD.findall(template) for mark in field}
+    return len(template) <= 1000 and not marks & set(":![.") and not set(left) & set("{}")
+
+
+def _partly_formatted(name: str, template: str, span: Span) -> Value:
+    """``template.format(...)`` with parts that are not known."""
+    if name != "format" or len(template) > _LONGEST or "{{" in template or "}}" in template:
+        return unknown("arguments that are not known", span)
+    pieces = _FIELD.split(template)
+    return unknown_text(pieces[0], pieces[-1], span)
 
 
 def _path_method(

@@ -7,7 +7,7 @@ is possible.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from enum import Enum, IntEnum
 from typing import Any
@@ -57,6 +57,7 @@ class Value:
     ``options`` holds the Python values that are possible: one when known, several when *one of*, none otherwise.
     ``spans`` are the places that this knowledge rests on, the nearest first. ``reason`` says why a value is unknown, in
     words for ``--verbose``. ``symbol`` is a text for an unknown one: two values with the same symbol are the same.
+    ``ends`` are how an unknown text begins and ends, as far as that is known; ``None`` where it may be no text at all.
     """
 
     state: State
@@ -65,6 +66,7 @@ class Value:
     confidence: Confidence = Confidence.CERTAIN
     reason: str = ""
     symbol: str = ""
+    ends: tuple[str, str] | None = None
 
     @property
     def is_known(self) -> bool:
@@ -97,7 +99,7 @@ class Value:
     def map(self, function: Callable[[Any], Any]) -> Value:
         """The value after ``function``; unknown where the function fails on a possible value."""
         if self.state not in (State.KNOWN, State.ONE_OF):
-            return replace(self, symbol="") if self.symbol else self
+            return replace(self, symbol="", ends=None) if self.symbol or self.ends else self
         try:
             return one_of([function(option) for option in self.options], self.spans, self.confidence)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -123,6 +125,53 @@ def one_of(values: Iterable[Any], spans: tuple[Span, ...] = (), confidence: Conf
 def unknown(reason: str, *spans: Span, symbol: str = "") -> Value:
     """A value that cannot be known from the files; ``reason`` is shown by ``--verbose``."""
     return Value(State.UNKNOWN, (), spans, Confidence.CERTAIN, reason, symbol)
+
+
+def concatenated(parts: Sequence[Value], *spans: Span) -> Value:
+    """The text of several texts one behind the other; where some are not known, how it begins and ends."""
+    rests_on = (*spans, *(span for part in parts for span in part.spans))
+    if all(part.is_known for part in parts):
+        confidence = min((part.confidence for part in parts), default=Confidence.CERTAIN)
+        return known("".join(str(part.only) for part in parts), *dict.fromkeys(rests_on), confidence=confidence)
+    return unknown_text(_known_run(parts, 0), _known_run(tuple(reversed(parts)), 1), *spans)
+
+
+def unknown_text(begins: str, ends: str, *spans: Span) -> Value:
+    """A text of which no more is known than how it begins and ends (both ``""`` where not even that)."""
+    return replace(unknown("holds parts that are not known", *spans), ends=(begins, ends))
+
+
+def _known_run(parts: Sequence[Value], side: int) -> str:
+    """The text of the parts from one side (0: the first, 1: the last) up to what is not known."""
+    found: list[str] = []
+    for part in parts:
+        if not part.is_known:
+            found.append(part.ends[side] if part.ends is not None else "")
+            break
+        found.append(str(part.only))
+    return "".join(found if side == 0 else reversed(found))
+
+
+def starts(value: Value, affix: str) -> bool | None:
+    """Whether a text begins with another one; ``None`` where that is not known."""
+    return _has_end(value, affix, 0, str.startswith)
+
+
+def ends(value: Value, affix: str) -> bool | None:
+    """Whether a text ends with another one; ``None`` where that is not known."""
+    return _has_end(value, affix, 1, str.endswith)
+
+
+def _has_end(value: Value, affix: str, side: int, test: Callable[[str, str], bool]) -> bool | None:
+    if value.state in (State.KNOWN, State.ONE_OF):
+        found = {test(option, affix) if isinstance(option, str) else None for option in value.options}
+        return found.pop() if len(found) == 1 else None
+    if value.ends is None:
+        return None
+    end = value.ends[side]
+    if test(end, affix):
+        return True
+    return False if not test(affix, end) else None
 
 
 def auto(*spans: Span) -> Value:

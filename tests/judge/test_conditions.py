@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from judging import FakeVersions, kind, setting, subject
 
 from distlint.judge.conditions import ConditionError, compile_condition
-from distlint.model.value import Confidence, absent, auto, known, one_of, unknown
+from distlint.model.value import Confidence, absent, auto, known, one_of, unknown, unknown_text
 
 
 def judge(text: str, of: Any) -> bool | None:
@@ -216,6 +216,22 @@ def test_what_a_verdict_rests_on() -> None:
     verdict = compile_condition("(a == 1 or c == 3) and b == 2").judge(of)
     assert [used.path for used in verdict.used] == ["a", "b"]
     assert verdict.confidence is Confidence.LIKELY
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("endswith(path, '.bin')", True),
+        ("endswith(path, '.safetensors')", False),
+        ("endswith(path, 'model.bin')", None),
+        ("startswith(path, 'out/')", True),
+        ("startswith(path, '/')", False),
+        ("startswith(path, 'out/epoch')", None),
+        ("path == 'out/x.bin'", None),
+    ],
+)
+def test_of_an_unknown_text_the_ends_may_be_known(text: str, expected: bool | None) -> None:
+    assert judge(text, subject({"path": unknown_text("out/", ".bin")})) is expected
 
 
 def test_too_many_combinations_are_unknown() -> None:

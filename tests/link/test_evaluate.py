@@ -164,6 +164,34 @@ def test_a_loaded_file_is_its_tree(make_project: MakeProject, load: str) -> None
     assert value.entries[0].key_span.file == "conf/ds.json"
 
 
+@pytest.mark.parametrize(
+    ("path", "ends"),
+    [
+        ("f'{out}/epoch_{n}.bin'", ("", ".bin")),
+        ("'run-' + out + '.bin'", ("run-", ".bin")),
+        ("os.path.join(out, f'epoch_{n}', 'model.bin')", ("", "model.bin")),
+        ("Path(out) / f'epoch_{n}.bin'", ("", ".bin")),
+        ("'step_%05d.bin' % n", ("step_", ".bin")),
+        ("'step_{}.{kind}.bin'.format(n, kind='model')", ("step_", ".bin")),
+        ("'{0:{1}}'.format(1, 10**9)", None),
+        ("n + 1", None),
+        ("os.path.basename(out)", None),
+    ],
+)
+def test_of_a_text_with_unknown_parts_the_ends_are_known(
+    make_project: MakeProject, path: str, ends: tuple[str, str] | None
+) -> None:
+    text = HEAD + f"import os\nfrom pathlib import Path\ndef go(out, n):\n    probe({path})\n"
+    value = probe(make_project({"a.py": text}))[0]
+    assert isinstance(value, Leaf)
+    assert value.value.is_unknown
+    assert value.value.ends == ends
+
+
+def test_a_template_with_a_dot_outside_its_fields_is_filled_in(make_project: MakeProject) -> None:
+    assert shown(probe(make_project({"a.py": HEAD + "probe('epoch_{}.bin'.format(3))\n"}))[0]) == "epoch_3.bin"
+
+
 def test_paths_never_leave_the_project(make_project: MakeProject) -> None:
     project = make_project({"a.py": HEAD + "import json\nprobe(json.load(open('../../etc/ds.json')))\n"})
     assert shown(probe(project)[0]) == "?"
