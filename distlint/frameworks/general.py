@@ -6,10 +6,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from distlint.link.abstract import Instance, Reference, node_of, options_of
+from distlint.link.abstract import Abstract, Instance, Reference, node_of, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.calls import given_arguments
 from distlint.link.modules import External
@@ -24,6 +25,8 @@ from distlint.model.value import Value, known, one_of, unknown
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
+
+_CLASS = re.compile(r"[A-Z]+[a-z]\w*")
 
 
 def argument_settings(
@@ -72,7 +75,10 @@ def moved(setting: Setting, path: str) -> Setting:
 
 
 def argument_value(project: Project, expr: ir.Expr, found: CallSite, run: Run | None) -> Value:
-    """What is known of an argument; an object that some call made is *known* by the name of what made it, as ``<name()>``."""
+    """What is known of an argument.
+
+    An object that some call made is *known* by the name of what made it, as ``<name()>``, a class of a library as ``<name>``.
+    """
     evaluator = project.evaluator(run)
     span = ir.unpack(expr.at, found.file)
     options = options_of(evaluator.ask(expr, found.file, found.site.function))
@@ -80,8 +86,17 @@ def argument_value(project: Project, expr: ir.Expr, found: CallSite, run: Run | 
     if len(objects) == len(options):
         places = (span, *(option.span() for option in objects))
         return one_of([f"<{evaluator.instance_name(option)}>" for option in objects], places)
+    classes = [_class_name(option) for option in options]
+    if all(classes):
+        return one_of([f"<{name}>" for name in classes], (span,))
     value = node_value(node_of(evaluator.ask(expr, found.file, found.site.function), span)).at(span)
     return _inferred(project, expr, found.file, value) if value.is_unknown else value
+
+
+def _class_name(value: Abstract) -> str:
+    """The name of a class of a library that is named but not called, told by its spelling (``torch.optim.Adam``); else nothing."""
+    name = value.target.name if isinstance(value, Reference) and isinstance(value.target, External) else ""
+    return name if _CLASS.fullmatch(name.rpartition(".")[2]) else ""
 
 
 def _inferred(project: Project, expr: ir.Expr, file: str, value: Value) -> Value:

@@ -269,7 +269,8 @@ def truth(value: Abstract) -> bool | None:
         if value.value.state in (State.KNOWN, State.ONE_OF) and value.value.confidence > Confidence.POSSIBLE:
             found = {bool(option) for option in value.value.options}
             return found.pop() if len(found) == 1 else None
-        return None
+        # A text of which an end is known is not empty.
+        return True if value.value.ends is not None and any(value.value.ends) else None
     if isinstance(value, Mapping):
         return True if any(e.certain for e in value.entries) else None if value.open or value.entries else False
     if isinstance(value, Sequence):

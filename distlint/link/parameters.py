@@ -19,7 +19,7 @@ from distlint.link.calls import given_arguments, is_static
 from distlint.link.changes import in_doubt
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.objects import attribute_of, attributes
-from distlint.link.receivers import handed_object, own_object
+from distlint.link.receivers import entered_midway, handed_object, own_object
 from distlint.link.stores import changed_names
 from distlint.model import python as ir
 from distlint.model.document import Entry, Leaf, Mapping, Sequence
@@ -45,7 +45,8 @@ def parameter_value(
     """What a parameter, or an attribute of it by path, is when the function is entered: what its callers give for it."""
     if function.owner >= 0 and position == 0 and not is_static(function):
         own = frame.instance or own_object(evaluator, function, frame, span)
-        return attributes(evaluator, own, names, span)
+        midway = entered_midway(evaluator, FunctionRef(frame.file, frame.function), own, names, span)
+        return attributes(evaluator, own, names, span) if midway is None else midway
     if frame.bound:
         return attributes(evaluator, _default(evaluator, parameter, frame, span), names, span)
     offset = 1 if function.owner >= 0 and not is_static(function) else 0

@@ -86,7 +86,8 @@ def is_parser(evaluator: Evaluator, instance: Instance) -> bool:
         return False
     if isinstance(instance.callee, External):
         name = instance.callee.name
-        return name == PARSER or name in parsers_of(evaluator.project).factories
+        index = parsers_of(evaluator.project)
+        return name == PARSER or name in index.factories or name in index.makers
     if isinstance(instance.callee, ClassRef):
         bases = evaluator.modules.external_bases(instance.callee)
         return PARSER in bases or bool(bases & parsers_of(evaluator.project).factories)
@@ -168,7 +169,8 @@ class ParserIndex:
         self._roots: dict[ParserId, Instance] = {}
         self._lost: set[str] = set()
         specs: list[ParserSpec] = [parser for spec in project.specs for parser in spec.parsers]
-        self.adders = {spec.callee: spec for spec in specs if not spec.dataclasses}
+        self.adders = {spec.callee: spec for spec in specs if spec.options}
+        self.makers = {spec.callee: spec for spec in specs if spec.own}
         self.factories = frozenset(spec.callee for spec in specs if spec.dataclasses)
         self.open_classes = frozenset(name for spec in project.specs for name in spec.open_dataclasses)
 
@@ -190,7 +192,7 @@ class ParserIndex:
     def all(self) -> Iterator[Parser]:
         """Every parser that some code of the project makes, in the order of files and text."""
         evaluator = self._project.evaluator(None)
-        for name in (PARSER, *sorted(self.factories)):
+        for name in (PARSER, *sorted(self.factories | self.makers.keys())):
             for found in self._project.calls_to({name}):
                 frame = evaluator.frame(found.file, found.site.function)
                 state = evaluator.state(frame, found.site.call.at)
@@ -210,6 +212,10 @@ class ParserIndex:
                 built.open = True
         if isinstance(parser.callee, External) and parser.callee.name in self.factories:
             self._fill_from_dataclasses(built, parser, evaluator)
+        elif isinstance(parser.callee, External) and parser.callee.name in self.makers:
+            for flag, kind, default in self.makers[parser.callee.name].own:
+                value = known(default, built.span)
+                built.options.append(Option(flag.lstrip("-"), (flag,), built.span, value, kind))
         elif isinstance(parser.callee, ClassRef):
             built.open = True
         for found, kind in self._uses().get((parser.frame.file, parser.call.at), ()):

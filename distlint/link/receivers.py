@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from distlint.link.abstract import NOTHING, Abstract, Frame, Instance, Reference
+from distlint.link.abstract import NOTHING, Abstract, Frame, Instance, Reference, several
 from distlint.link.modules import ClassRef, External, FunctionRef
-from distlint.link.objects import fields_of
+from distlint.link.objects import fields_of, frame_of_method
 from distlint.model import python as ir
 from distlint.model.span import Span
 
@@ -78,3 +78,38 @@ def _receiver(evaluator: Evaluator, owner: ClassRef, method: FunctionRef) -> Abs
             return NOTHING
         found[value.identity] = value
     return next(iter(found.values())) if len(found) == 1 else NOTHING
+
+
+def entered_midway(
+    evaluator: Evaluator, method: FunctionRef, own: Instance | Reference, names: tuple[str, ...], span: Span
+) -> Abstract | None:
+    """An attribute of ``self`` where a method is entered, if all that call it are methods that set the attribute.
+
+    It is then what those have set so far, not what they leave: ``self.restore()`` between two assignments to ``self.model``
+    sees the first. ``None`` for any other method.
+    """
+    if not names or not isinstance(own, Instance) or not isinstance(own.callee, ClassRef):
+        return None
+    setting = {one for one, _, _ in evaluator.project.attribute_stores(own.callee).get(names[0], ())}
+    if method in setting:
+        return None
+    callers = evaluator.project.callers(method)
+    if not callers or len(callers) > MAX_CALLS:
+        return None
+    found: list[Abstract] = []
+    for caller in callers:
+        outer = FunctionRef(caller.file, caller.site.function)
+        name = _called_on_itself(evaluator, caller.site.call, outer) if outer in setting else ""
+        if not name or caller.shift or caller.looked_up:
+            return None
+        inner = frame_of_method(evaluator, outer, own, own.callee)
+        found.append(evaluator.in_chain(name, inner, evaluator.state(inner, caller.site.call.at), span, names))
+    return several(found, span)
+
+
+def _called_on_itself(evaluator: Evaluator, call: ir.Call, method: FunctionRef) -> str:
+    """The name of the object of a method that a call in it is made on (``self``); nothing for calls on anything else."""
+    function = evaluator.project.function(method)
+    own = function.parameters[0].name if function.owner >= 0 and function.parameters else ""
+    base = call.func.base if type(call.func) is ir.Attribute else None
+    return own if type(base) is ir.Name and base.id == own else ""

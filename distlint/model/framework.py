@@ -114,15 +114,16 @@ class LauncherSpec:
 
 @dataclass(frozen=True, slots=True)
 class ParserSpec:
-    """A call that adds options to an argument parser, or makes one from dataclasses.
+    """A call that adds options to an argument parser, or makes one: with options of its own, or from dataclasses.
 
     ``options`` are the options that ``adder`` functions add: (flag, takes a value). ``dataclasses`` is true for factories that take
-    dataclasses and accept one option per field.
+    dataclasses and accept one option per field. ``own`` are the options of the parser that a function returns: (flag, type, default).
     """
 
     callee: str
     options: tuple[tuple[str, bool], ...] = ()
     dataclasses: bool = False
+    own: tuple[tuple[str, str, str | None], ...] = ()
     dashed_since: tuple[str, str] = ("", "")
     """(package, specifier): the releases in which a factory also takes ``--some-field`` for ``some_field``; ``""``: all."""
     defaults_from: str = ""

@@ -136,6 +136,17 @@ def test_attributes_go_through_the_methods_that_set_them(make_project: MakeProje
     assert [shown(value) for value in probe(make_project({"a.py": text}))] == [{"n": 3}, "x"]
 
 
+def test_a_method_called_between_two_stores_sees_the_first(make_project: MakeProject) -> None:
+    text = (
+        HEAD + "class T:\n    def __init__(self, n):\n        self.model = n\n        self.restore()\n"
+        "        self.model = 'wrapped'\n        self.run()\n"
+        "    def restore(self):\n        probe(self.model)\n"
+        "    def run(self):\n        probe(self.model)\n"
+        "    def later(self):\n        probe(self.model)\nT('plain').later()\n"
+    )
+    assert [shown(value) for value in probe(make_project({"a.py": text}))] == ["plain", "wrapped", "wrapped"]
+
+
 def test_a_mapping_that_a_function_changes_is_what_the_function_leaves(make_project: MakeProject) -> None:
     text = HEAD + "def fill(c):\n    c['a'] = 1\nd = {}\nfill(d)\nprobe(d)\n"
     assert shown(probe(make_project({"a.py": text}))[0]) == {"a": 1}

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from math import isqrt
 from typing import TYPE_CHECKING
 
+from distlint.frameworks.colossalai.configured_parts import foreign_precision_key, refused_handler
 from distlint.frameworks.reaching import runs_through
 from distlint.link.abstract import ObjectLeaf, Reference, node_of, options_of
 from distlint.link.arguments import find_argument
@@ -41,6 +42,8 @@ _NAMES = frozenset(
         "is_cube",
         "is_tesseract",
         "tensor_is_number",
+        "handler_fault",
+        "foreign_precision_key",
     }
 )
 _KEYS = frozenset(
@@ -48,11 +51,20 @@ _KEYS = frozenset(
         "fp16",
         "fp16.mode",
         "NUM_MICRO_BATCHES",
+        "clip_grad_norm",
+        "fp16.dynamic_grad_scale",
+        "fp16.initial_scale",
+        "fp16.verbose",
+        "gradient_accumulation",
+        "gradient_handler",
+        "model.num_chunks",
         "parallel.pipeline.size",
         "parallel.tensor.depth",
         "parallel.tensor.mode",
         "parallel.tensor.size",
         "zero",
+        "zero.model_config",
+        "zero.model_config.shard_strategy",
     }
 )
 _MAX_DEPTH = 3
@@ -84,26 +96,12 @@ def _read(project: Project, found: CallSite, expr: ir.Expr, run: Run | None) -> 
     if isinstance(options[0], Mapping):
         return options[0]
     path = options[0].value if isinstance(options[0], Leaf) else None
-    if (path is None or path.is_unknown) and isinstance(expr, ir.Attribute):
-        path = _given(run, expr.name)
     if path is None or not path.is_known or not isinstance(path.only, str) or not path.only.endswith(".py"):
         return None
     started = [run.launch.directory] if run is not None and run.launch is not None and run.launch.directory else []
     file = project.documents.path_of(path, found.file, started)
     facts = project.file_facts(file) if file else None
     return _module(project, file, run) if facts is not None and facts.module is not None and facts.module.body else None
-
-
-def _given(run: Run | None, option: str) -> Value | None:
-    """What a launch line gives for an option: ``get_default_parser()`` declares ``--config``, and is not seen into."""
-    words = [word.value for word in run.launch.arguments] if run is not None and run.launch is not None else []
-    for index, word in enumerate(words):
-        text = str(word.only) if word.is_known else ""
-        if text == f"--{option}" and index + 1 < len(words):
-            return words[index + 1]
-        if text.startswith(f"--{option}="):
-            return known(text.partition("=")[2], *word.spans)
-    return None
 
 
 def _module(project: Project, file: str, run: Run | None) -> Mapping:
@@ -167,6 +165,8 @@ def _subject(project: Project, found: CallSite, run: Run | None, read: Mapping, 
             "is_square": size.map(lambda number: isqrt(number) ** 2 == number),
             "is_cube": size.map(lambda number: round(number ** (1 / 3)) ** 3 == number),
             "is_tesseract": _is_tesseract(size, depth),
+            "handler_fault": refused_handler(project, read),
+            "foreign_precision_key": foreign_precision_key(settings),
         },
         open_blocks=frozenset({""}) if read.open else frozenset(),
         run=run,

@@ -5,7 +5,18 @@ from __future__ import annotations
 from distlint.frameworks.colossalai.collectives import COLLECTIVES, MAIN_ONLY
 from distlint.frameworks.colossalai.launchers import LAUNCHERS
 from distlint.frameworks.colossalai.plugins import EXPORTS, FILES, HYBRID
-from distlint.model.framework import FrameworkSpec
+from distlint.model.framework import FrameworkSpec, ParserSpec
+
+_DEFAULT_PARSER = (
+    # initialize.py (to 0.3.2) and legacy/initialize.py (to 0.5.0), get_default_parser
+    ("--config", "str", None),
+    ("--host", "str", None),
+    ("--port", "int", None),
+    ("--world_size", "int", None),
+    ("--rank", "int", None),
+    ("--local_rank", "int", None),
+    ("--backend", "str", "nccl"),
+)
 
 SPEC = FrameworkSpec(
     name="colossalai",
@@ -16,6 +27,10 @@ SPEC = FrameworkSpec(
     config_keys=(b"colossalai",),
     launchers=LAUNCHERS,
     lazily_exported=EXPORTS,
+    parsers=tuple(
+        ParserSpec(f"colossalai.{module}get_default_parser", own=_DEFAULT_PARSER)
+        for module in ("", "initialize.", "legacy.", "legacy.initialize.")
+    ),
     records=tuple(FILES),
     shares=(
         # booster/plugin/hybrid_parallel_plugin.py, __init__ (0.3.2 to 0.5.0)
