@@ -261,15 +261,16 @@ def _with_itself(value: Any, side: int) -> Iterator[Bound]:
 
 def _common(values: list[Any], side: int) -> Iterator[Bound]:
     """Bounds on one side that hold for all of some values."""
+    seen: _Seen = {}
     for one in values[:MAX_BOUNDS]:
         for bound in _with_itself(one, side):
-            if all(_keeps(value, bound, side) for value in values):
+            if all(value is one or _keeps(value, bound, side, seen) for value in values):
                 yield bound
 
 
-def _keeps(value: Any, bound: Bound, side: int) -> bool:
+def _keeps(value: Any, bound: Bound, side: int, seen: _Seen) -> bool:
     one, two = (value, bound.value) if side == 0 else (bound.value, value)
-    return _below(one, two, strict=bound.strict)
+    return _reaches(one, two, bound.strict, 0, seen)
 
 
 _Seen = dict[tuple[int, int, bool, int], bool]

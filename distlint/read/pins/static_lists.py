@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 _MAX_DEPTH = 20
+_MAX_LENGTH = 1_000
+"""A string that is put together from more characters is no requirement."""
 _MAX_ITEMS = 2000
 _WRAPPERS = frozenset({"list", "tuple", "set", "sorted"})
 _PATH_FUNCTIONS = frozenset({"join", "Path", "joinpath", "abspath"})
@@ -39,6 +41,8 @@ class ModuleValues:
         self._keys: dict[str, list[tuple[str, ast.expr]]] = {}
         self._functions: dict[str, ast.FunctionDef] = {}
         self._left = _MAX_ITEMS
+        self._texts: dict[str, str | None] = {}
+        """The strings that names stand for, each worked out once."""
         self._collect(tree.body, True)
 
     def _collect(self, body: list[ast.stmt], certain: bool) -> None:
@@ -190,9 +194,12 @@ class ModuleValues:
     def _value(self, expression: ast.expr, depth: int) -> str | None:
         """As ``_text``, of a name with one certain value too."""
         if isinstance(expression, ast.Name):
-            parts = self._names.get(expression.id, [])
-            sure = len(parts) == 1 and parts[0].certain and not parts[0].adds
-            return self._text(parts[0].value, depth + 1) if sure else None
+            if expression.id not in self._texts:
+                self._texts[expression.id] = None  # what a name that is made of itself is meanwhile
+                parts = self._names.get(expression.id, [])
+                if len(parts) == 1 and parts[0].certain and not parts[0].adds:
+                    self._texts[expression.id] = self._text(parts[0].value, depth + 1)
+            return self._texts[expression.id]
         return self._text(expression, depth + 1)
 
     def _by_name(self, expression: ast.Subscript | ast.Call) -> list[Item]:
@@ -288,7 +295,9 @@ class ModuleValues:
 
 
 def _joined(parts: list[str | None]) -> str | None:
-    return None if any(part is None for part in parts) else "".join(part or "" for part in parts)
+    given = [part for part in parts if part is not None]
+    is_short = sum(map(len, given)) <= _MAX_LENGTH
+    return "".join(given) if is_short and len(given) == len(parts) else None
 
 
 def _filled(text: str | None, hole: str, values: list[str | None]) -> str | None:
@@ -297,6 +306,8 @@ def _filled(text: str | None, hole: str, values: list[str | None]) -> str | None
         return None
     for value in values:
         text = text.replace(hole, value or "", 1)
+        if len(text) > _MAX_LENGTH:
+            return None
     return text
 
 
