@@ -16,15 +16,18 @@ def is_named(project: Project, decorator: ir.Expr, ref: FunctionRef, names: Coll
         return False
     if type(decorator) is ir.Call:
         decorator = decorator.func
-    dotted = project.modules.dotted(decorator, ref.file)
-    if dotted or type(decorator) is not ir.Attribute:
+    return is_one_of(project, decorator, ref.file, project.function(ref).parent, names)
+
+
+def is_one_of(project: Project, expr: ir.Expr, file: str, function: int, names: Collection[str]) -> bool:
+    """Whether an expression is a library's function, class or method of one of the names."""
+    dotted = project.modules.dotted(expr, file)
+    if dotted or type(expr) is not ir.Attribute:
         return dotted in names
-    if decorator.name not in {name.rpartition(".")[2] for name in names}:
+    if expr.name not in {name.rpartition(".")[2] for name in names}:
         return False
     evaluator = project.evaluator(None)
-    options = options_of(evaluator.ask(decorator.base, ref.file, project.function(ref).parent))
     return all(
-        isinstance(one, Instance)
-        and project.modules.canonical(f"{evaluator.instance_name(one)}.{decorator.name}") in names
-        for one in options
+        isinstance(one, Instance) and project.modules.canonical(f"{evaluator.instance_name(one)}.{expr.name}") in names
+        for one in options_of(evaluator.ask(expr.base, file, function))
     )

@@ -332,7 +332,7 @@ def scan_imports(text: str) -> tuple[ir.Import, ...]:
                 continue
             name, alias = words[0], words[-1]
             if plain:
-                found.append(ir.Import(alias if len(words) == 3 else name.partition(".")[0], name, "", 0, 0, 0))
+                found.append(ir.Import(*ir.imported_name(name, alias if len(words) == 3 else None), 0, 0, 0))
             else:
                 found.append(ir.Import(alias, module, name, len(dots), 0, 0))
     return tuple(found)

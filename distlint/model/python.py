@@ -360,6 +360,17 @@ class Import:
     statement_at: Position
 
 
+def imported_name(name: str, alias: str | None) -> tuple[str, str, str]:
+    """The alias, the module and the name out of it that an ``import`` binds.
+
+    ``import a.b as a`` stands as ``from a import b as a``: as a module with the alias ``a`` it would be what ``import a.b`` binds.
+    """
+    first, _, rest = name.partition(".")
+    if alias == first and rest:
+        return (alias, *name.rpartition(".")[::2])
+    return alias or first, name, ""
+
+
 @dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Define:
     """A ``def`` or ``class`` statement; the definition itself is ``Module.functions[index]`` or ``Module.classes[index]``."""

@@ -296,10 +296,7 @@ class _Lowering:
         whole = self.at(node)
         if isinstance(node, ast.Import):
             return [
-                ir.Import(item.asname or item.name.split(".")[0], item.name, "", 0, self.at(item), whole)
-                if not item.asname
-                else ir.Import(item.asname, item.name, "", 0, self.at(item), whole)
-                for item in node.names
+                ir.Import(*ir.imported_name(item.name, item.asname), 0, self.at(item), whole) for item in node.names
             ]
         module = node.module or ""
         return [

@@ -92,8 +92,17 @@ def test_classes_that_share_many_bases_are_searched_once_each(make_project: Make
     assert modules.external_bases(ClassRef("a.py", 0)) == {"deepspeed"}
 
 
-def test_a_dotted_expression_has_the_library_name(make_project: MakeProject):
-    project = make_project({"a.py": "import torch.distributed as dist\ndist.barrier()\n"})
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import torch.distributed as dist\ndist.barrier()\n",
+        "import torch.distributed as torch\ntorch.barrier()\n",
+        "import torch.distributed\ntorch.distributed.barrier()\n",
+        "from torch import distributed as torch\ntorch.barrier()\n",
+    ],
+)
+def test_a_dotted_expression_has_the_library_name(make_project: MakeProject, text: str):
+    project = make_project({"a.py": text})
     call = project.sites("barrier")[0].site.call
     assert isinstance(call, ir.Call)
     assert table(project).dotted(call.func, "a.py") == "torch.distributed.barrier"
