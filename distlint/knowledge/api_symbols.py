@@ -76,12 +76,14 @@ class Found:
 
     ``state`` is ``present``, ``absent`` or ``unknown``. ``missing`` is the first dotted prefix that is absent, and ``others``
     says in which releases that one exists: (first, last) of each stretch. ``symbol`` is set if the name is present and known.
+    ``unheard`` is the first prefix of an unknown name that no release has, though everything around it is known.
     """
 
     state: str
     missing: str = ""
     symbol: Symbol | None = None
     others: tuple[tuple[str, str], ...] = ()
+    unheard: str = ""
 
 
 def parameters_of(texts: Sequence[str]) -> tuple[Param, ...]:

@@ -266,7 +266,11 @@ class Walker:
         above = self.module(parent) if parent else None
         shared = above is not None and above.value.get("open") == "namespace"
         if above is None or shared or above.value.get("inner") or self._is_made(path) or not self.knows(path):
-            return Found("unknown")
+            is_whole = above is not None and not any(
+                above.value.get(word) for word in ("open", "inner", "hard", "stub")
+            )
+            is_heard_of = self._is_made(path) or self._table.row(self._package, path)
+            return Found("unknown", unheard=path if is_whole and not is_heard_of else "")
         row = self._table.row(self._package, path) or ()
         return Found("absent", path, None, self._releases(merged([(first, last) for first, last, _ in row])))
 
@@ -278,6 +282,9 @@ class Walker:
         spans = list(self._history(self._package, path))
         above = self.reach_dotted(path.rpartition(".")[0])
         closed = above is not None and above.kind == "module" and not above.value.get("open")
+        if step is UNSEEN and closed and not spans and above is not None:
+            is_whole = not any(above.value.get(word) for word in ("hard", "stub", "extended", "inner"))
+            return Found("unknown", unheard=path if is_whole else "")
         if step is UNSEEN and not closed and not any(self._is_firm_at(first, path) for first, _ in spans):
             return Found("unknown")
         for key in (f"{module}:{name}", path):
