@@ -1,7 +1,8 @@
 """The results of a call are taken apart in another way than the call returns them.
 
 Parameters: ``callee``; ``count`` (how many results there are; 0: the result can't be taken apart at all); ``roles`` (for each
-result the parts of names that people give to it).
+result the parts of names that people give to it); ``whole`` (the results come as a tuple, so that a variable that holds them all has
+no method of any of them).
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from distlint.checks.registry import CheckContext, check
+from distlint.link.abstract import Abstract, Instance, options_of
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import bodies_of, statements
+from distlint.link.walking import bodies_of, expressions_below, statements
 from distlint.model import python as ir
-from distlint.model.finding import Finding
+from distlint.model.finding import Finding, Related
 
 
 @check("unpacked-results")
@@ -28,6 +30,8 @@ def unpacked_results(context: CheckContext) -> Iterator[Finding]:
                     for target in statement.targets if found is not None else ():
                         if found is not None and type(target) is ir.ListDisplay:
                             yield from _judged(context, found, target)
+                        elif found is not None and context.parameters.get("whole", False):
+                            yield from _used_as_one(context, project, found, target)
 
 
 def _judged(context: CheckContext, found: CallSite, target: ir.ListDisplay) -> Iterator[Finding]:
@@ -52,6 +56,38 @@ def _judged(context: CheckContext, found: CallSite, target: ir.ListDisplay) -> I
                 ir.unpack(target.items[first].at, found.file),
                 symbol=found.name,
             )
+
+
+def _used_as_one(context: CheckContext, project: Project, found: CallSite, target: ir.Expr) -> Iterator[Finding]:
+    """A finding where a variable that holds all results is called, or asked for an attribute that no tuple has."""
+    name = target.id if type(target) is ir.Name else target.name if type(target) is ir.Attribute else ""
+    evaluator = project.evaluator(None)
+    for function, body in bodies_of(project.module(found.file)) if name else ():
+        for expr in expressions_below(body):
+            if type(expr) is ir.Attribute:
+                used = None if hasattr(tuple, expr.name) else expr.base
+            else:
+                used = expr.func if type(expr) is ir.Call else None
+            if used is None or _last_name(used) != name or used.at == target.at:
+                continue
+            options = options_of(evaluator.ask(used, found.file, function))
+            if options and all(_is_result(one, found) for one in options):
+                count = context.parameters["count"]
+                message = (
+                    f"`{found.name.rpartition('.')[2]}` gives {count} results, but `{name}` is used as one of them"
+                )
+                related = [Related(ir.unpack(used.at, found.file), "used here")]
+                yield context.finding(message, ir.unpack(target.at, found.file), related=related, symbol=found.name)
+                return
+
+
+def _last_name(expr: ir.Expr) -> str:
+    return expr.id if type(expr) is ir.Name else expr.name if type(expr) is ir.Attribute else ""
+
+
+def _is_result(value: Abstract, found: CallSite) -> bool:
+    """Whether a value is all that a call gave."""
+    return isinstance(value, Instance) and not value.part and value.call.at == found.site.call.at
 
 
 def _come_back(found: CallSite, names: Sequence[str], places: tuple[int, int]) -> bool:

@@ -32,6 +32,10 @@ SPEC = FrameworkSpec(
         for module in ("", "initialize.", "legacy.", "legacy.initialize.")
     ),
     records=tuple(FILES),
+    results=(
+        # logging/__init__.py, get_dist_logger (0.2.0 to 0.5.0)
+        ("colossalai.logging.get_dist_logger", (), "colossalai.logging.DistributedLogger"),
+    ),
     shares=(
         # booster/plugin/hybrid_parallel_plugin.py, __init__ (0.3.2 to 0.5.0)
         (f"colossalai.booster.plugin.{HYBRID}", "dp_size", ("tp_size", "pp_size"), ("sp_size",)),
