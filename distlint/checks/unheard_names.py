@@ -10,10 +10,12 @@ Parameters: ``packages`` (written in Python alone).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.released_faults import Faults, faults_of
+from distlint.checks.released_versions import Allowed
+from distlint.knowledge.api import Found
 from distlint.link.library_mentions import Mention
 from distlint.link.library_uses import is_below
 from distlint.model.finding import Finding, Related
@@ -44,15 +46,20 @@ def unheard_names(context: CheckContext) -> Iterator[Finding]:
         yield context.finding(message, mention.span, related=related, confidence=confidence, symbol=unheard)
 
 
+def unheard_in(allowed: Allowed, find: Callable[[str], Found]) -> str:
+    """The prefix of a name that is unheard of in the newest release that is allowed, and so in all; nothing where there is none."""
+    found = {find(version).unheard for version in allowed.candidates[0].stands} if allowed.candidates else set()
+    return found.pop() if len(found) == 1 else ""
+
+
 def _unheard(faults: Faults, mention: Mention, package: str) -> str:
     """The prefix of a name that no release has; nothing where one may have it, or the place is not surely reached."""
     allowed = faults.releases.of(package, mention.file)
-    if allowed is None or not allowed.candidates or mention.kind == "call" or mention.member or mention.declared:
+    if allowed is None or mention.kind == "call" or mention.member or mention.declared:
         return ""
     if len(mention.meanings) != 1 or mention.meanings[0].star:
         return ""
-    found = {faults.find(mention, version).unheard for one in allowed.candidates for version in one.stands}
-    unheard = found.pop() if len(found) == 1 else ""
+    unheard = unheard_in(allowed, lambda version: faults.find(mention, version))
     if not _CLASS.fullmatch(unheard.rpartition(".")[2]):
         return ""
     if mention.kind == "name" and is_below(mention.meanings[0].root, unheard):

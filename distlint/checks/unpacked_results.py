@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from distlint.checks.preparing import last_name
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Abstract, Instance, options_of
 from distlint.link.project import CallSite, Project
@@ -60,7 +61,7 @@ def _judged(context: CheckContext, found: CallSite, target: ir.ListDisplay) -> I
 
 def _used_as_one(context: CheckContext, project: Project, found: CallSite, target: ir.Expr) -> Iterator[Finding]:
     """A finding where a variable that holds all results is called, or asked for an attribute that no tuple has."""
-    name = target.id if type(target) is ir.Name else target.name if type(target) is ir.Attribute else ""
+    name = last_name(target)
     evaluator = project.evaluator(None)
     for function, body in bodies_of(project.module(found.file)) if name else ():
         for expr in expressions_below(body):
@@ -68,7 +69,7 @@ def _used_as_one(context: CheckContext, project: Project, found: CallSite, targe
                 used = None if hasattr(tuple, expr.name) else expr.base
             else:
                 used = expr.func if type(expr) is ir.Call else None
-            if used is None or _last_name(used) != name or used.at == target.at:
+            if used is None or last_name(used) != name or used.at == target.at:
                 continue
             options = options_of(evaluator.ask(used, found.file, function))
             if options and all(_is_result(one, found) for one in options):
@@ -79,10 +80,6 @@ def _used_as_one(context: CheckContext, project: Project, found: CallSite, targe
                 related = [Related(ir.unpack(used.at, found.file), "used here")]
                 yield context.finding(message, ir.unpack(target.at, found.file), related=related, symbol=found.name)
                 return
-
-
-def _last_name(expr: ir.Expr) -> str:
-    return expr.id if type(expr) is ir.Name else expr.name if type(expr) is ir.Attribute else ""
 
 
 def _is_result(value: Abstract, found: CallSite) -> bool:

@@ -3,13 +3,14 @@
 Such a decorator takes the function for its first argument; a class or a method is no context.
 
 Parameters: ``decorators``, the dotted names of functions and methods that return the decorator, and ``contexts``, those of classes,
-functions and methods that return the context.
+functions and methods that return the context. What is among ``wanting`` takes arguments that nobody else knows, so that it is not mended.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from distlint.checks.preparing import last_name
 from distlint.checks.rank_decorators import is_named, is_one_of
 from distlint.checks.registry import CheckContext, check
 from distlint.link.modules import FunctionRef
@@ -29,25 +30,22 @@ def without_call(context: CheckContext) -> Iterator[Finding]:
     for file in project.python_files:
         for index, function in enumerate(project.module(file).functions):
             for decorator in function.decorators:
-                if _last(decorator) and is_named(project, decorator, FunctionRef(file, index), decorators):
-                    says = f"`{_last(decorator)}` is not called, and takes `{function.name}` for its first argument"
+                if last_name(decorator) and is_named(project, decorator, FunctionRef(file, index), decorators):
+                    says = f"`{last_name(decorator)}` is not called, and takes `{function.name}` for its first argument"
                     yield _finding(context, says, decorator, file)
         for owner, body in bodies_of(project.module(file)):
             for statement in statements(body) if contexts else ():
                 for entered, _ in statement.items if type(statement) is ir.With else ():
-                    if _last(entered) and is_one_of(project, entered, file, owner, contexts):
+                    if last_name(entered) and is_one_of(project, entered, file, owner, contexts):
                         yield _finding(
-                            context, f"`{_last(entered)}` is not called, so that it is no context", entered, file
+                            context, f"`{last_name(entered)}` is not called, so that it is no context", entered, file
                         )
 
 
 def _finding(context: CheckContext, says: str, expr: ir.Expr, file: str) -> Finding:
     place = ir.unpack(expr.at, file)
     end = Span(file, place.end_line, place.end_column, place.end_line, place.end_column)
-    plan = FixPlan("Call it", Safety.SAFE, (Operation("replace", end, {"text": "()"}),))
-    return context.finding(says, place, plan=plan, symbol=_last(expr))
-
-
-def _last(expr: ir.Expr) -> str:
-    """The last name of an expression that is not called; nothing for calls and all else."""
-    return expr.name if type(expr) is ir.Attribute else expr.id if type(expr) is ir.Name else ""
+    operation = Operation("replace", end, {"text": "()"})
+    is_wanting = last_name(expr) in context.parameters.get("wanting", ())
+    plan = None if is_wanting else FixPlan("Call it", Safety.SAFE, (operation,))
+    return context.finding(says, place, plan=plan, symbol=last_name(expr))

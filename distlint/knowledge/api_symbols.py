@@ -76,7 +76,7 @@ class Found:
 
     ``state`` is ``present``, ``absent`` or ``unknown``. ``missing`` is the first dotted prefix that is absent, and ``others``
     says in which releases that one exists: (first, last) of each stretch. ``symbol`` is set if the name is present and known.
-    ``unheard`` is the first prefix of an unknown name that no release has, though everything around it is known.
+    ``unheard`` is the first prefix of an unknown name that no release has, though all names beside it are known.
     """
 
     state: str

@@ -266,11 +266,7 @@ class Walker:
         above = self.module(parent) if parent else None
         shared = above is not None and above.value.get("open") == "namespace"
         if above is None or shared or above.value.get("inner") or self._is_made(path) or not self.knows(path):
-            is_whole = above is not None and not any(
-                above.value.get(word) for word in ("open", "inner", "hard", "stub")
-            )
-            is_heard_of = self._is_made(path) or self._table.row(self._package, path)
-            return Found("unknown", unheard=path if is_whole and not is_heard_of else "")
+            return Found("unknown")
         row = self._table.row(self._package, path) or ()
         return Found("absent", path, None, self._releases(merged([(first, last) for first, last, _ in row])))
 
@@ -282,15 +278,15 @@ class Walker:
         spans = list(self._history(self._package, path))
         above = self.reach_dotted(path.rpartition(".")[0])
         closed = above is not None and above.kind == "module" and not above.value.get("open")
-        if step is UNSEEN and closed and not spans and above is not None:
-            is_whole = not any(above.value.get(word) for word in ("hard", "stub", "extended", "inner"))
-            return Found("unknown", unheard=path if is_whole else "")
+        unheard = path if step is UNSEEN and not spans and above is not None and _is_whole(above) else ""
         if step is UNSEEN and not closed and not any(self._is_firm_at(first, path) for first, _ in spans):
-            return Found("unknown")
+            return Found("unknown", unheard=unheard)
         for key in (f"{module}:{name}", path):
             row = self._table.row(self._package, key) or ()
             spans.extend((first, last) for first, last, value in row if value.get("k") != "t")
-        return Found("absent", path, None, self._releases(merged(spans))) if spans else Found("unknown")
+        if spans:
+            return Found("absent", path, None, self._releases(merged(spans)))
+        return Found("unknown", unheard=unheard)
 
     def _is_firm_at(self, release: int, dotted: str) -> bool:
         """Whether a dotted name leads to Python code in a release that has it, not to the stub of a C extension."""
@@ -322,3 +318,9 @@ class Walker:
         count = len(self._table.releases(package))
         if count:
             yield Walker(self._table, package, count - 1, self._history)
+
+
+def _is_whole(node: Node) -> bool:
+    """Whether all is known of what a module, or a class of which a name is unseen, has."""
+    flags = ("open", "hard", "stub", "extended", "inner")
+    return node.kind == "class" or (node.kind == "module" and not any(node.value.get(flag) for flag in flags))

@@ -239,3 +239,25 @@ def test_the_command_says_that_a_name_is_unknown(name: str) -> None:
     result = CliRunner().invoke(commands, ["knowledge", name])
     assert result.exit_code == 2
     assert name.partition(".")[0] in result.output
+
+
+@pytest.mark.parametrize(
+    ("name", "unheard"),
+    [
+        ("colossalai.booster.plugin.FSDPPlugin", "colossalai.booster.plugin.FSDPPlugin"),
+        ("colossalai.booster.Boosters.boost", "colossalai.booster.Boosters"),
+        ("colossalai.booster.Booster.prepare_dataloader", "colossalai.booster.Booster.prepare_dataloader"),
+        (
+            "colossalai.booster.plugin.LowLevelZeroPlugin.pp_size",
+            "colossalai.booster.plugin.LowLevelZeroPlugin.pp_size",
+        ),
+        ("colossalai.booster.plugin.LowLevelZeroPlugin.prepare_dataloader", ""),
+        ("colossalai.booster.plugin.LowLevelZeroPlugin.stage", ""),
+        ("colossalai.cluster.DistCoordinator.rank", ""),
+        ("colossalai.initialize", ""),
+        ("colossalai.interface.ModelWrapper.no_such_method", ""),
+    ],
+)
+def test_what_no_release_has_is_told_where_all_beside_it_is_known(name: str, unheard: str) -> None:
+    """Of a class whose objects find attributes at run time (``nn.Module``) nothing is told."""
+    assert api().find(name, "0.4.4").unheard == unheard
