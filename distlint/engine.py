@@ -98,6 +98,7 @@ class _Analysis:
 
     def run(self) -> Report:
         from distlint.link.project import Project
+        from distlint.rehearsal.witnesses import second_opinion
 
         self._discovery = self.discover()
         facts = self._read()
@@ -113,6 +114,7 @@ class _Analysis:
             self._settings.gpus_per_node,
             self._installed(),
         )
+        project.second_opinion = second_opinion
         self._progress("judging", 0, 1)
         return self._judge(project) if self._request.judged else self._unjudged(project)
 
@@ -228,6 +230,7 @@ class _Analysis:
 
     def _judge(self, project: Project) -> Report:
         from distlint.frameworks import subject_kinds
+        from distlint.frameworks.unlaunched import tempered
         from distlint.judge.judge import judge
         from distlint.judge.rulebook import Rulebook
 
@@ -244,7 +247,7 @@ class _Analysis:
         errors = {*self._discovery.errors, *_reading_errors(facts), *judgement.errors, *own}
         return Report(
             root=self._root,
-            findings=tuple(finding for finding in judgement.findings if self._in_scope(finding)),
+            findings=tuple(tempered(project, one) for one in judgement.findings if self._in_scope(one)),
             rules={rule.code: rule for rule in rulebook.for_frameworks(present)},
             text=self._text,
             suppressed=tuple(one for one in judgement.suppressed if self._in_scope(one.finding)),

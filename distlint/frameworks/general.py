@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from distlint.frameworks.reaching import runs_through
+from distlint.frameworks.witnessed import witnessed_calls, witnessed_settings
 from distlint.link.abstract import Abstract, Instance, Reference, node_of, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.calls import given_arguments
@@ -121,27 +123,36 @@ def call_subjects(project: Project, rule: Rule) -> Iterator[Subject]:
     sites = [(found, False) for found in project.calls_to(callees | dictionaries)]
     sites += [(found, True) for callee in sorted(callees) for found in project.table_calls.of_library(callee)]
     for found, is_looked_up in sites:
-        runs: list[Run | None] = list(project.runs_reaching(found.file)) or [None]
-        for run in runs:
+        for run in runs_through(project, found):
             if is_looked_up and called_name(project, found, run) != found.name:
                 continue
-            settings, is_open = (
+            given = (
                 _dictionary_settings(project, found, run)
                 if found.name in dictionaries
                 else argument_settings(project, found, signature, run)
             )
-            yield Subject(
-                kind="call",
-                label=found.name,
-                span=found.span,
-                settings=settings,
-                versions=project.environments.for_file(found.file),
-                # A parameter of that name is what is asked for, where the function has one.
-                names={name: value for name, value in _call_names(found, run).items() if name not in signature},
-                open_blocks=frozenset({""}) if is_open else frozenset(),
-                run=run,
-                extra={"call": found},
-            )
+            yield _of_call(project, found, run, given, signature)
+    for found, run, seen in witnessed_calls(project, callees, {found.span for found, _ in sites}):
+        yield _of_call(project, found, run, witnessed_settings(project, found, run, seen, signature), signature)
+
+
+def _of_call(
+    project: Project, found: CallSite, run: Run | None, given: tuple[dict[str, Setting], bool], signature: Sequence[str]
+) -> Subject:
+    """The subject of a call with what it is given."""
+    settings, is_open = given
+    return Subject(
+        kind="call",
+        label=found.name,
+        span=found.span,
+        settings=settings,
+        versions=project.environments.for_file(found.file),
+        # A parameter of that name is what is asked for, where the function has one.
+        names={name: value for name, value in _call_names(found, run).items() if name not in signature},
+        open_blocks=frozenset({""}) if is_open else frozenset(),
+        run=run,
+        extra={"call": found},
+    )
 
 
 def _dictionary_settings(project: Project, found: CallSite, run: Run | None) -> tuple[dict[str, Setting], bool]:

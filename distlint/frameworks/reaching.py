@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from distlint.link.abstract import node_of
+from distlint.link.abstract import LambdaValue, Reference, node_of, options_of
 from distlint.link.arithmetic import truth
-from distlint.link.modules import FunctionRef
-from distlint.link.walking import asks_for_main, guards_of
+from distlint.link.modules import ClassRef, FunctionRef
+from distlint.link.walking import asks_for_main, bodies_of, expressions_below, guards_of, holder_of
 from distlint.model import python as ir
 from distlint.model.document import node_value
 from distlint.model.launch import Launch, Run
 from distlint.model.value import Confidence
+from distlint.rehearsal.witnesses import Witnesses
 
 if TYPE_CHECKING:
     from distlint.link.project import CallSite, Project
@@ -46,18 +47,76 @@ def run_of(project: Project, launch: Launch) -> Run:
 def comes_to(project: Project, found: CallSite, run: Run, levels: int = MAX_LEVELS) -> bool:
     """Whether a run may come to a call: false only where the options that it gives decide a test the other way.
 
-    The tests are those in its function, and those before all calls of the function that are seen.
+    The tests are those in its function, and those before all calls of the function that are seen. A ``lambda`` of a table is entered
+    where the table is asked for it, and so is a function that a table holds.
     """
+    if _is_in_other_lambda(project, found, run):
+        return False
     for guard in _guards(project, found.file, found.site.function, found.site.call.at):
         decided = _decided(project, guard.test, found.file, found.site.function, run)
         if decided is not None and decided != guard.holds:
             return False
     if found.site.function < 0 or not levels:
         return True
-    callers = project.callers(FunctionRef(found.file, found.site.function))
-    if not callers or len(callers) > MAX_CALLERS:
+    ref = FunctionRef(found.file, found.site.function)
+    callers = project.callers(ref)
+    if not callers:
+        return not _is_never_entered(project, ref, run)
+    if len(callers) > MAX_CALLERS:
         return True
-    return any(comes_to(project, found._replace(file=one.file, site=one.site), run, levels - 1) for one in callers)
+    return any(
+        comes_to(project, found._replace(file=one.file, site=one.site), run, levels - 1)
+        for one in callers
+        if not (one.looked_up and _calls_others(project, one.file, one.site, run, ref))
+    )
+
+
+def _is_never_entered(project: Project, ref: FunctionRef, run: Run) -> bool:
+    """Whether a function that nothing names (``globals()[args.mode]()``) was not come to in a run that was followed to its end."""
+    function = project.function(ref)
+    if project.second_opinion is None or function.owner >= 0 or function.parent >= 0 or function.decorators:
+        return False
+    witness = Witnesses.of(project).of_run(run)
+    if witness is None or not witness.is_whole or ref in witness.entered:
+        return False
+    bodies = (body for file in project.closure(run.script_file) for _, body in bodies_of(project.module(file)))
+    return not any(_names(part, function.name) for body in bodies for part in expressions_below(body))
+
+
+def _names(expr: ir.Expr, name: str) -> bool:
+    return (type(expr) is ir.Name and expr.id == name) or (type(expr) is ir.Attribute and expr.name == name)
+
+
+def _is_in_other_lambda(project: Project, found: CallSite, run: Run) -> bool:
+    """Whether a call stands in a ``lambda`` of a table that a run asks for other ones only."""
+    body, at = project.body(found.file, found.site.function), found.site.call.at
+    holder = holder_of(body, at)
+    if holder is None:
+        return False
+    for one in expressions_below((holder,)):
+        if type(one) is ir.Lambda and ir.encloses(one.at, at):
+            lookups = project.table_calls.of_lambda(found.file, one.at)
+            if lookups and not any(_calls_surely(project, where.file, where.site, run, one) for where in lookups):
+                return True
+    return False
+
+
+def _calls_surely(project: Project, file: str, site: ir.Site, run: Run, wanted: ir.Lambda) -> bool:
+    """Whether what a call looks up in a run is known to be a ``lambda``."""
+    options = options_of(project.evaluator(run).ask(site.call.func, file, site.function))
+    return len(options) == 1 and isinstance(options[0], LambdaValue) and options[0].lambda_ is wanted
+
+
+def _calls_others(project: Project, file: str, site: ir.Site, run: Run, wanted: FunctionRef) -> bool:
+    """Whether what a call looks up in a run is known, and another function (or class, of which it is a method)."""
+    targets: set[object] = {wanted}
+    if project.function(wanted).owner >= 0:
+        targets.add(ClassRef(wanted.file, project.function(wanted).owner))
+    options = options_of(project.evaluator(run).ask(site.call.func, file, site.function))
+    for one in options:
+        if not isinstance(one, LambdaValue) and (not isinstance(one, Reference) or one.target in targets):
+            return False
+    return True
 
 
 def open_tests(project: Project, found: CallSite, run: Run | None) -> Iterator[ir.Expr]:

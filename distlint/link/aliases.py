@@ -24,6 +24,14 @@ MAX_LINKS = 200
 
 _COPIES = frozenset({"deepcopy"})
 _GOING_OVER = frozenset({"items", "values", "enumerate", "zip", "list", "tuple", "sorted", "reversed", "iter"})
+_LOOKUPS = frozenset({"get", "setdefault", "pop"})
+"""Methods that give what stands in a dictionary under their first argument."""
+
+_OF_ENTRIES = frozenset(
+    {"update", "pop", "clear", "setdefault", "append", "extend", "insert", "remove", "sort", "reverse"}
+)
+"""Methods of dictionaries and lists that leave what stands in them as it is."""
+
 _SHALLOW_COPIES = frozenset({"copy", "dict", "list", "OrderedDict"})
 
 
@@ -103,11 +111,20 @@ class Aliases:
                     inside: Path = (INSIDE,) if link.kind == "item" else ()
                     yield link.root, link.path if link.kind == "exact" else inside, "alias", link.origin
             elif link.root == name:
+                if _replaces(action, path, link.path):
+                    continue
                 rest = _below(path, link.path)
                 if surely and rest:
                     yield link.name, rest, action, expr
                 elif rest is not None and (link.kind != "shallow" or len(path) > 1):
                     yield link.name, (), "alias", link.origin
+
+
+def _replaces(action: str, path: Path, place: Path) -> bool:
+    """Whether a change puts something else to a place, or takes out what stands there, and leaves that itself as it is."""
+    if action in ("set", "delete"):
+        return 0 < len(path) <= len(place)
+    return action in _OF_ENTRIES and len(path) < len(place)
 
 
 def _below(path: Path, start: Path) -> Path | None:
@@ -160,7 +177,11 @@ def _call_sources(call: ir.Call) -> Iterator[tuple[str, Path, str]]:
         return
     kind = "shallow" if name in _SHALLOW_COPIES else "loose"
     parts = [*call.args, *(keyword.value for keyword in call.keywords)]
-    if type(func) is ir.Attribute and name in ("copy", "get", "setdefault", "pop", "items", "values"):
+    if type(func) is ir.Attribute and name in _LOOKUPS and call.args:
+        root, path = access_path(func.base)
+        if root:
+            yield root, (*path, call.args[0]), kind
+    elif type(func) is ir.Attribute and name in ("copy", "items", "values", "pop"):
         parts.append(func.base)
     for part in parts:
         root, path = access_path(part.value if type(part) is ir.Starred else part)

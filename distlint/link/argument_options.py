@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from distlint.link.abstract import Abstract, LambdaValue, PartialValue, Reference, node_of
+from distlint.link.abstract import Abstract, Delayed, Frame, LambdaValue, PartialValue, Reference, node_of
+from distlint.link.calls import given_arguments
 from distlint.link.command_words import typed
-from distlint.link.items import elements
+from distlint.link.loop_rounds import rounds_at
 from distlint.link.modules import External
 from distlint.link.parser_model import Option
 from distlint.link.walking import below
@@ -21,40 +22,39 @@ if TYPE_CHECKING:
 _BOTH_WAYS = "argparse.BooleanOptionalAction"
 
 
-def read_option(found: CallSite, evaluator: Evaluator) -> Option | None:
-    """The option that an ``add_argument`` call defines; ``None`` if its flags are not known."""
+def read_options(found: CallSite, evaluator: Evaluator) -> list[Option | None]:
+    """The options that an ``add_argument`` call defines, one for each round of the loops that it stands in.
+
+    ``None`` stands for one whose flags are not known.
+    """
+    frame = evaluator.frame(found.file, found.site.function)
+    return [_read_option(found, evaluator, one) for one in rounds_at(evaluator, found.site.call.at, frame)]
+
+
+def _read_option(found: CallSite, evaluator: Evaluator, frame: Frame) -> Option | None:
     call = found.site.call
-    flags: list[str] = []
-    for argument in call.args:
-        starred = type(argument) is ir.Starred
-        inner = argument.value if isinstance(argument, ir.Starred) else argument
-        given = evaluator.ask(inner, found.file, found.site.function)
-        parts = elements(given) if starred else [node_of(given, found.span)]
-        texts = [node_value(part).only for part in parts or ()]
-        if parts is None or not all(isinstance(text, str) for text in texts):
-            return None
-        flags.extend(texts)
-    if not flags:
+    given = given_arguments(evaluator, call, frame, evaluator.state(frame, call.at))
+    flags = [node_value(node_of(_asked(evaluator, one), found.span)).only for one in given.positional]
+    if given.open_positional or given.open_keywords or not flags or not all(isinstance(one, str) for one in flags):
         return None
-    settings: dict[str, ir.Expr] = {}
-    for keyword in call.keywords:
-        if keyword.name is None:
-            return None
-        settings[keyword.name] = keyword.value
+    settings = given.keywords
 
     def of(name: str) -> Value:
-        return evaluator.value(settings[name], found.file, found.site.function) if name in settings else absent()
+        if name not in settings:
+            return absent()
+        expr = settings[name].expr
+        value = node_value(node_of(_asked(evaluator, settings[name]), found.span))
+        return value.at(ir.unpack(expr.at, found.file)) if expr is not None else value
 
     options = tuple(flag for flag in flags if flag.startswith("-"))
     long = next((flag for flag in options if flag.startswith("--")), flags[0])
     dest = of("dest").only or long.lstrip("-").replace("-", "_")
     action = of("action").only or "store"
-    if "action" in settings and evaluator.modules.dotted(settings["action"], found.file) == _BOTH_WAYS:
+    if "action" in settings and _named(_asked(evaluator, settings["action"])) == _BOTH_WAYS:
         action = "store_true"
         options += tuple(f"--no-{flag[2:]}" for flag in options if flag.startswith("--"))
     default = of("default")
-    kind_expr = settings.get("type")
-    kind, reader = _kind_of(kind_expr, found, evaluator)
+    kind, reader = _kind_of(_asked(evaluator, settings["type"]) if "type" in settings else None)
     if default.is_absent:
         implied = {"store_true": False, "store_false": True}.get(str(of("action").only))
         default = known(implied, found.span)
@@ -112,13 +112,24 @@ def _asks_for_main(test: ir.Expr) -> bool:
     )
 
 
-def _kind_of(expr: ir.Expr | None, found: CallSite, evaluator: Evaluator) -> tuple[str, Abstract | None]:
+def _asked(evaluator: Evaluator, given: Delayed) -> Abstract:
+    """What an argument is, as a question of its own."""
+    if given.expr is None or given.frame is None:
+        return evaluator.force(given)
+    return evaluator.ask_in(given.expr, given.frame, given.state)
+
+
+def _named(value: Abstract) -> str:
+    """The dotted name of a library's function or class; ``""`` for anything else."""
+    target = value.target if isinstance(value, Reference) else None
+    return target.name if isinstance(target, External) else ""
+
+
+def _kind_of(target: Abstract | None) -> tuple[str, Abstract | None]:
     """How an option's text is read: a built-in type by name, or a function of the program."""
-    if expr is None:
+    if target is None:
         return "", None
-    target = evaluator.ask(expr, found.file, found.site.function)
-    if isinstance(target, Reference) and isinstance(target.target, External):
-        name = target.target.name.removeprefix("builtins.")
+    if name := _named(target).removeprefix("builtins."):
         if name in ("int", "float", "bool", "str"):
             return name, None
         return ("path", None) if name.startswith("pathlib.") else ("?", None)

@@ -8,12 +8,23 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from distlint.link.abstract import Abstract, Frame, Instance, LambdaValue, Reference, leaf, node_of, several
+from distlint.link.abstract import Abstract, Frame, Instance, LambdaValue, Reference, leaf, lifted, node_of, several
+from distlint.link.modules import ClassRef, External
 from distlint.link.paths import PathText
 from distlint.model import python as ir
 from distlint.model.document import Leaf, Mapping, Sequence, node_value
 from distlint.model.span import Span
-from distlint.model.value import MAX_OPTIONS, Confidence, State, Value, concatenated, one_of, unknown, unknown_text
+from distlint.model.value import (
+    MAX_OPTIONS,
+    Confidence,
+    State,
+    Value,
+    concatenated,
+    known,
+    one_of,
+    unknown,
+    unknown_text,
+)
 
 if TYPE_CHECKING:
     from distlint.link.evaluate import Evaluator
@@ -229,6 +240,15 @@ def _comparison(evaluator: Evaluator, expr: ir.Operation, frame: Frame, state: E
             if isinstance(plain, Leaf) and plain.value.is_known and plain.value.only is None:
                 results.append(one_of([op in ("is not", "!=")], (span,)))
                 continue
+        same = _same_named(evaluator, left, right)
+        if op in ("is", "is not", "==", "!=") and same is not None:
+            results.append(known(same is (op in ("is", "==")), span))
+            continue
+        if op in ("in", "not in") and isinstance(left, Reference) and isinstance(right, Sequence) and not right.open:
+            among = [_same_named(evaluator, left, lifted(item)) for item in right.items]
+            if True in among or None not in among:
+                results.append(known((True in among) is (op == "in"), span))
+                continue
         if (
             op in ("in", "not in")
             and isinstance(right, Mapping)
@@ -246,6 +266,19 @@ def _comparison(evaluator: Evaluator, expr: ir.Operation, frame: Frame, state: E
     return leaf(value, span)
 
 
+def _same_named(evaluator: Evaluator, one: Abstract, other: Abstract) -> bool | None:
+    """Whether two names mean the same class or function; ``None`` where that is not known: a library may have two names for one thing."""
+    if not isinstance(one, Reference) or not isinstance(other, Reference):
+        return None
+    first, second = one.target, other.target
+    if isinstance(first, External) and isinstance(second, External):
+        names = [evaluator.modules.canonical(target.name) for target in (first, second)]
+        if names[0] == names[1]:
+            return True
+        return False if names[0].rpartition(".")[2] != names[1].rpartition(".")[2] else None
+    return first == second
+
+
 def _is_object(value: Abstract) -> bool:
     """Whether a value surely is an object that is not ``None``: what a class made, a function, a mapping or a list."""
     return isinstance(value, (Mapping, Sequence, LambdaValue, Reference)) or (
@@ -254,8 +287,6 @@ def _is_object(value: Abstract) -> bool:
 
 
 def _made_by_class(instance: Instance) -> bool:
-    from distlint.link.modules import ClassRef, External
-
     if instance.part:
         return False
     if isinstance(instance.callee, ClassRef):

@@ -22,7 +22,7 @@ class Caller(NamedTuple):
 
     ``shift`` is added to a parameter's position to find its argument (1 behind ``partial(f, ...)``). ``starter`` is the
     last name of the call where it starts the function in a process of its own. ``looked_up`` says that a table holds the
-    function, so that which one is called may depend on the run.
+    function, so that which one is called may depend on the run. ``is_begun``: more arguments are given later, by calls that are not seen.
     """
 
     file: str
@@ -30,6 +30,7 @@ class Caller(NamedTuple):
     shift: int = 0
     starter: str = ""
     looked_up: bool = False
+    is_begun: bool = False
 
 
 def callers_of(project: Project, ref: FunctionRef) -> Iterator[Caller]:
@@ -56,7 +57,8 @@ def callers_of(project: Project, ref: FunctionRef) -> Iterator[Caller]:
         for found in project.sites("partial"):
             call = found.site.call
             if call.args and _refers(project, call.args[0], found, ref):
-                yield Caller(found.file, found.site, 1)
+                if not project.partial_calls.is_followed(found.file, call):
+                    yield Caller(found.file, found.site, 1, is_begun=True)
         for name in sorted(STARTERS):
             for found in project.sites(name):
                 started = started_call(found.site.call, name)

@@ -21,8 +21,10 @@ from distlint.link.abstract import (
 )
 from distlint.link.arguments import without_popped
 from distlint.link.arithmetic import truth
+from distlint.link.dictionary_classes import is_dictionary
 from distlint.link.flow import Assume, Env
 from distlint.link.modules import ClassRef, External, FunctionRef
+from distlint.link.partial_calls import completed
 from distlint.link.registries import gives_back
 from distlint.model import python as ir
 from distlint.model.document import Entry, Leaf, Mapping, Sequence
@@ -155,6 +157,8 @@ def _result_of(evaluator: Evaluator, callee: Abstract, call: ir.Call, frame: Fra
         found = call_library(evaluator, callee.target.name, call, frame, state, span)
         return found if found is not None else Instance(callee.target, call, frame, state)
     if isinstance(callee, Reference) and isinstance(callee.target, ClassRef):
+        if is_dictionary(evaluator, callee.target):
+            return call_library(evaluator, "builtins.dict", call, frame, state, span) or Mapping((), span, open=True)
         return Instance(callee.target, call, frame, state)
     if isinstance(callee, Instance):
         method = (
@@ -182,13 +186,9 @@ def _completed(callee: PartialValue, call: ir.Call, frame: Frame) -> tuple[Exter
     target = callee.callee.target if isinstance(callee.callee, Reference) else None
     if not isinstance(target, External | ClassRef) or not callee.call.args:
         return None
-    first, own = callee.call, {one.name for one in call.keywords}
-    given = (*first.args[1:], *(one.value for one in first.keywords))
     together = callee.frame.file == frame.file and callee.frame.function in (-1, frame.function)
-    if not together and not all(type(one) is ir.Constant for one in given):
-        return None
-    keywords = (*(one for one in first.keywords if one.name is None or one.name not in own), *call.keywords)
-    return target, ir.Call(first.args[0], (*first.args[1:], *call.args), keywords, call.at)
+    made = completed(callee.call, call, same=together)
+    return (target, made) if made is not None else None
 
 
 def entered(evaluator: Evaluator, callee: Abstract, given: Given, depth: int, span: Span) -> Abstract:

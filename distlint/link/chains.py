@@ -195,7 +195,7 @@ def _at(
     key = (name, names, whole, id(frame), id(place))
     evaluator.keep((frame, place))
     if isinstance(place, Bind):
-        return evaluator.guarded(key, lambda: _bound(evaluator, place, frame, span, names))
+        return evaluator.guarded(key, lambda: _bound_once(evaluator, place, frame, span, names, key))
     return evaluator.guarded(key, lambda: _joined(evaluator, name, frame, place, span, names, key, whole=whole))
 
 
@@ -221,6 +221,21 @@ def _decided(evaluator: Evaluator, join: Join, frame: Frame) -> Env | None:
         return None
     holds = evaluator.truth(join.test, frame, join.prev)
     return None if holds is None else join.branches[0] if holds else join.branches[1]
+
+
+def _bound_once(evaluator: Evaluator, bind: Bind, frame: Frame, span: Span, names: Names, key: Any) -> Abstract:
+    """What a step binds; of a plain value that is worked out from what the same step bound a turn before, only that it changes."""
+    found = _bound(evaluator, bind, frame, span, names)
+    if type(found) is not Leaf or found is NOTHING or not evaluator.came_back_to(key) or _hands_on(bind.expr):
+        return found
+    return Leaf(unknown("changes from turn to turn", span), span)
+
+
+def _hands_on(expr: ir.Expr | ir.Stmt | None) -> bool:
+    """Whether an expression gives one of the things that it names as it is."""
+    if type(expr) is ir.Conditional:
+        return _hands_on(expr.body) and _hands_on(expr.orelse)
+    return type(expr) in (ir.Name, ir.Attribute, ir.Constant)
 
 
 def _bound(evaluator: Evaluator, bind: Bind, frame: Frame, span: Span, names: Names) -> Abstract:

@@ -21,7 +21,7 @@ MAX_ROUNDS = 100
 """Rounds over all ``for`` clauses together; more leave the result open."""
 
 
-class _NotFollowedError(Exception):
+class NotFollowedError(Exception):
     """The comprehension has more items than we follow, or some that can't be told."""
 
 
@@ -40,16 +40,26 @@ def comprehended(evaluator: Evaluator, expr: ir.Comprehension, frame: Frame, sta
             if key.is_known and isinstance(key.only, str | int | float | bool):
                 node = node_of(evaluator.evaluate(value_expr, inner, state), span)
                 entries = [entry for entry in entries if entry.key != key.only]
-                entries.append(Entry(key.only, key.spans[0] if key.spans else span, node))
+                # a name out of a list of names is no place where anything is set
+                at = key.spans[0] if key.spans and _is_of_pair(expr, key_expr) else ir.unpack(key_expr.at, frame.file)
+                entries.append(Entry(key.only, at, node))
             else:
                 is_open = True
-    except _NotFollowedError:
+    except NotFollowedError:
         is_open = True
         items.clear()
         entries = [Entry(entry.key, entry.key_span, _doubtful(entry.node), False) for entry in entries]
     if expr.kind == "dict":
         return Mapping(tuple(entries), span, is_open)
     return Sequence(tuple(items), span, is_open)
+
+
+def _is_of_pair(expr: ir.Comprehension, key: ir.Expr) -> bool:
+    """Whether a key is one part of what is gone over (``for key, value in settings.items()``), so that it stands beside its value."""
+    targets = (target for target, _, _ in expr.generators if type(target) is ir.ListDisplay)
+    return type(key) is not ir.Name or any(
+        type(part) is ir.Name and part.id == key.id for target in targets for part in target.items
+    )
 
 
 def _doubtful(node: Node) -> Node:
@@ -72,28 +82,29 @@ def _rounds(
     target, iterable, tests = generators[0]
     items = elements(evaluator.evaluate(iterable, frame, state))
     if items is None:
-        raise _NotFollowedError
+        raise NotFollowedError
     for item in items:
         budget[0] -= 1
         if budget[0] < 0:
-            raise _NotFollowedError
+            raise NotFollowedError
         local = dict(frame.local)
-        _assign(evaluator, target, lifted(item), local, span)
+        assign(evaluator, target, lifted(item), local, span)
         inner = replace(frame, local=local)
         evaluator.keep(inner)
         decided = [evaluator.truth(test, inner, state) for test in tests]
         if any(one is False for one in decided):
             continue
         if any(one is None for one in decided):
-            raise _NotFollowedError
+            raise NotFollowedError
         yield from _rounds(evaluator, generators[1:], inner, state, span, budget)
 
 
-def _assign(evaluator: Evaluator, target: ir.Expr, value: Abstract, local: dict[str, Delayed], span: Span) -> None:
+def assign(evaluator: Evaluator, target: ir.Expr, value: Abstract, local: dict[str, Delayed], span: Span) -> None:
+    """Enters what the variables of a loop get from one item; raises ``NotFollowedError`` for ``*rest``."""
     if type(target) is ir.Name:
         local[target.id] = Delayed(value=value)
     elif type(target) is ir.ListDisplay:
         for index, part in enumerate(target.items):
             if type(part) is ir.Starred:
-                raise _NotFollowedError
-            _assign(evaluator, part, part_of_value(evaluator, value, index, span), local, span)
+                raise NotFollowedError
+            assign(evaluator, part, part_of_value(evaluator, value, index, span), local, span)

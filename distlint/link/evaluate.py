@@ -38,6 +38,7 @@ from distlint.link.objects import attribute, attribute_of, attributes
 from distlint.link.parameters import parameter_value
 from distlint.link.paths import ProjectPath
 from distlint.link.process_arguments import ARGUMENTS
+from distlint.link.trees import merged
 from distlint.link.variables import module_variable
 from distlint.link.walking import ALL
 from distlint.model import python as ir
@@ -68,6 +69,7 @@ setattr slice sorted staticmethod str sum super tuple type vars zip
 _BUILTINS = frozenset(_BUILTIN_NAMES.split())
 
 Key = tuple[Any, ...]
+Witness = Callable[["Evaluator", ir.Expr, Frame, Abstract], Abstract | None]
 
 
 class Evaluator:
@@ -81,6 +83,8 @@ class Evaluator:
         self.project = project
         self.modules = project.modules
         self.options = options
+        self.witness: Witness | None = None
+        """Who is asked for a second opinion on what is asked from outside, where the first one leaves something open."""
         self.frames: dict[Key, Frame] = {}
         # Objects that stand for those that nobody is seen to make: see ``link.receivers``.
         self.objects: dict[Key, Instance] = {}
@@ -249,6 +253,10 @@ class Evaluator:
         """Says that the answers being worked out depend on a limit."""
         self._cuts.add(())
 
+    def came_back_to(self, key: Key) -> bool:
+        """Whether the question that is being answered has come up again on the way to its answer."""
+        return key in self._cuts
+
     @property
     def is_cut(self) -> bool:
         """Whether the answer being worked out depends on how we came here, so far."""
@@ -303,8 +311,10 @@ class Evaluator:
             return Leaf(unknown("depends on itself", span), span)
         if key not in self._memo:
             self._alive.append((expr, frame, state))
-        result = self.guarded(key, lambda: self._dispatch(expr, frame, state, span))
-        return lifted(result)
+        result = lifted(self.guarded(key, lambda: self._dispatch(expr, frame, state, span)))
+        if self.witness is None or self._depth or frame.bound or frame.local:
+            return result
+        return self.witness(self, expr, frame, result) or result
 
     def truth(self, test: ir.Expr, frame: Frame, state: Env) -> bool | None:
         """Whether a test holds; ``None`` where it may go either way."""
@@ -355,11 +365,12 @@ class Evaluator:
         for key, value in zip(expr.keys, expr.values, strict=True):
             node = node_of(self.evaluate(value, frame, state), ir.unpack(value.at, frame.file))
             if key is None:
+                # what is not known may put something else in the place of anything before it
+                if not isinstance(node, Mapping) or node.open:
+                    entries = list(merged(Mapping(tuple(entries), span), (), None, span).entries)
+                    is_open = True
                 if isinstance(node, Mapping):
                     entries.extend(node.entries)
-                    is_open = is_open or node.open
-                else:
-                    is_open = True
                 continue
             named = node_value(node_of(self.evaluate(key, frame, state), span))
             if named.is_known and isinstance(named.only, (str, int, float, bool)):

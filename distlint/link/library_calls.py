@@ -16,11 +16,11 @@ from distlint.link.abstract import (
     options_of,
     several,
 )
-from distlint.link.modules import External, ModuleFile
-from distlint.link.objects import as_mapping
+from distlint.link.modules import ClassRef, External, ModuleFile
+from distlint.link.objects import as_mapping, declared_fields
 from distlint.link.paths import PathText, ProjectPath
 from distlint.model import python as ir
-from distlint.model.document import Leaf, node_value
+from distlint.model.document import Leaf, Sequence, node_value
 from distlint.model.span import Span
 from distlint.model.value import Confidence, Value, concatenated, known, unknown
 
@@ -99,6 +99,8 @@ def call_library(
     if name == "dataclasses.asdict" and call.args:
         value = evaluator.evaluate(call.args[0], frame, state)
         return as_mapping(evaluator, value, span) if isinstance(value, Instance) else None
+    if name == "dataclasses.fields" and call.args:
+        return _fields(evaluator, evaluator.evaluate(call.args[0], frame, state), span)
     if name.startswith("pathlib.") and name.rpartition(".")[2] in ("Path", "PurePath", "PosixPath", "PurePosixPath"):
         return _path_object(evaluator, call, frame, state, span)
     if name.startswith("os.path."):
@@ -110,6 +112,13 @@ def call_library(
     if name == "os.getcwd":
         return Leaf(unknown("the working directory", span), span)
     return None
+
+
+def _fields(evaluator: Evaluator, value: Abstract, span: Span) -> Sequence | None:
+    """The fields of a dataclass or its object, each with ``name``, ``default`` and ``type``."""
+    owner = value.target if isinstance(value, Reference) else value.callee if isinstance(value, Instance) else None
+    found = declared_fields(evaluator, owner, span) if isinstance(owner, ClassRef) else None
+    return Sequence(tuple(entry.node for entry in found.entries), span) if found is not None else None
 
 
 def _imported_module(evaluator: Evaluator, call: ir.Call, frame: Frame, state: Env, span: Span) -> Abstract | None:

@@ -1,12 +1,13 @@
-"""``vars(object)`` and ``object.__dict__`` as mappings: of what a parser gives, and of dataclasses."""
+"""``vars(object)`` and ``object.__dict__`` as mappings: of what a parser gives, of dataclasses, namespaces and plain objects."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from distlint.link.abstract import Abstract, Frame, Instance, node_of
-from distlint.link.modules import ClassRef
-from distlint.link.objects import attribute_of, fields_of
+from distlint.link.calls import given_arguments
+from distlint.link.modules import ClassRef, External
+from distlint.link.objects import NAMESPACES, attribute_of, fields_of
 from distlint.link.walking import ALL
 from distlint.model import python as ir
 from distlint.model.document import Entry, Leaf, Mapping
@@ -36,7 +37,10 @@ def _names(evaluator: Evaluator, owner: ir.Expr, frame: Frame, state: Env) -> li
         return None
     names = evaluator.options.names(evaluator, value) if evaluator.options is not None else None
     if names is None and isinstance(value.callee, ClassRef) and value.part in ((), ("self",)):
-        names = [field.name for field in fields_of(evaluator, value.callee)]
+        names = [field.name for field in fields_of(evaluator, value.callee)] or _set_at_first(evaluator, value.callee)
+    elif names is None and isinstance(value.callee, External) and value.callee.name in NAMESPACES and not value.part:
+        given = given_arguments(evaluator, value.call, value.frame, value.state)
+        names = list(given.keywords) if not (given.positional or given.open_keywords or given.open_positional) else None
     if not names:
         return None
     # what the body itself adds to the object
@@ -47,3 +51,24 @@ def _names(evaluator: Evaluator, owner: ir.Expr, frame: Frame, state: Env) -> li
             return None
         names = list(dict.fromkeys([*names, *own]))
     return names
+
+
+def _set_at_first(evaluator: Evaluator, owner: ClassRef) -> list[str] | None:
+    """The attributes of a class that its ``__init__`` sets whatever happens, where no other method sets any."""
+    project = evaluator.project
+    first = evaluator.modules.method(owner, "__init__")
+    stores = project.attribute_stores(owner)
+    if first is None or evaluator.modules.external_bases(owner) or evaluator.modules.has_unknown_base(owner):
+        return None
+    always = {
+        target.name
+        for one in project.function(first).body
+        if type(one) is ir.Assign
+        for target in one.targets
+        if type(target) is ir.Attribute
+    }
+    if not stores or any(
+        name not in always or any(one[0] != first for one in places) for name, places in stores.items()
+    ):
+        return None
+    return list(stores)

@@ -39,9 +39,10 @@ MAX_STORES = 8
 
 _ENUMERATIONS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag"})
 _RECORDS = frozenset({"typing.NamedTuple", "pydantic.BaseModel"})
-_NAMESPACES = frozenset(
+NAMESPACES = frozenset(
     {"types.SimpleNamespace", "argparse.Namespace", "easydict.EasyDict", "addict.Dict", "dataclasses.replace"}
 )
+"""What makes an object of its arguments."""
 _OF_DICTIONARIES = frozenset(dir(dict))
 MEMBER = "member"
 """The first part of an object that is a member of an enumeration."""
@@ -53,6 +54,7 @@ class Field(NamedTuple):
     name: str
     default: ir.Expr | None
     owner: ClassRef
+    annotation: ir.Expr | None = None
 
 
 # By expression --------------------------------------------------------------------------------------------------------
@@ -130,6 +132,10 @@ def attribute(evaluator: Evaluator, base: Abstract, name: str, span: Span) -> Ab
             dot = last.rfind(".")
             stem, suffix = (last[:dot], last[dot:]) if dot > 0 else (last, "")
             return leaf(known({"name": last, "stem": stem, "suffix": suffix}[name]), span)
+    if isinstance(base, Leaf) and name == "__class__" and base.value.is_known:
+        kind = type(base.value.only)
+        if kind in (bool, int, float, str):
+            return Reference(External(f"builtins.{kind.__name__}"), span)
     if isinstance(base, Leaf) and name == "value" and base.value.state in (State.KNOWN, State.ONE_OF):
         # A member of an enumeration that is a string or number as well.
         return base
@@ -145,7 +151,8 @@ def _of_reference(evaluator: Evaluator, base: Reference, name: str, span: Span) 
     if inner is not None:
         return evaluator.target(inner, span)
     if isinstance(base.target, ClassRef):
-        found = class_attribute(evaluator, base.target, name, span)
+        fields = declared_fields(evaluator, base.target, span) if name == "__dataclass_fields__" else None
+        found = fields or class_attribute(evaluator, base.target, name, span)
         if found is not None:
             return found
     if name == "__name__" and isinstance(base.target, ClassRef | FunctionRef):
@@ -208,7 +215,7 @@ def _of_instance(evaluator: Evaluator, instance: Instance, name: str, span: Span
             found = _of_object(evaluator, instance, instance.callee, name, span)
             if found is not None:
                 return found
-    elif isinstance(instance.callee, External) and instance.callee.name in _NAMESPACES and not instance.part:
+    elif isinstance(instance.callee, External) and instance.callee.name in NAMESPACES and not instance.part:
         found = _of_namespace(evaluator, instance, name, span)
         if found is not None:
             stored = _set_outside(evaluator, instance, None, name, span)
@@ -312,7 +319,7 @@ def fields_of(evaluator: Evaluator, owner: ClassRef) -> tuple[Field, ...]:
             if type(statement) is ir.Assign and statement.annotation is not None:
                 target = statement.targets[0]
                 if type(target) is ir.Name:
-                    found[target.id] = Field(target.id, statement.value, one)
+                    found[target.id] = Field(target.id, statement.value, one, statement.annotation)
     return tuple(found.values())
 
 
@@ -391,6 +398,19 @@ def field_default(evaluator: Evaluator, field: Field, span: Span) -> Abstract:
         if keyword.name in ("default_factory", "factory"):
             return _body_value(evaluator, field.owner, evaluator.called(keyword.value))
     return Leaf(unknown("made by a factory", span), span)
+
+
+def declared_fields(evaluator: Evaluator, owner: ClassRef, span: Span) -> Mapping | None:
+    """What ``__dataclass_fields__`` holds: by name, of each field the name, the default and the type; ``None`` for no dataclass."""
+    entries = []
+    for field in fields_of(evaluator, owner):
+        at = ir.unpack(field.default.at, field.owner.file) if field.default is not None else span
+        parts = [Entry("name", at, Leaf(known(field.name, at), at))]
+        parts.append(Entry("default", at, node_of(field_default(evaluator, field, at), at)))
+        if field.annotation is not None:
+            parts.append(Entry("type", at, node_of(_body_value(evaluator, field.owner, field.annotation), at)))
+        entries.append(Entry(field.name, at, Mapping(tuple(parts), at)))
+    return Mapping(tuple(entries), span) if entries else None
 
 
 def as_mapping(evaluator: Evaluator, instance: Instance, span: Span) -> Mapping | None:

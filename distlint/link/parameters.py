@@ -65,6 +65,8 @@ def parameter_value(
             continue
         at = position - offset + caller.shift
         found = _from_caller(evaluator, caller.site.call, function, parameter, at, outer, span, names)
+        if caller.is_begun and (found is None or parameter.kind.startswith("var-")):
+            found = Leaf(unknown(f"parameter `{parameter.name}` may be given later", span), span)
         if found is None:
             found = attributes(evaluator, _default(evaluator, parameter, frame, span), names, span)
         results.append(found)

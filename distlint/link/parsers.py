@@ -16,7 +16,7 @@ from distlint.link.abstract import (
     lifted,
     options_of,
 )
-from distlint.link.argument_options import read_option
+from distlint.link.argument_options import read_options
 from distlint.link.field_options import dataclass_fields
 from distlint.link.items import elements
 from distlint.link.modules import ClassRef, External
@@ -333,10 +333,10 @@ class ParserIndex:
                 default = known(None if takes_value else False, found.span)
                 built.options.append(Option(dest, (flag,), found.span, default, arity=1 if takes_value else 0))
         elif kind == "add_argument":
-            option = read_option(found, evaluator)
-            if option is None:
-                built.open = True
-            else:
+            for option in read_options(found, evaluator):
+                if option is None:
+                    built.open = True
+                    continue
                 func = found.site.call.func
                 receiver = evaluator.ask(func.base, found.file, found.site.function)  # type: ignore[union-attr]
                 option.commands = _commands_of(evaluator, receiver)

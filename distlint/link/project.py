@@ -6,7 +6,7 @@ Linking is a pure function of the facts; files that triage left out are read whe
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distlint.link.callers import Caller, callers_of
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from distlint.link.inference import Inference
     from distlint.link.library_mentions import Mentions
     from distlint.link.parsers import ParserIndex
+    from distlint.link.partial_calls import PartialCalls
     from distlint.link.reachers import Reachers
     from distlint.link.table_calls import TableCalls
     from distlint.link.version_bindings import Binding
@@ -83,6 +84,8 @@ class Project:
         self.gpu_memory = gpu_memory
         self.gpus_per_node = gpus_per_node
         self.notes: list[Note] = []
+        self.second_opinion: Callable[..., Any] | None = None
+        """Asked for a better answer (or ``None``), with the project, a run, its evaluator, an expression, its frame, the answer so far."""
         self.documents = Documents(self)
         self._pins = pins or {}
         self._installed = installed or {}
@@ -307,6 +310,13 @@ class Project:
         return TableCalls(self)
 
     @cached_property
+    def partial_calls(self) -> PartialCalls:
+        """The calls of what ``functools.partial`` prepared."""
+        from distlint.link.partial_calls import PartialCalls
+
+        return PartialCalls(self)
+
+    @cached_property
     def function_names(self) -> frozenset[str]:
         """The names of all functions and methods of the project."""
         return frozenset(function.name for file in self.python_files for function in self.module(file).functions)
@@ -314,12 +324,15 @@ class Project:
     # Calls -------------------------------------------------------------------------------------------------------
 
     def sites(self, name: str) -> tuple[CallSite, ...]:
-        """Every call whose callee's last name is ``name``, in the order of files and text."""
+        """Every call whose callee's last name is ``name``, in the order of files and text, those through ``partial`` among them."""
         if name not in self._sites:
             holders = self._files_with_calls.get(name, ())
-            self._sites[name] = tuple(
-                CallSite(file, site) for file in holders for site in self.module(file).calls[name]
-            )
+            found = [CallSite(file, site) for file in holders for site in self.module(file).calls[name]]
+            prepared = self.partial_calls.by_name.get(name, ())
+            if prepared:
+                found += [CallSite(file, site) for file, site in prepared]
+                found.sort(key=lambda one: (one.file, one.site.call.at))
+            self._sites[name] = tuple(found)
         return self._sites[name]
 
     @cached_property
@@ -399,6 +412,8 @@ class Project:
 
             first = not self._evaluators
             self._evaluators[run] = Evaluator(self, Options(self, run))
+            if run is not None and self.second_opinion is not None:
+                self._evaluators[run].witness = partial(self.second_opinion, self, run)
             if first:
                 self.parsers.prepare(self.evaluator(None))
         return self._evaluators[run]

@@ -9,7 +9,7 @@ tables of a module that decorators fill.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.link.modules import ClassRef, External, FunctionRef, GlobalRef
 from distlint.link.project import CallSite
@@ -27,6 +27,13 @@ MAX_LOOKUPS = 8
 """Lookups that are put into one variable of a function."""
 
 
+class _LambdaAt(NamedTuple):
+    """A ``lambda`` by its place."""
+
+    file: str
+    at: ir.Position
+
+
 class TableCalls:
     """For a project, the calls that come to a function or class by a table."""
 
@@ -35,13 +42,16 @@ class TableCalls:
         self._by_target: dict[FunctionRef | ClassRef, list[CallSite]] = {}
         self._by_name: dict[str, list[CallSite]] = {}
         self._by_module: dict[str, list[CallSite]] = {}
+        self._by_lambda: dict[_LambdaAt, list[CallSite]] = {}
         self._assigned: dict[tuple[str, int], dict[str, list[ir.Expr]]] = {}
         self._variables: dict[tuple[str, int], dict[str, list[tuple[ir.Expr, int | None]]]] = {}
         for found in self._sites():
             for module in dict.fromkeys(self._asked_modules(found)):
                 self._by_module.setdefault(module, []).append(found)
             for target in dict.fromkeys(self._called(found)):
-                if isinstance(target, External):
+                if isinstance(target, _LambdaAt):
+                    self._by_lambda.setdefault(target, []).append(found)
+                elif isinstance(target, External):
                     name = project.modules.canonical(target.name)
                     self._by_name.setdefault(name, []).append(found._replace(name=name))
                 else:
@@ -50,6 +60,10 @@ class TableCalls:
     def of(self, target: FunctionRef | ClassRef) -> tuple[CallSite, ...]:
         """The calls that may come to a function or class of the project."""
         return tuple(self._by_target.get(target, ()))
+
+    def of_lambda(self, file: str, at: ir.Position) -> tuple[CallSite, ...]:
+        """The calls that may come to a ``lambda``, which stands in a table."""
+        return tuple(self._by_lambda.get(_LambdaAt(file, at), ()))
 
     def of_library(self, name: str) -> tuple[CallSite, ...]:
         """The calls that may come to a library's function or class, by its canonical name, which the sites have."""
@@ -89,7 +103,7 @@ class TableCalls:
             self._variables[key] = found
         return self._variables[key]
 
-    def _called(self, found: CallSite) -> Iterator[FunctionRef | ClassRef | External]:
+    def _called(self, found: CallSite) -> Iterator[FunctionRef | ClassRef | External | _LambdaAt]:
         func, file, function = found.site.call.func, found.file, found.site.function
         if type(func) is not ir.Name:
             yield from self._in_table(func, file, function, None)
@@ -109,7 +123,7 @@ class TableCalls:
 
     def _in_table(
         self, expr: ir.Expr, file: str, function: int, place: int | None
-    ) -> Iterator[FunctionRef | ClassRef | External]:
+    ) -> Iterator[FunctionRef | ClassRef | External | _LambdaAt]:
         """What a lookup may give, or the item at a place of that."""
         if place is None:
             yield from self._registered(_lookup(expr), file)
@@ -118,6 +132,9 @@ class TableCalls:
             if place is not None:
                 items = value.items if type(value) is ir.ListDisplay else ()
                 chosen = items[place] if place < len(items) else None
+            if type(chosen) is ir.Lambda:
+                yield _LambdaAt(where, chosen.at)
+                continue
             target = self._project.modules.resolve(chosen, where) if chosen is not None else None
             if isinstance(target, FunctionRef | ClassRef | External):
                 yield target

@@ -109,6 +109,8 @@ class Calls(Definitions):
             if func.base.func.id == "super":
                 return self._super(func.name, call, scope)
         callee = self.value(func, scope)
+        if self.stage.witness is not None:
+            self.stage.witness.enters(callee, func, scope.file)
         given = self.given(call, scope)
         return self.apply(callee, given, call, scope)
 
@@ -120,6 +122,8 @@ class Calls(Definitions):
         is_open = False
         for argument in call.args:
             value = self.value(argument, scope)
+            if self.stage.witness is not None:
+                self.stage.witness.gives(argument, scope.file, value)
             if type(argument) is ir.Starred:
                 used(self.stage, value, argument.value, scope)
                 items = self.items_of(value)
@@ -131,6 +135,8 @@ class Calls(Definitions):
                 positional.append(value)
         for keyword in call.keywords:
             value = self.value(keyword.value, scope)
+            if self.stage.witness is not None:
+                self.stage.witness.gives(keyword.value, scope.file, value)
             if keyword.name is not None:
                 keywords[keyword.name] = value
                 continue
@@ -332,6 +338,9 @@ class Calls(Definitions):
         stage = self.stage
         if name in _LEAVING:
             raise Left("exit" if given.get("code", 0) in (0, None) else Raised.of(EXITING))
+        if stage.witness is not None:
+            dotted = stage.project.modules.canonical(name)
+            stage.witness.calls_library(dotted, given, call, scope.file, scope.function)
         if name.startswith("builtins."):
             from distlint.rehearsal.builtins import call_builtin
 

@@ -19,8 +19,9 @@ from distlint.rehearsal.values import Given, Items, Made, Table, is_known
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
+    from distlint.model.launch import Run
     from distlint.rehearsal.calls import Calls
-    from distlint.rehearsal.stage import Scope
+    from distlint.rehearsal.stage import Scope, Stage
 
 MAX_SETTINGS = 256
 """Keys and items of a file with more than these, which holds data rather than settings, are not looked at."""
@@ -40,7 +41,7 @@ def settings_of(player: Calls, name: str, given: Given, call: ir.Call, scope: Sc
         return NotImplemented
     stage = player.stage
     path = _path(given)
-    found = _asked(stage.project, stage.entry, call, scope) if path is None else _named(player, path, call, scope)
+    found = _asked(stage, call, scope) if path is None else _named(player, path, call, scope)
     if found is None:
         return NotImplemented
     stage.configurations.add(found.span.file)
@@ -70,20 +71,22 @@ def _named(player: Calls, path: str, call: ir.Call, scope: Scope) -> Mapping | N
     return _settings(document.root) if document is not None else None
 
 
-def _asked(project: Project, entry: str, call: ir.Call, scope: Scope) -> Mapping | None:
+def _asked(stage: Stage, call: ir.Call, scope: Scope) -> Mapping | None:
+    project, entry = stage.project, stage.entry
+    if stage.run is not None:
+        return _loaded(project, (stage.run,), call, scope)
     read = project.kept.get(_Read)
     if read is None:
         read = project.kept[_Read] = _Read()
     assert isinstance(read, _Read)  # noqa: S101 - stored just above
     place = (entry, scope.file, call.at)
     if place not in read:
-        read[place] = _loaded(project, entry, call, scope)
+        read[place] = _loaded(project, tuple(project.runs_reaching(entry)), call, scope)
     return read[place]
 
 
-def _loaded(project: Project, entry: str, call: ir.Call, scope: Scope) -> Mapping | None:
-    """The only configuration file that a call reads, in all runs of a script; no texts that stand in the program."""
-    runs = project.runs_reaching(entry)
+def _loaded(project: Project, runs: tuple[Run, ...], call: ir.Call, scope: Scope) -> Mapping | None:
+    """The only configuration file that a call reads in all of some runs; no texts that stand in the program."""
     if len(runs) > MAX_RUNS:
         return None
     found = [project.evaluator(run).ask(call, scope.file, scope.function) for run in runs or (None,)]

@@ -29,6 +29,9 @@ def collection(player: Calls, name: str, given: Given, call: ir.Call, scope: Sco
         if name == "defaultdict":
             made.missing = values[0]
         return made
+    if name == "ChainMap" and all(isinstance(one, Table) and not one.open and not one.perhaps for one in values):
+        # the first dictionary that has a key counts
+        return player.stage.made(Table({key: item for one in reversed(values) for key, item in one.items.items()}))
     if name == "deque":
         items = player.items_of(values[0]) if values else []
         made_list = Items(items, at=ir.unpack(call.at, scope.file))

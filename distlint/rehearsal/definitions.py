@@ -324,6 +324,8 @@ class Definitions(Generators):
         if name in _NAMED_PARTS and len(values) >= 2 and isinstance(values[0], str):
             self.put(receiver.attributes, values[0], values[1])
             return None
+        if name == "_asdict" and receiver.fields is not None:
+            return Table({one: receiver.attributes.get(one, UNKNOWN) for one in receiver.fields})
         if name == "_replace" and not given.open:
             made = Thing(receiver.cls)
             made.attributes = {**receiver.attributes, **given.keywords}

@@ -201,6 +201,8 @@ class Objects(Operations):
     def _of_class(self, base: ClassValue, name: str) -> Any:
         if name in ("__name__", "__qualname__"):
             return self.stage.project.class_(base.ref).name
+        if name == "_fields" and self.stage.project.modules.external_bases(base.ref) & _RECORDS:
+            return tuple(self.fields_of(base.ref))
         if self.is_enumeration(base.ref):
             found = self.member(base.ref, name)
             if found is not NotImplemented:

@@ -18,6 +18,7 @@ from distlint.rehearsal.unknowns import UNKNOWN, Opaque
 from distlint.rehearsal.values import Given, Items, Made, is_known
 
 if TYPE_CHECKING:
+    from distlint.model.launch import Run
     from distlint.rehearsal.iterating import Iterating
     from distlint.rehearsal.stage import Stage
 
@@ -33,7 +34,7 @@ def is_parsed(value: Made) -> bool:
 def option_of(player: Iterating, base: Made, name: str) -> Any:
     """One of the options that a parser gave."""
     known = player.stage.by_name(name)
-    if known is not UNKNOWN:
+    if known is not UNKNOWN and not _is_given(player.stage, name):
         return known
     if name in player.stage.defaults:
         return _default(player, player.stage.defaults[name])
@@ -44,6 +45,13 @@ def option_of(player: Iterating, base: Made, name: str) -> Any:
         default = player.stage.declared_options.get(name, UNKNOWN)
         return by_default(player.stage, name, default) if default is not UNKNOWN else Opaque(("option", name))
     return found if sure else by_default(player.stage, name, found)
+
+
+def _is_given(stage: Stage, name: str) -> bool:
+    """Whether the launch of the run that is followed gives an option itself, so that it is the same for all processes (``--rank 8``)."""
+    launch = stage.run.launch if stage.run is not None else None
+    texts = (one.text for one in launch.arguments) if launch is not None else ()
+    return any(text.startswith("-") and text.lstrip("-").partition("=")[0] == name for text in texts)
 
 
 def by_default(stage: Stage, name: str, default: Any) -> Any:
@@ -98,9 +106,14 @@ def _default(player: Iterating, choices: dict[str, Any]) -> Any:
     """What was set for the command that the program is started with, where there is one or that is known."""
     if len(choices) == 1:
         return next(iter(choices.values()))
-    runs = player.stage.project.runs_reaching(player.stage.entry)
+    runs = _runs(player.stage)
     named = {one.text for run in runs if run.launch is not None for one in run.launch.arguments} & set(choices)
     return choices[named.pop()] if len(named) == 1 else UNKNOWN
+
+
+def _runs(stage: Stage) -> tuple[Run, ...]:
+    """The runs of the program that is followed: one of them, or all that the project has."""
+    return (stage.run,) if stage.run is not None else tuple(stage.project.runs_reaching(stage.entry))
 
 
 def _in_runs(player: Iterating, base: Made, name: str) -> tuple[Any, bool]:
@@ -118,7 +131,7 @@ def _in_runs(player: Iterating, base: Made, name: str) -> tuple[Any, bool]:
 
 def _asked(player: Iterating, base: Made, name: str) -> tuple[Any, bool]:
     project = player.stage.project
-    runs = project.runs_reaching(player.stage.entry)
+    runs = _runs(player.stage)
     if len(runs) > MAX_RUNS:
         return UNKNOWN, True
     answers: list[Any] = []

@@ -301,7 +301,7 @@ class Rehearsal:
                 # a loop in which nothing is done together is followed no less than before
                 stage.turns, stage.most = max(turns, stage.turns), MAX_EXACT_STEPS
             player = Player(stage, self.models)
-            complete = _run(player, job.file, job.function) and complete
+            complete = follow(player, job.file, job.function) and complete
             met(stage)
             self._left[job.usual] -= stage.steps
             visited |= stage.visited
@@ -332,7 +332,7 @@ def _calls_any(expr: ir.Expr, names: set[str]) -> bool:
     return named or any(_calls_any(one, names) for one in expr.args)
 
 
-def _run(player: Player, file: str, function: int) -> bool:
+def follow(player: Player, file: str, function: int) -> bool:
     """Follows one process; false where not to its end."""
     trace = player.stage.trace
     try:

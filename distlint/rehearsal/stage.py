@@ -20,7 +20,9 @@ from distlint.rehearsal.values import OWN_PLACE, Table, Tensor, combined, is_by_
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
+    from distlint.model.launch import Run
     from distlint.rehearsal.epochs import Round
+    from distlint.rehearsal.witness import Witness
 
 MAX_STEPS = 60_000
 """Expressions that one process of a rehearsal works out."""
@@ -315,6 +317,10 @@ class Stage(Certainty):
         """Whether an option was asked for that is not known, but has a default."""
         self.configurations: set[str] = set()
         """The configuration files of the project that the program reads its settings from."""
+        self.run: Run | None = None
+        """The one run that is followed, where it is one."""
+        self.witness: Witness | None = None
+        """What notes what calls get, where somebody asks for that."""
         self.has_left_over = False
         """Whether a list was asked for of which a test has left some items, nobody knows how many."""
 
@@ -359,7 +365,16 @@ class Stage(Certainty):
         found = self.source(self.sources.get(f"${name}", ""))
         if isinstance(found, int):
             return str(found)
+        exported = self._exported(name)
+        if exported is not None:
+            return exported
         return Opaque(("environment", name)) if isinstance(name, str) else UNKNOWN
+
+    def _exported(self, name: Any) -> Any:
+        """What the launch of the run that is followed puts into the environment; ``None`` where there is none, or it is not known."""
+        launch = self.run.launch if self.run is not None else None
+        found = launch.environment.get(name) if launch is not None and isinstance(name, str) else None
+        return found.only if found is not None and found.is_known else None
 
     def by_name(self, name: str) -> Any:
         """What a parameter or option called like a rank or a number of processes holds where nothing else is known."""
@@ -438,7 +453,7 @@ class Stage(Certainty):
         if source_of(told) is not None:
             return UNKNOWN
         self.has_left_over = True
-        return LEFT_EACH * self.world + 1 if self.usual else UNKNOWN
+        return LEFT_EACH * self.world + 1 if self.usual and self.run is None else UNKNOWN
 
     def differs(self, call: ir.Expr, file: str, value: Any) -> bool:
         """Whether what a known value is at a call is another on other processes."""

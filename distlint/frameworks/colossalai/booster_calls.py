@@ -21,7 +21,7 @@ from distlint.frameworks.colossalai.models import model_facts
 from distlint.frameworks.colossalai.plugins import BOOSTER, FILES, PACKAGE, PARAMETERS
 from distlint.frameworks.colossalai.stages import layers_of_stages
 from distlint.frameworks.general import argument_settings, moved
-from distlint.frameworks.reaching import MAX_LEVELS, open_tests, runs_through
+from distlint.frameworks.reaching import MAX_LEVELS, comes_to, open_tests, runs_through
 from distlint.link.abstract import Instance, node_of, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.modules import FunctionRef
@@ -81,6 +81,8 @@ _SCHEDULERS = frozenset(
 """What makes a scheduler of the optimizer that it gets as its first argument, and wants one of torch's
 (``torch/optim/lr_scheduler.py``: ``is not an Optimizer``)."""
 NO_PLUGIN = "none"
+_ADAPTING = ("get_peft_model", "PeftModel", "AutoPeft", "add_adapter", "inject_adapter")
+"""What else makes a model with adapters."""
 _LOADING = ("load_model", "load_optimizer")
 _SAVING = ("save_model", "save_optimizer")
 _WHOLE = frozenset({"pytorch_model.bin", "model.safetensors"})
@@ -98,6 +100,7 @@ _NAMES = frozenset(
         "accumulates",
         "feeds_scheduler",
         "foreign_argument",
+        "has_adapters",
         "keeps_gradients",
         "loads_folder",
         "loads_folder_of_file",
@@ -277,6 +280,8 @@ class _Call:
             names["feeds_scheduler"] = self._feeds_scheduler()
         names["uses_checkpointing"] = known(bool(self.project.sites("gradient_checkpointing_enable")))
         names["foreign_argument"] = self._foreign(given, parameters)
+        if method == "save_lora_as_pretrained":
+            names["has_adapters"] = self._has_adapters()
         if method == "backward":
             names["accumulates"] = self._accumulates()
         names |= self._things(parameters, release)
@@ -354,6 +359,16 @@ class _Call:
             if setting.certain and name not in parameters:
                 return known(name, setting.key_span)
         return absent()
+
+    def _has_adapters(self) -> Value:
+        """False where the run comes here for sure, and puts no adapters into any model; else unknown."""
+        if self.run is None or any(self.project.mentions(word) for word in _ADAPTING):
+            return unknown("another library may put adapters in")
+        if any(True for _ in open_tests(self.project, self.found, self.run)):
+            return unknown("a test decides whether they are saved")
+        if any(comes_to(self.project, one, self.run) for one in self.project.sites("enable_lora")):
+            return unknown("they may be put in")
+        return known(False, self.found.span)
 
     def _accumulates(self) -> Value:
         """Whether only some of the backward passes of this function are followed by a step: it stands under ``n % several == 0``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from distlint.frameworks.colossalai.plugins import (
@@ -21,7 +21,8 @@ from distlint.frameworks.colossalai.plugins import (
 )
 from distlint.frameworks.copies import copied_calls
 from distlint.frameworks.general import argument_settings, called_name
-from distlint.frameworks.reaching import runs_through
+from distlint.frameworks.reaching import comes_to, runs_through
+from distlint.frameworks.witnessed import witnessed_calls, witnessed_settings
 from distlint.link.arguments import find_argument
 from distlint.link.process_counts import product, quotient
 from distlint.link.project import CallSite
@@ -29,6 +30,7 @@ from distlint.model import python as ir
 from distlint.model.launch import Run
 from distlint.model.subject import Setting, Subject, SubjectKind
 from distlint.model.value import Value, absent, known, unknown
+from distlint.rehearsal.witness import SeenCall
 
 if TYPE_CHECKING:
     from distlint.link.project import Project
@@ -55,18 +57,28 @@ _SHARED = frozenset({"split_gather", "ring"})
 def build(project: Project) -> Iterator[Subject]:
     """One subject per construction of a plugin and run that reaches it."""
     boosts = project.sites("boost")
-    uses = {
-        "is_boosted": known(bool(boosts)),
-        "is_trained": known(any(_has_optimizer(found) for found in boosts)),
-    }
+
+    @cache
+    def uses(run: Run | None) -> dict[str, Value]:
+        reached = [found for found in boosts if run is None or comes_to(project, found, run)]
+        return {
+            "is_boosted": known(bool(reached)),
+            "is_trained": known(any(_has_optimizer(found) for found in reached)),
+        }
+
     named = [*project.calls_to(FILES.keys()), *copied_calls(project, FILES)]
     places = {found.span for found in named}
     for found in named:
         for run in runs_through(project, found):
-            yield _subject(project, found, run, uses)
+            yield _subject(project, found, run, uses(run))
+    chosen = set()
     for found, run in _chosen(project):
         if found.span not in places:
-            yield _subject(project, found, run, uses)
+            chosen.add((found.span, found.name))
+            yield _subject(project, found, run, uses(run))
+    for found, run, seen in witnessed_calls(project, FILES.keys(), places):
+        if (found.span, found.name) not in chosen:
+            yield _subject(project, found, run, uses(run), seen)
 
 
 def _chosen(project: Project) -> Iterator[tuple[CallSite, Run | None]]:
@@ -124,11 +136,17 @@ def _has_optimizer(found: CallSite) -> bool:
     return not certain or (expr is not None and not (type(expr) is ir.Constant and expr.value is None))
 
 
-def _subject(project: Project, found: CallSite, run: Run | None, uses: Mapping[str, Value]) -> Subject:
+def _subject(
+    project: Project, found: CallSite, run: Run | None, uses: Mapping[str, Value], seen: SeenCall | None = None
+) -> Subject:
     plugin = found.name.rpartition(".")[2]
     versions = project.environments.for_file(found.file)
     made_as = constructor(plugin, versions.newest(PACKAGE))
-    given, is_open = argument_settings(project, found, made_as.parameters, run)
+    given, is_open = (
+        argument_settings(project, found, made_as.parameters, run)
+        if seen is None or run is None
+        else witnessed_settings(project, found, run, seen, made_as.parameters)
+    )
     # None asks for what stands behind a parameter, which is not always its default
     settings = {name: one for name, one in given.items() if not (one.value.is_known and one.value.only is None)}
     world = run.world_size if run is not None else unknown("no launch is known")

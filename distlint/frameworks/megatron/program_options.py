@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from distlint.frameworks.megatron.flags import Flag, own_name
-from distlint.link.argument_options import read_option
+from distlint.link.argument_options import read_options
 from distlint.link.modules import FunctionRef
 from distlint.link.parser_model import Option
 from distlint.link.parsers import parsers_of
@@ -107,14 +107,14 @@ def _program_options(project: Project, script: str) -> ProgramOptions:
     for file in sorted(files):
         module = project.module(file)
         for site in module.calls.get("add_argument", ()):
-            option = read_option(CallSite(file, site), evaluator)
-            if option is not None:
-                for flag in option.flags:
-                    defined.setdefault(flag, []).append(option)
-            elif file.endswith(_FACTORY):
-                factory = True
-            else:
-                is_open = True
+            for option in read_options(CallSite(file, site), evaluator):
+                if option is not None:
+                    for flag in option.flags:
+                        defined.setdefault(flag, []).append(option)
+                elif file.endswith(_FACTORY):
+                    factory = True
+                else:
+                    is_open = True
         is_open = is_open or _loses_parser(project, file, module)
         is_open = is_open or any(
             _is_out_of_sight(project, file, module, found.function, given) for found, given in _providers(module)

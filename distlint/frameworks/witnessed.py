@@ -1,0 +1,48 @@
+"""Calls of a library's functions and classes that a run was seen to make where the text names none (``make()``, ``TABLE[name](...)``)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from distlint.link.abstract import Instance, node_of
+from distlint.link.project import CallSite
+from distlint.model import python as ir
+from distlint.model.document import node_value
+from distlint.model.launch import Run
+from distlint.model.span import Span
+from distlint.model.subject import Setting
+from distlint.model.value import known
+from distlint.rehearsal.witness import SeenCall, arguments_of
+from distlint.rehearsal.witnesses import Witnesses
+
+if TYPE_CHECKING:
+    from distlint.link.project import Project
+
+Witnessed = tuple[CallSite, Run, SeenCall]
+
+
+def witnessed_calls(project: Project, names: Collection[str], places: Collection[Span]) -> Iterator[Witnessed]:
+    """The calls of functions and classes by their canonical names, in each run, at other places than those that the text tells."""
+    if project.second_opinion is None:
+        return
+    for run in project.runs:
+        witness = Witnesses.of(project).of_run(run)
+        for (file, _), calls in sorted(witness.calls.items()) if witness is not None else ():
+            for seen in calls:
+                found = CallSite(file, ir.Site(seen.call, seen.function), seen.name)
+                if seen.name in names and found.span not in places:
+                    yield found, run, seen
+
+
+def witnessed_settings(
+    project: Project, found: CallSite, run: Run, seen: SeenCall, signature: Sequence[str]
+) -> tuple[dict[str, Setting], bool]:
+    """What such a call got, as settings by parameter name, and whether there may be more."""
+    settings = {}
+    for name, value in arguments_of(seen, tuple(signature), project.evaluator(run), found.span):
+        shown = node_value(node_of(value, found.span))
+        if isinstance(value, Instance):
+            shown = known(f"<{project.evaluator(run).instance_name(value)}>", found.span, value.span())
+        settings[name] = Setting(name, shown, found.span, found.span)
+    return settings, seen.is_open

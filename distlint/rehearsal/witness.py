@@ -1,0 +1,215 @@
+"""What one run of a program was seen to give to calls: a second opinion where following values backwards does not come to an answer.
+
+A program of which the launch is known is followed forwards with the options, the environment and the files that it has then, as its
+first and as its last process. What both give to a call, each time that they come there, is what the call gets in that run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from distlint.link.abstract import Abstract, Frame, Instance, Reference, Several
+from distlint.link.modules import ClassRef, External, FunctionRef, Target
+from distlint.model import python as ir
+from distlint.model.document import Entry, Leaf, Mapping, Node, Sequence
+from distlint.model.span import Span
+from distlint.model.value import Confidence, known, unknown
+from distlint.rehearsal.entities import ClassValue, FunctionValue, Library, MethodOf
+from distlint.rehearsal.values import Given, Items, Made, Table, is_known
+
+if TYPE_CHECKING:
+    from distlint.link.evaluate import Evaluator
+
+MAX_ITEMS = 64
+"""Items of a list or dictionary that are kept; what has more is data."""
+
+MAX_DEPTH = 4
+"""Lists and dictionaries inside each other."""
+
+_Place = tuple[str, ir.Position]
+
+
+class Seen(NamedTuple):
+    """A value as it was when a call got it: ``kind`` is ``plain``, ``list``, ``table``, ``made`` or ``named``."""
+
+    kind: str
+    value: Any
+
+
+class MadeBy(NamedTuple):
+    """An object of a library by the call that made it; ``has_more`` where that got more than stands there (``partial``)."""
+
+    name: str
+    file: str
+    function: int
+    call: ir.Call
+    has_more: bool
+
+
+class SeenCall(NamedTuple):
+    """A call of something of a library, by its name, with what it got; ``None`` stands for what is not known."""
+
+    name: str
+    file: str
+    function: int
+    call: ir.Call
+    positional: tuple[Seen | None, ...]
+    keywords: tuple[tuple[str, Seen | None], ...]
+    is_open: bool
+
+
+class Witness:
+    """What one process was seen to give to calls."""
+
+    def __init__(self) -> None:
+        self.values: dict[_Place, Seen | None] = {}
+        self.calls: dict[_Place, list[SeenCall]] = {}
+        self.entered: frozenset[FunctionRef] = frozenset()
+        """The functions that the process came into."""
+        self.is_whole = False
+        """Whether it was followed to its end."""
+
+    def gives(self, expr: ir.Expr, file: str, value: Any) -> None:
+        """Notes what an argument is; two values of one argument are none."""
+        place = (file, expr.at)
+        seen = snapshot(value)
+        self.values[place] = seen if place not in self.values or self.values[place] == seen else None
+
+    def enters(self, callee: Any, func: ir.Expr, file: str) -> None:
+        """Notes what is called, and the object whose method it is."""
+        if isinstance(callee, MethodOf):
+            if type(func) is ir.Attribute:
+                self.gives(func.base, file, callee.receiver)
+        else:
+            self.gives(func, file, callee)
+
+    def calls_library(self, name: str, given: Given, call: ir.Call, file: str, function: int) -> None:
+        """Notes a call of something of a library."""
+        positional = tuple(snapshot(one) for one in given.positional)
+        keywords = tuple((key, None if given.open else snapshot(one)) for key, one in given.keywords.items())
+        made = SeenCall(name, file, function, call, positional, keywords, given.open)
+        kept = self.calls.setdefault((file, call.at), [])
+        if made not in kept and len(kept) < MAX_ITEMS:
+            kept.append(made)
+
+    def agreed(self, other: Witness) -> Witness:
+        """What this process and another one both were seen to give."""
+        both = Witness()
+        both.entered, both.is_whole = self.entered | other.entered, self.is_whole and other.is_whole
+        both.values = {place: seen for place, seen in self.values.items() if other.values.get(place) == seen}
+        for place, calls in self.calls.items():
+            both.calls[place] = [one for one in calls if one in other.calls.get(place, ())]
+        return both
+
+
+def snapshot(value: Any, depth: int = 0) -> Seen | None:
+    """A value as it is now; ``None`` where that is not known."""
+    if is_known(value):
+        # ``True`` is no ``1`` here
+        return Seen("plain", (type(value), value))
+    if depth > MAX_DEPTH:
+        return None
+    if type(value) is tuple and len(value) <= MAX_ITEMS:
+        return Seen("list", tuple(snapshot(one, depth + 1) for one in value))
+    if isinstance(value, Items):
+        if value.items is None or len(value.items) > MAX_ITEMS or value.ordered or value.distinct or value.either:
+            return None
+        return Seen("list", tuple(snapshot(one, depth + 1) for one in value.items))
+    if isinstance(value, Table):
+        if len(value.items) > MAX_ITEMS or not all(is_known(key) for key in value.items):
+            return None
+        # what is not known may also have come in the place of what is
+        is_open = bool(value.open or value.perhaps)
+        entries = tuple((key, None if is_open else snapshot(one, depth + 1)) for key, one in value.items.items())
+        return Seen("table", (entries, is_open))
+    if isinstance(value, Library):
+        return Seen("named", External(value.name))
+    if isinstance(value, ClassValue | FunctionValue):
+        return Seen("named", value.ref) if getattr(value, "receiver", None) is None else None
+    if isinstance(value, Made) and value.call is not None and value.file and value.name.endswith("()"):
+        has_more = _has_more(value.call, value.arguments)
+        made = MadeBy(value.name.removesuffix("()"), value.file, value.function, value.call, has_more)
+        return Seen("made", made)
+    return None
+
+
+def _has_more(call: ir.Call, given: Given | None) -> bool:
+    """Whether a call got arguments that do not stand in it."""
+    names = {one.name for one in call.keywords}
+    if given is None or None in names or any(type(one) is ir.Starred for one in call.args):
+        return False
+    return not set(given.keywords) <= names or len(given.positional) != len(call.args)
+
+
+def abstract_of(seen: Seen, evaluator: Evaluator, span: Span) -> Abstract:
+    """A value that was seen, at a place, in the terms of evaluation."""
+    if seen.kind == "made":
+        made: MadeBy = seen.value
+        frame = evaluator.frame(made.file, made.function)
+        call = made.call
+        if made.has_more:
+            rest = ir.Keyword(None, ir.Name("_", call.at), call.at)
+            call = ir.Call(call.func, call.args, (*call.keywords, rest), call.at)
+            evaluator.keep(call)
+        return Instance(External(made.name), call, frame, evaluator.state(frame, call.at))
+    if seen.kind == "named":
+        target: Target = seen.value
+        assert isinstance(target, External | ClassRef | FunctionRef)  # noqa: S101 - what snapshots hold
+        return Reference(target, span)
+    return _node(seen, evaluator, span)
+
+
+def _node(seen: Seen | None, evaluator: Evaluator, span: Span) -> Node:
+    from distlint.link.abstract import node_of
+
+    if seen is None:
+        return Leaf(unknown("not seen in the run", span), span)
+    if seen.kind == "plain":
+        return Leaf(known(seen.value[1], span, confidence=Confidence.LIKELY), span)
+    if seen.kind == "list":
+        return Sequence(tuple(_node(one, evaluator, span) for one in seen.value), span)
+    if seen.kind == "table":
+        entries, is_open = seen.value
+        return Mapping(tuple(Entry(key, span, _node(one, evaluator, span)) for key, one in entries), span, is_open)
+    return node_of(abstract_of(seen, evaluator, span), span)
+
+
+def arguments_of(
+    seen: SeenCall, signature: tuple[str, ...], evaluator: Evaluator, span: Span
+) -> Iterator[tuple[str, Abstract]]:
+    """What a call got, by the names of its parameters."""
+    for name, value in (*zip(signature, seen.positional, strict=False), *seen.keywords):
+        yield name, abstract_of(value, evaluator, span) if value is not None else _node(None, evaluator, span)
+
+
+def may_improve(found: Abstract) -> bool:
+    """Whether an answer leaves something open that was perhaps seen."""
+    if isinstance(found, Leaf):
+        return not found.value.is_known
+    if isinstance(found, Mapping):
+        return found.open or any(not one.certain or may_improve(one.node) for one in found.entries)
+    return isinstance(found, Several) or (isinstance(found, Sequence) and found.open)
+
+
+def opinion(witness: Witness, evaluator: Evaluator, expr: ir.Expr, frame: Frame, found: Abstract) -> Abstract | None:
+    """What an argument was seen to be in the run; ``None`` where it was not, or not the same each time."""
+    seen = witness.values.get((frame.file, expr.at))
+    if seen is None:
+        return None
+    answer = abstract_of(seen, evaluator, ir.unpack(expr.at, frame.file))
+    return _filled(found, answer) if isinstance(found, Mapping) and isinstance(answer, Mapping) else answer
+
+
+def _filled(found: Mapping, seen: Mapping) -> Mapping:
+    """A dictionary with what is known of it at its own places, and the rest as it was seen, at the argument."""
+    entries = []
+    for one in found.entries:
+        other = seen.entry(one.key)
+        if other is None and not one.certain and not seen.open:
+            continue
+        improves = other is not None and (not one.certain or may_improve(one.node))
+        entries.append(other if other is not None and improves else one)
+    known_keys = {one.key for one in found.entries}
+    entries += [one for one in seen.entries if one.key not in known_keys]
+    return Mapping(tuple(entries), found.span, found.open and seen.open)

@@ -1,0 +1,197 @@
+"""What a run is seen to give to calls, where following values backwards does not come to an answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from distlint.engine import Request, analyse
+from distlint.link.project import Project
+from distlint.rehearsal.witnesses import second_opinion
+from distlint.settings import load_settings
+from tests.conftest import MakeProject
+from tests.link.test_evaluate import shown
+
+HEAD = """
+import argparse, json, os, sys
+from dataclasses import dataclass, field
+from functools import partial
+import torch.distributed as dist
+parser = argparse.ArgumentParser()
+parser.add_argument("--size", type=int, default=1)
+parser.add_argument("--part", default="small")
+parser.add_argument("--names", nargs="*", default=[])
+args = parser.parse_args()
+"""
+SETTINGS = '{"common": {"x": 1}, "small": {}, "large": {"y": 2}}'
+
+
+def seen(make_project: MakeProject, body: str, options: str = "", head: str = "") -> list[Any]:
+    """What each argument of ``probe`` is in the only run, with the run as a witness."""
+    run_sh = f"{head}torchrun --nproc_per_node 4 train.py {options}\n"
+    project = make_project({"train.py": HEAD + body + "\n", "run.sh": run_sh, "settings.json": SETTINGS})
+    project.second_opinion = second_opinion
+    return _asked(project)
+
+
+def _asked(project: Project) -> list[Any]:
+    (run,) = project.runs
+    evaluator = project.evaluator(run)
+    sites = project.sites("probe")
+    return [shown(evaluator.ask(c.site.call.args[0], c.file, c.site.function)) for c in sites]
+
+
+PROFILES = """
+class Profiles:
+    def __init__(self, path):
+        with open(path) as file:
+            self.sections = json.load(file)
+        self.common = self.sections.pop("common", {})
+    def of(self, name, **more):
+        return {key: one for part in (self.common, self.sections[name], more) for key, one in part.items()}
+probe(Profiles("settings.json").of(args.part, z=3))
+"""
+PLAN = """
+@dataclass
+class Plan:
+    size: int = 1
+    mode: str = ""
+    def spread(self, size):
+        if size > 1:
+            self.size = size
+            self.mode = "spread"
+        return self
+    def items(self):
+        return {name: getattr(self, name) for name in ("size", "mode") if getattr(self, name)}
+probe(Plan().spread(args.size).items())
+"""
+SECTIONS = """
+def merged(*parts):
+    whole = {}
+    for part in parts:
+        for key, one in part.items():
+            whole[key] = one * 2
+    return whole
+probe(merged({"x": args.size}, {"y": 3}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "options", "expected"),
+    [
+        (PROFILES, "--part large", {"x": 1, "y": 2, "z": 3}),
+        (PROFILES, "", {"x": 1, "z": 3}),
+        (PLAN, "--size 4", {"size": 4, "mode": "spread"}),
+        (PLAN, "", {"size": 1}),
+        (SECTIONS, "--size 4", {"x": 8, "y": 6}),
+    ],
+)
+def test_what_no_single_step_tells_is_seen_in_the_run(
+    make_project: MakeProject, body: str, options: str, expected: object
+) -> None:
+    assert seen(make_project, body, options) == [expected]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        # another value each time
+        "def show(x):\n    probe(list(map(str, x))[0])\nshow([1])\nshow([2])",
+        # another one on each process
+        "dist.init_process_group('gloo')\nprobe([one for one in (1, 2, 3, 4)][dist.get_rank()])",
+        # what nobody writes down
+        "probe([int(one) for one in sys.stdin][0])",
+        # rows that a test left: how many is not known
+        "probe(len([one for one in open('rows.txt') if len(one) > 3]))",
+    ],
+)
+def test_what_differs_or_depends_on_data_is_not_known(make_project: MakeProject, body: str) -> None:
+    assert seen(make_project, body) == ["?"]
+
+
+def test_the_environment_is_that_of_the_launch(make_project: MakeProject) -> None:
+    body = """
+def from_environment():
+    return os.environ.get("KIND", "") or None
+@dataclass
+class Settings:
+    kind: str = field(default_factory=from_environment)
+    def words(self):
+        return {name: one for name, one in self.__dict__.items() if one not in (None, "plain")}
+probe(Settings().words())
+"""
+    assert seen(make_project, body, head="export KIND=fast\n") == [{"kind": "fast"}]
+
+
+def test_an_option_that_is_called_like_the_rank_is_what_the_launch_says(make_project: MakeProject) -> None:
+    body = """
+more = argparse.ArgumentParser()
+more.add_argument("--rank", type=int, default=0)
+given = more.parse_args()
+probe([one for one in (given.rank,)][0] + len([1 for one in "ab"]))
+"""
+    assert seen(make_project, body, "--rank 8") == [10]
+
+
+PLUGINS = """
+import argparse
+from functools import partial
+import colossalai
+from colossalai.booster import Booster
+from colossalai.booster.plugin import GeminiPlugin, LowLevelZeroPlugin, TorchDDPPlugin
+HARDWARE = {"old": {"precision": "fp16"}, "new": {"precision": "fp64"}}
+KINDS = {"zero": partial(LowLevelZeroPlugin, stage=2), "ddp": partial(TorchDDPPlugin), "gemini": partial(GeminiPlugin)}
+def prepared(name):
+    return partial(LowLevelZeroPlugin, **{"stage": 2}, **HARDWARE[name])
+def create(table, section, **more):
+    return table[section["name"]](**{**more, **section.get("options", {})})
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kind", default="zero")
+    parser.add_argument("--hardware", default="old")
+    args = parser.parse_args()
+    colossalai.launch_from_torch()
+    PLUGIN
+    booster = Booster(plugin=plugin)
+    model = booster.enable_lora(make(), lora_config=make())
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("plugin", "options", "expected"),
+    [
+        ("make_it = prepared(args.hardware)\n    plugin = make_it()", "--hardware new", {"CAI106"}),
+        ("make_it = prepared(args.hardware)\n    plugin = make_it()", "", set()),
+        ("plugin = KINDS[args.kind]()", "--kind gemini", {"CAI206"}),
+        ("plugin = KINDS[args.kind]()", "", set()),
+        (
+            "plugin = create({'z': LowLevelZeroPlugin}, {'name': 'z', 'options': {'precision': 'fp64'}}, stage=1)",
+            "",
+            {"CAI106"},
+        ),
+    ],
+)
+def test_calls_that_name_nothing_are_known_by_the_run(
+    tmp_path: Path, plugin: str, options: str, expected: set[str]
+) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "requirements.txt").write_text("colossalai==0.4.4\n")
+    (tmp_path / "train.py").write_text(PLUGINS.replace("PLUGIN\n", f"{plugin}\n"))
+    (tmp_path / "run.sh").write_text(f"torchrun --nproc_per_node 4 train.py {options}\n")
+    report = analyse(Request((tmp_path,), load_settings(tmp_path), jobs=1, use_cache=False))
+    assert {finding.code for finding in report.findings if finding.severity.name == "ERROR"} == expected
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"), [("[one * 2 for one in (args.size,)][0]", 8), ("dist.get_world_size()", "?")]
+)
+def test_where_the_number_of_processes_is_not_known_it_must_not_matter(
+    make_project: MakeProject, asked: str, expected: object
+) -> None:
+    run_sh = "torchrun --nproc_per_node $GPUS train.py --size 4\n"
+    project = make_project({"train.py": f"{HEAD}dist.init_process_group('gloo')\nprobe({asked})\n", "run.sh": run_sh})
+    project.second_opinion = second_opinion
+    assert _asked(project) == [expected]
