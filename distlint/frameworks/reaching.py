@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 MAX_LEVELS = 3
 MAX_CALLERS = 8
 """So many calls are gone back from a place, and so many callers of each function, for the tests on the way."""
+_BY_NAME = ("globals", "locals", "eval", "getattr", "import_module")
+"""What finds a function by its name."""
 _AFFIXES = {"startswith": str.startswith, "endswith": str.endswith}
 
 
@@ -79,7 +81,10 @@ def _is_never_entered(project: Project, ref: FunctionRef, run: Run) -> bool:
     witness = Witnesses.of(project).of_run(run)
     if witness is None or not witness.is_whole or ref in witness.entered:
         return False
-    bodies = (body for file in project.closure(run.script_file) for _, body in bodies_of(project.module(file)))
+    files = project.closure(run.script_file)
+    if not any(one.file in files for word in _BY_NAME for one in project.sites(word)):
+        return False
+    bodies = (body for file in files for _, body in bodies_of(project.module(file)))
     return not any(_names(part, function.name) for body in bodies for part in expressions_below(body))
 
 

@@ -367,7 +367,9 @@ class Evaluator:
             if key is None:
                 # what is not known may put something else in the place of anything before it
                 if not isinstance(node, Mapping) or node.open:
-                    entries = list(merged(Mapping(tuple(entries), span), (), None, span).entries)
+                    own = self._other_parameters(value, frame)
+                    doubtful = merged(Mapping(tuple(entries), span), (), None, span).entries
+                    entries = [one if one.key in own else other for one, other in zip(entries, doubtful, strict=True)]
                     is_open = True
                 if isinstance(node, Mapping):
                     entries.extend(node.entries)
@@ -381,6 +383,15 @@ class Evaluator:
             else:
                 is_open = True
         return Mapping(tuple(entries), span, is_open)
+
+    def _other_parameters(self, spread: ir.Expr, frame: Frame) -> frozenset[str]:
+        """The names that ``**rest`` of the function around can't hold, since they are parameters of their own."""
+        if type(spread) is not ir.Name or frame.function < 0:
+            return frozenset()
+        parameters = self.project.module(frame.file).functions[frame.function].parameters
+        if not any(one.kind == "var-keyword" and one.name == spread.id for one in parameters):
+            return frozenset()
+        return frozenset(one.name for one in parameters)
 
     def _list(self, expr: ir.ListDisplay, frame: Frame, state: Env, span: Span) -> Abstract:
         items: list[Node] = []
