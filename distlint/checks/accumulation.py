@@ -29,7 +29,6 @@ from distlint.checks.preparing import (
     Preparations,
     accumulation_of,
     is_thrown_away,
-    last_name,
     splits_batches,
     texts_of,
 )
@@ -37,7 +36,7 @@ from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Frame, Instance
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import Guard, statements
+from distlint.link.walking import Guard, last_name, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.span import Span

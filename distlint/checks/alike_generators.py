@@ -12,13 +12,12 @@ from distlint.checks.drawn_alike import PLACING, word
 from distlint.checks.execution import body_of
 from distlint.checks.made_of import made_of, sources
 from distlint.checks.partial_samplers import is_seeded_alike
-from distlint.checks.preparing import last_name
 from distlint.checks.programs import family
 from distlint.checks.ranks import Process
 from distlint.checks.registry import CheckContext
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.project import CallSite
-from distlint.link.walking import asks_for_main, below, guards_of, statements
+from distlint.link.walking import asks_for_main, below, guards_of, last_name, statements
 from distlint.model import python as ir
 from distlint.model.span import Span
 

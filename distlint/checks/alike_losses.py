@@ -14,13 +14,12 @@ from distlint.checks.derivations import RANK_WORDS, Part
 from distlint.checks.drawn_alike import PLACING, word
 from distlint.checks.execution import body_of
 from distlint.checks.made_of import made_of
-from distlint.checks.preparing import last_name
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext
 from distlint.link.followed import followed
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.project import CallSite
-from distlint.link.walking import below, calls_in, expressions_of, guards_of, statements
+from distlint.link.walking import below, calls_in, expressions_of, guards_of, last_name, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.span import Span

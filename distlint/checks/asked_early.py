@@ -12,11 +12,10 @@ from collections.abc import Iterator
 from distlint.checks.early_uses import Kept, use_of
 from distlint.checks.guarded_asks import GuardedAsks
 from distlint.checks.import_order import import_starts, is_early
-from distlint.checks.preparing import last_name
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
 from distlint.link.project import Project
-from distlint.link.walking import below, guards_of, statements
+from distlint.link.walking import below, guards_of, last_name, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 

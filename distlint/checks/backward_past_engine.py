@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from distlint.checks.call_levels import handed_by
 from distlint.checks.engines import unseen
 from distlint.checks.execution import body_of
+from distlint.checks.loaders import GRADIENTS_OFF
 from distlint.checks.registry import CheckContext, check
 from distlint.judge.conditions import Verdict, compile_condition
 from distlint.link.abstract import Instance, options_of
@@ -22,8 +23,6 @@ from distlint.model import python as ir
 from distlint.model.finding import Finding, FixPlan, Operation, Related
 from distlint.model.span import Span
 from distlint.model.subject import Subject
-
-GRADIENTS_OFF = ("no_grad", "inference_mode")
 
 MAX_CALLERS = 5
 """Functions that a loss is followed up through."""

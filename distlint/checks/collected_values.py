@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from distlint.checks.execution import body_of
-from distlint.checks.preparing import last_name
 from distlint.link.arguments import find_argument
 from distlint.link.modules import FunctionRef
 from distlint.link.project import Project
-from distlint.link.walking import below, calls_in, statements
+from distlint.link.walking import below, calls_in, last_name, statements
 from distlint.model import python as ir
 
 MAX_DEPTH = 3

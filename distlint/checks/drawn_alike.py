@@ -9,10 +9,9 @@ from distlint.checks.derivations import RANK_WORDS, Part, derivation_without_ran
 from distlint.checks.execution import body_of
 from distlint.checks.loaders import trains
 from distlint.checks.made_of import made_of
-from distlint.checks.preparing import last_name
 from distlint.link.abstract import Instance, options_of
 from distlint.link.modules import ClassRef, External
-from distlint.link.walking import expressions_below, statements
+from distlint.link.walking import expressions_below, last_name, statements
 from distlint.model import python as ir
 
 if TYPE_CHECKING:

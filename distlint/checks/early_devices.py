@@ -15,7 +15,7 @@ from typing import NamedTuple
 from distlint.checks.batch_tensors import BatchTensors
 from distlint.checks.devices import is_first
 from distlint.checks.hooked import Hooked, hooked_classes
-from distlint.checks.preparing import last_name, texts_of
+from distlint.checks.preparing import texts_of
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.spread_tensors import NO_ARITHMETIC, Spread, stored, takes_tensors, tensors_given
@@ -23,7 +23,7 @@ from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.followed import followed
 from distlint.link.project import Project
-from distlint.link.walking import below, calls_in, expressions_of, statements
+from distlint.link.walking import below, calls_in, expressions_of, last_name, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.span import Span

@@ -10,13 +10,12 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from distlint.checks.loaders import argument_of, is_none
-from distlint.checks.preparing import last_name
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext
 from distlint.link.abstract import Abstract, Instance, options_of
 from distlint.link.modules import ClassRef, External, FunctionRef
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import statements
+from distlint.link.walking import last_name, statements
 from distlint.model import python as ir
 
 _Identity = tuple[str, int]

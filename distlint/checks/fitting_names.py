@@ -11,13 +11,12 @@ from distlint.checks.execution import body_of, handles_errors_around
 from distlint.checks.fitting_ways import choices
 from distlint.checks.model_states import Taken
 from distlint.checks.prefixed_state import kinds_of_wrappers, loads
-from distlint.checks.preparing import last_name
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.wrapped_states import WrappedStates
 from distlint.link.abstract import Frame
 from distlint.link.flow import Env
 from distlint.link.project import Project
-from distlint.link.walking import statements
+from distlint.link.walking import last_name, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from distlint.checks.preparing import last_name, texts_of
-from distlint.link.walking import below, blocks_of, calls_in, expressions_of, guards_of, statements
+from distlint.checks.preparing import texts_of
+from distlint.link.walking import below, blocks_of, calls_in, expressions_of, guards_of, last_name, statements
 from distlint.model import python as ir
 
 _TELLING = frozenset(

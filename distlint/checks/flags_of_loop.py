@@ -12,12 +12,11 @@ from collections.abc import Iterator
 
 from distlint.checks.divergence import DIFFERS, DivergenceView
 from distlint.checks.execution import body_of
-from distlint.checks.preparing import last_name
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.rehearsed import rehearsed
 from distlint.link.modules import ClassRef
 from distlint.link.project import Project
-from distlint.link.walking import Guard, below, calls_in, guards_of, statements
+from distlint.link.walking import Guard, below, calls_in, guards_of, last_name, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from distlint.checks.execution import body_of, handles_errors_around
-from distlint.checks.preparing import last_name, texts_of
+from distlint.checks.preparing import texts_of
 from distlint.checks.protocol_things import Things
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Frame
 from distlint.link.arguments import find_argument
 from distlint.link.flow import Env
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import Guard, below, calls_in, guards_of, statements
+from distlint.link.walking import Guard, below, calls_in, guards_of, last_name, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 

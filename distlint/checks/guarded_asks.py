@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from distlint.checks.execution import handles_errors_around
-from distlint.checks.preparing import last_name
 from distlint.checks.spread_names import calls_of
 from distlint.link.modules import FunctionRef
-from distlint.link.walking import below, statements
+from distlint.link.walking import below, last_name, statements
 from distlint.model import python as ir
 
 if TYPE_CHECKING:

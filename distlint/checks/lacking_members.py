@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from distlint.checks.engines import tests_name
-from distlint.checks.preparing import last_name
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.released_faults import Faults, faults_of
 from distlint.checks.unheard_names import unheard_in
@@ -22,7 +21,7 @@ from distlint.frameworks.reaching import runs_through
 from distlint.link.abstract import Abstract, Instance, options_of
 from distlint.link.modules import External
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import bodies_of, expressions_below
+from distlint.link.walking import bodies_of, expressions_below, last_name
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from distlint.checks.preparing import last_name
 from distlint.checks.rank_paths import ANYTHING, catches
 from distlint.checks.spread_names import called_name, forward, mentions
 from distlint.link.modules import ClassRef, FunctionRef
-from distlint.link.walking import below, blocks_of, expressions_of, statements
+from distlint.link.walking import below, blocks_of, expressions_of, last_name, statements
 from distlint.model import python as ir
 
 if TYPE_CHECKING:

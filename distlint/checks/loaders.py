@@ -18,10 +18,13 @@ from distlint.link.evaluate import Evaluator
 from distlint.link.flow import Bind, Env, Join
 from distlint.link.modules import External, FunctionRef
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import below, blocks_of, expressions_of, statements
+from distlint.link.walking import below, blocks_of, expressions_of, last_name, statements
 from distlint.model import python as ir
 from distlint.model.document import Leaf
 from distlint.model.span import Span
+
+GRADIENTS_OFF = frozenset({"no_grad", "inference_mode"})
+"""What keeps no gradients, as a context or a decorator."""
 
 HANDING_ON = frozenset(
     {"enumerate", "tqdm", "iter", "zip", "cycle", "trange", "track", "islice", "list", "tuple", "progress_bar"}
@@ -327,7 +330,7 @@ def evaluates(project: Project, place: Pass) -> bool:
         definition = project.module(place.file).functions[function]
         if _EVALUATING.search(definition.name) and not _TRAINING.search(definition.name):
             return True
-        if any(_is_no_grad(one) for one in definition.decorators):
+        if any(is_no_grad(one) for one in definition.decorators):
             return True
         function = definition.parent
     return False
@@ -370,15 +373,14 @@ def _without_gradients(body: tuple[ir.Stmt, ...], at: ir.Position) -> bool:
         holder = next((one for one in body if one.at != at and ir.encloses(one.at, at)), None)
         if holder is None:
             return False
-        if type(holder) is ir.With and any(_is_no_grad(context) for context, _ in holder.items):
+        if type(holder) is ir.With and any(is_no_grad(context) for context, _ in holder.items):
             return True
         body = next((b for b in blocks_of(holder) if any(ir.encloses(one.at, at) for one in b)), ())
 
 
-def _is_no_grad(expr: ir.Expr) -> bool:
-    func = expr.func if type(expr) is ir.Call else expr
-    name = func.name if type(func) is ir.Attribute else func.id if type(func) is ir.Name else ""
-    return name in ("no_grad", "inference_mode")
+def is_no_grad(expr: ir.Expr) -> bool:
+    """Whether a context or decorator keeps no gradients, with its parentheses or without."""
+    return last_name(expr.func if type(expr) is ir.Call else expr) in GRADIENTS_OFF
 
 
 def is_list(project: Project, expr: ir.Expr, frame: Frame, state: Env, depth: int = 0) -> bool:

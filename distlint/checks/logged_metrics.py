@@ -29,12 +29,12 @@ from distlint.checks.logged_names import (
     resolved,
 )
 from distlint.checks.logged_texts import texts, texts_by_way
-from distlint.checks.preparing import last_name, texts_of
+from distlint.checks.preparing import texts_of
 from distlint.checks.programs import family
 from distlint.checks.spread_names import calls_of, forward, mentions
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
-from distlint.link.walking import below, calls_in, expressions_of, guards_of, statements
+from distlint.link.walking import below, calls_in, expressions_of, guards_of, last_name, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.span import Span

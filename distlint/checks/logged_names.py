@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.checks.execution import body_of
 from distlint.checks.hooked import Hooked
-from distlint.checks.preparing import last_name, texts_of
+from distlint.checks.preparing import texts_of
 from distlint.link.arguments import find_argument
 from distlint.link.followed import followed
 from distlint.link.modules import ClassRef, FunctionRef
-from distlint.link.walking import calls_in, statements
+from distlint.link.walking import calls_in, last_name, statements
 from distlint.model import python as ir
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ from typing import NamedTuple
 from distlint.checks.derivations import RANK_WORDS
 from distlint.checks.execution import body_of
 from distlint.checks.overridden_steps import methods_of
-from distlint.checks.preparing import last_name
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
 from distlint.judge.versions import satisfies
@@ -24,7 +23,7 @@ from distlint.link.arguments import find_argument
 from distlint.link.calls import is_static
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.project import Project
-from distlint.link.walking import below, bodies_of, calls_in, expressions_of, statements
+from distlint.link.walking import below, bodies_of, calls_in, expressions_of, last_name, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 

@@ -15,12 +15,12 @@ from distlint.checks.execution import body_of
 from distlint.checks.loaders import trains
 from distlint.checks.padded_metrics import sample_of
 from distlint.checks.padding import is_cut, is_uneven, loader_of
-from distlint.checks.preparing import Preparations, last_name, texts_of
+from distlint.checks.preparing import Preparations, texts_of
 from distlint.checks.registry import CheckContext, check
 from distlint.link.arguments import find_argument
 from distlint.link.modules import FunctionRef
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import access_path, below, names_below, statements
+from distlint.link.walking import access_path, below, last_name, names_below, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 

@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from distlint.checks.call_levels import handed_by
-from distlint.checks.preparing import last_name
 from distlint.checks.protocol_things import Things
 from distlint.link.abstract import Frame, Instance, Reference, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.calls import bound_parameters, given_arguments, inner_frame, is_static, returns_of
 from distlint.link.flow import Env
 from distlint.link.modules import ClassRef, FunctionRef
-from distlint.link.walking import below, calls_in, statements
+from distlint.link.walking import below, calls_in, last_name, statements
 from distlint.model import python as ir
 from distlint.model.document import Leaf
 from distlint.model.span import Span

@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator
 from distlint.checks.hooked import Hooked, hooked_classes, processes, trainers_of_several
 from distlint.checks.hooked_layers import unused_layers
 from distlint.checks.logged_metrics import logged_metrics
-from distlint.checks.preparing import last_name, texts_of
+from distlint.checks.preparing import texts_of
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.unparted_loaders import unparted
 from distlint.link.modules import ClassRef
 from distlint.link.project import Project
-from distlint.link.walking import below, calls_in, expressions_of, statements
+from distlint.link.walking import below, calls_in, expressions_of, last_name, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from distlint.checks.model_states import ModelStates
-from distlint.checks.preparing import last_name
 from distlint.link.arguments import find_argument
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import calls_in
+from distlint.link.walking import calls_in, last_name
 from distlint.model import python as ir
 
 _FUNCTIONS = frozenset(

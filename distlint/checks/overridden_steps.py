@@ -15,14 +15,14 @@ from collections.abc import Callable, Collection, Iterator
 from distlint.checks.derivations import Part, derivation, derivation_of_body, derivation_without_rank
 from distlint.checks.execution import handles_errors_around
 from distlint.checks.loaders import argument_of, is_none
-from distlint.checks.preparing import last_name, texts_of
+from distlint.checks.preparing import texts_of
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.wrapped_attribute import asks_for_wrapper, names_of_model
 from distlint.link.abstract import Abstract, Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.project import Project
-from distlint.link.walking import below, calls_in, expressions_of, guards_of, statements
+from distlint.link.walking import below, calls_in, expressions_of, guards_of, last_name, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 

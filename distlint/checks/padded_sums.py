@@ -15,7 +15,7 @@ from distlint.checks.execution import body_of
 from distlint.checks.loaders import argument_of, trains
 from distlint.checks.number_sources import Step
 from distlint.checks.padding import is_uneven, loader_of, minds
-from distlint.checks.preparing import Handed, Preparations, last_name, texts_of
+from distlint.checks.preparing import Handed, Preparations, texts_of
 from distlint.checks.registry import CheckContext
 from distlint.checks.schedule_numbers import handed, is_length_of
 from distlint.checks.tally_parts import bare
@@ -23,7 +23,7 @@ from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.modules import FunctionRef
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import below, expressions_of, statements
+from distlint.link.walking import below, expressions_of, last_name, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 

@@ -11,7 +11,7 @@ from typing import Any
 from distlint.checks.divergence import DivergenceView
 from distlint.checks.execution import body_of
 from distlint.checks.loaders import argument_of, handed_on
-from distlint.checks.preparing import Handed, Preparations, last_name
+from distlint.checks.preparing import Handed, Preparations
 from distlint.checks.rank_values import Sized
 from distlint.checks.ranks import FIRST
 from distlint.checks.registry import CheckContext
@@ -19,7 +19,7 @@ from distlint.checks.spread_names import forward, mentions
 from distlint.link.abstract import Instance, options_of
 from distlint.link.modules import FunctionRef
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import below, bound_names, expressions_of, statements
+from distlint.link.walking import below, bound_names, expressions_of, last_name, statements
 from distlint.model import python as ir
 from distlint.model.document import Leaf
 from distlint.rehearsal.libraries import LOADED

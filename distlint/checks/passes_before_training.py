@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from distlint.checks.call_levels import Levels, Way
-from distlint.checks.preparing import last_name
+from distlint.checks.loaders import GRADIENTS_OFF, is_no_grad
 from distlint.checks.registry import CheckContext, check
 from distlint.frameworks.reaching import comes_to, open_tests
 from distlint.judge.conditions import compile_condition
@@ -21,8 +21,6 @@ from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.launch import Run
 from distlint.model.span import Span
-
-GRADIENTS_OFF = frozenset({"no_grad", "inference_mode"})
 
 MAX_DEPTH = 2
 """Functions that are called without gradients, one by the other, in which passes are looked for."""
@@ -68,11 +66,11 @@ def _without_gradients(project: Project, file: str) -> Iterator[tuple[int, ir.Ca
     entered: set[int] = set()
     waiting: list[tuple[int, tuple[ir.Stmt, ...], int]] = []
     for index, function in enumerate(module.functions):
-        if any(_is_off(one) for one in function.decorators):
+        if any(is_no_grad(one) for one in function.decorators):
             waiting.append((index, function.body, 0))
     for index, body in bodies_of(module):
         for one in statements(body):
-            if type(one) is ir.With and any(_is_off(entry) for entry, _ in one.items):
+            if type(one) is ir.With and any(is_no_grad(entry) for entry, _ in one.items):
                 waiting.append((index, one.body, 0))
     while waiting:
         index, body, depth = waiting.pop()
@@ -83,11 +81,6 @@ def _without_gradients(project: Project, file: str) -> Iterator[tuple[int, ir.Ca
                 if target.index not in entered:
                     entered.add(target.index)
                     waiting.append((target.index, module.functions[target.index].body, depth + 1))
-
-
-def _is_off(entered: ir.Expr) -> bool:
-    """``torch.no_grad()``, also without its parentheses as a decorator."""
-    return last_name(entered.func if type(entered) is ir.Call else entered) in GRADIENTS_OFF
 
 
 def _comes_first(project: Project, run: Run, found: CallSite, trains: str) -> bool:

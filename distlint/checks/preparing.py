@@ -145,11 +145,6 @@ def texts_of(expr: ir.Expr) -> str:
     return expr.id if type(expr) is ir.Name else ""
 
 
-def last_name(expr: ir.Expr) -> str:
-    """``step`` of ``self.optimizer.step``."""
-    return expr.name if type(expr) is ir.Attribute else expr.id if type(expr) is ir.Name else ""
-
-
 def function_body(project: Project, found: CallSite) -> tuple[ir.Stmt, ...]:
     """The statements of the function that a call stands in."""
     return body_of(project, found.file, found.site.function)

@@ -15,7 +15,7 @@ from distlint.link.control_flow import EXIT, FAILURE, ControlFlow, Point
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.project import CallSite
 from distlint.link.starters import STARTERS
-from distlint.link.walking import below
+from distlint.link.walking import below, last_name
 from distlint.model import python as ir
 from distlint.model.record import dataclass
 
@@ -157,7 +157,7 @@ class Shapes:
         given = tuple(
             edge
             for edge in edges.get(call.at, ())
-            if edge.how in ("call", "callback") and (edge.call is call or _last_name(call.func) not in STARTERS)
+            if edge.how in ("call", "callback") and (edge.call is call or last_name(call.func) not in STARTERS)
         )
         if not given or (is_context and self._is_generator(given)):
             return ()
@@ -203,10 +203,6 @@ def _made_by(project: Project, ref: FunctionRef) -> tuple[ClassRef, ...]:
     """The class whose objects a function sets up, if it is an ``__init__``."""
     function = project.function(ref)
     return (ClassRef(ref.file, function.owner),) if function.owner >= 0 and function.name == "__init__" else ()
-
-
-def _last_name(expr: ir.Expr) -> str:
-    return expr.id if type(expr) is ir.Name else expr.name if type(expr) is ir.Attribute else ""
 
 
 def _controlled(flow: ControlFlow) -> dict[int, list[int]] | None:

@@ -10,12 +10,11 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from distlint.checks.execution import body_of
-from distlint.checks.preparing import last_name
 from distlint.checks.spread_tensors import NO_ARITHMETIC, NO_TENSORS
 from distlint.link.arguments import find_argument
 from distlint.link.modules import FunctionRef
 from distlint.link.project import Project
-from distlint.link.walking import below, statements
+from distlint.link.walking import below, last_name, statements
 from distlint.model import python as ir
 
 MAX_DEPTH = 3

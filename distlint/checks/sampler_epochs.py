@@ -28,7 +28,6 @@ from distlint.checks.loaders import (
     passes,
     starts_once,
 )
-from distlint.checks.preparing import last_name
 from distlint.checks.programs import family
 from distlint.checks.ranks import FIRST
 from distlint.checks.registry import CheckContext, check
@@ -36,7 +35,7 @@ from distlint.checks.rehearsed_epochs import Order, orders
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import below, expressions_below, statements
+from distlint.link.walking import below, expressions_below, last_name, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.rehearsal.performance import Rehearsal

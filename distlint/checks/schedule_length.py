@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from distlint.checks.derivations import Part, derivation
 from distlint.checks.number_sources import Step, called, inside, measured, returned, step_of
-from distlint.checks.preparing import Preparations, last_name, splits_batches
+from distlint.checks.preparing import Preparations, splits_batches
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.schedule_numbers import (
     Number,
@@ -26,6 +26,7 @@ from distlint.checks.schedule_numbers import (
 from distlint.link.abstract import Instance
 from distlint.link.evaluate import Evaluator
 from distlint.link.project import Project
+from distlint.link.walking import last_name
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.span import Span

@@ -12,12 +12,11 @@ from typing import NamedTuple
 
 from distlint.checks.derivations import RANK_WORDS, Part
 from distlint.checks.number_sources import Step, frame_of_partial, inside, measured, method_frame, step_of, stores
-from distlint.checks.preparing import last_name
 from distlint.link.abstract import Abstract, Frame, Instance, LambdaValue, PartialValue, Reference, options_of
 from distlint.link.evaluate import Evaluator
 from distlint.link.modules import FunctionRef
 from distlint.link.project import Project
-from distlint.link.walking import below, expressions_of, statements
+from distlint.link.walking import below, expressions_of, last_name, statements
 from distlint.model import python as ir
 
 _MAX_PARTS = 400

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from distlint.checks.derivations import Part
 from distlint.checks.execution import body_of
 from distlint.checks.loaders import Around, handed_on, loader_classes, loaders_in, loops_around
-from distlint.checks.preparing import Handed, Preparations, last_name, splits_batches
+from distlint.checks.preparing import Handed, Preparations, splits_batches
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.schedule_numbers import (
@@ -33,7 +33,7 @@ from distlint.checks.schedule_numbers import (
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.project import Project
-from distlint.link.walking import below, statements
+from distlint.link.walking import below, last_name, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.span import Span

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.checks.divergence import DivergenceView
 from distlint.checks.option_definitions import option_definition
-from distlint.checks.preparing import last_name, texts_of
+from distlint.checks.preparing import texts_of
 from distlint.checks.programs import family
 from distlint.checks.rank_names import PER_PROCESS
 from distlint.checks.rank_values import UNKNOWN
@@ -24,7 +24,7 @@ from distlint.checks.registry import CheckContext
 from distlint.link.arguments import find_argument
 from distlint.link.flow import Bind, Env, Join
 from distlint.link.followed import followed
-from distlint.link.walking import below
+from distlint.link.walking import below, last_name
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.launch import Launch

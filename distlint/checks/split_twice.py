@@ -17,14 +17,13 @@ from distlint.checks.derivations import Part, derivation
 from distlint.checks.divergence import DivergenceView
 from distlint.checks.execution import body_of
 from distlint.checks.loaders import argument_of
-from distlint.checks.preparing import last_name
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.spread_names import forward, mentions
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import asks_for_main, below, bound_names, expressions_below, guards_of, statements
+from distlint.link.walking import asks_for_main, below, bound_names, expressions_below, guards_of, last_name, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 from distlint.model.span import Span

@@ -15,13 +15,21 @@ from distlint.checks.derivations import derivation, derivation_of_body
 from distlint.checks.execution import body_of
 from distlint.checks.loaders import HANDING_ON, Pass, loaders_in, trains
 from distlint.checks.partial_samplers import names_rank
-from distlint.checks.preparing import last_name
 from distlint.checks.spread_names import called_name
 from distlint.link.abstract import Instance
 from distlint.link.arguments import find_argument
 from distlint.link.modules import ClassRef, FunctionRef, GlobalRef
 from distlint.link.project import Project
-from distlint.link.walking import below, blocks_of, calls_in, expressions_of, guards_of, names_below, statements
+from distlint.link.walking import (
+    below,
+    blocks_of,
+    calls_in,
+    expressions_of,
+    guards_of,
+    last_name,
+    names_below,
+    statements,
+)
 from distlint.model import python as ir
 
 _PASSING = HANDING_ON | {"chain", "from_iterable", "repeat", "reversed"}

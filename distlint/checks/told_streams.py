@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from distlint.checks.derivations import RANK_WORDS, derivation
 from distlint.checks.execution import body_of
-from distlint.checks.preparing import last_name
 from distlint.checks.programs import family
 from distlint.link.arguments import find_argument
 from distlint.link.modules import ClassRef, FunctionRef
-from distlint.link.walking import access_path, below, expressions_of, statements
+from distlint.link.walking import access_path, below, expressions_of, last_name, statements
 from distlint.model import python as ir
 
 if TYPE_CHECKING:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from distlint.checks.preparing import last_name
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Abstract, Instance, options_of
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import bodies_of, expressions_below, statements
+from distlint.link.walking import bodies_of, expressions_below, last_name, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 

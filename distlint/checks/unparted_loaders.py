@@ -9,14 +9,13 @@ from distlint.checks.derivations import derivation, derivation_without_rank
 from distlint.checks.execution import body_of
 from distlint.checks.loaders import argument_of, is_none, made_at
 from distlint.checks.partial_samplers import draws_own, is_of_no_rank
-from distlint.checks.preparing import last_name
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext
 from distlint.checks.sampler_ranks import is_of_one_process
 from distlint.link.abstract import Instance
 from distlint.link.modules import ClassRef, External
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import statements
+from distlint.link.walking import last_name, statements
 from distlint.model import python as ir
 
 _EVALUATING = re.compile(r"(?:^|_)(?:eval|valid|val|test|dev|infer|predict)", re.IGNORECASE)

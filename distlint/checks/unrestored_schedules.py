@@ -11,14 +11,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from distlint.checks.execution import body_of
-from distlint.checks.preparing import last_name
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext, check
 from distlint.checks.spread_names import called_name
 from distlint.link.arguments import find_argument
 from distlint.link.modules import FunctionRef
 from distlint.link.stores import stored_into
-from distlint.link.walking import below, children, expressions_of, statements
+from distlint.link.walking import below, children, expressions_of, last_name, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Related
 

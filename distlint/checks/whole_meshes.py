@@ -12,14 +12,13 @@ import re
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
-from distlint.checks.preparing import last_name
 from distlint.checks.programs import family
 from distlint.checks.registry import CheckContext
 from distlint.checks.spread_names import called_name
 from distlint.link.arguments import find_argument
 from distlint.link.followed import followed
 from distlint.link.modules import FunctionRef
-from distlint.link.walking import bodies_of, children, expressions_of, statements
+from distlint.link.walking import bodies_of, children, expressions_of, last_name, statements
 from distlint.model import python as ir
 
 if TYPE_CHECKING:

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from distlint.checks.preparing import last_name
 from distlint.checks.rank_decorators import is_named, is_one_of
 from distlint.checks.registry import CheckContext, check
 from distlint.link.modules import FunctionRef
 from distlint.link.project import Project
-from distlint.link.walking import bodies_of, statements
+from distlint.link.walking import bodies_of, last_name, statements
 from distlint.model import python as ir
 from distlint.model.finding import Finding, FixPlan, Operation, Safety
 from distlint.model.span import Span

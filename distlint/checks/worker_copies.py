@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from distlint.checks.derivations import Derivation, derivation
 from distlint.checks.loaders import argument_of, is_none, made_at
-from distlint.checks.preparing import last_name
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Instance, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.modules import ClassRef, FunctionRef
+from distlint.link.walking import last_name
 from distlint.model import python as ir
 from distlint.model.document import Leaf
 from distlint.model.finding import Finding, Related

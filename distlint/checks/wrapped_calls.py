@@ -10,7 +10,7 @@ from distlint.link.arguments import find_argument
 from distlint.link.evaluate import Evaluator
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.project import CallSite, Project
-from distlint.link.walking import below, calls_in, guards_of, statements
+from distlint.link.walking import below, calls_in, guards_of, last_name, statements
 from distlint.model import python as ir
 
 _KEEPING = frozenset({"cuda", "to", "cpu", "half", "float", "double", "bfloat16", "train", "eval", "requires_grad_"})
@@ -23,10 +23,10 @@ def names_given(project: Project, found: CallSite) -> Iterator[str]:
     names: set[str] = set()
     for statement in statements(body_of(project, found.file, found.site.function)):
         if type(statement) is ir.Assign and statement.value is not None:
-            if statement.value.at == at or _last_name(statement.value) in names:
+            if statement.value.at == at or last_name(statement.value) in names:
                 for target in statement.targets:
                     items = target.items if isinstance(target, ir.ListDisplay) else (target,)
-                    names.update(name for item in items if (name := _last_name(item)))
+                    names.update(name for item in items if (name := last_name(item)))
     yield from sorted(names)
 
 
@@ -36,7 +36,7 @@ def names_handed_on(project: Project, names: Collection[str]) -> set[str]:
     for file in project.python_files:
         for site in (one for sites in project.module(file).calls.values() for one in sites):
             given = [*enumerate(site.call.args), *((word.name or "", word.value) for word in site.call.keywords)]
-            handed = [place for place, value in given if _last_name(value) in names]
+            handed = [place for place, value in given if last_name(value) in names]
             target = project.modules.resolve(site.call.func, file) if handed else None
             if isinstance(target, ClassRef):
                 found |= _kept_names(project, target, handed)
@@ -62,13 +62,9 @@ def _kept_names(project: Project, owner: ClassRef, handed: Sequence[object]) -> 
     kept = {
         name
         for name, values in stores.items()
-        if any(value is not None and _last_name(value) in names for _, value, _ in values)
+        if any(value is not None and last_name(value) in names for _, value, _ in values)
     }
     return names | kept
-
-
-def _last_name(expr: ir.Expr) -> str:
-    return expr.id if type(expr) is ir.Name else expr.name if type(expr) is ir.Attribute else ""
 
 
 def called_object(project: Project, evaluator: Evaluator, found: CallSite) -> Instance | None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from distlint.link.abstract import LambdaValue, Reference, node_of, options_of
+from distlint.link.abstract import LambdaValue, node_of, options_of
 from distlint.link.arithmetic import truth
-from distlint.link.modules import ClassRef, FunctionRef
-from distlint.link.walking import asks_for_main, bodies_of, expressions_below, guards_of, holder_of
+from distlint.link.modules import FunctionRef
+from distlint.link.parameters import looks_up_another
+from distlint.link.walking import asks_for_main, bodies_of, expressions_below, guards_of, holder_of, last_name
 from distlint.model import python as ir
 from distlint.model.document import node_value
 from distlint.model.launch import Launch, Run
@@ -16,6 +17,7 @@ from distlint.model.value import Confidence
 from distlint.rehearsal.witnesses import Witnesses
 
 if TYPE_CHECKING:
+    from distlint.link.callers import Caller
     from distlint.link.project import CallSite, Project
 
 MAX_LEVELS = 3
@@ -69,8 +71,15 @@ def comes_to(project: Project, found: CallSite, run: Run, levels: int = MAX_LEVE
     return any(
         comes_to(project, found._replace(file=one.file, site=one.site), run, levels - 1)
         for one in callers
-        if not (one.looked_up and _calls_others(project, one.file, one.site, run, ref))
+        if not _looks_up_another(project, one, run, ref)
     )
+
+
+def _looks_up_another(project: Project, caller: Caller, run: Run, ref: FunctionRef) -> bool:
+    """Whether a caller by a table calls another function in a run."""
+    evaluator = project.evaluator(run)
+    outer = evaluator.frame(caller.file, caller.site.function)
+    return caller.looked_up and looks_up_another(evaluator, caller.site.call, ref, outer)
 
 
 def _is_never_entered(project: Project, ref: FunctionRef, run: Run) -> bool:
@@ -85,11 +94,7 @@ def _is_never_entered(project: Project, ref: FunctionRef, run: Run) -> bool:
     if not any(one.file in files for word in _BY_NAME for one in project.sites(word)):
         return False
     bodies = (body for file in files for _, body in bodies_of(project.module(file)))
-    return not any(_names(part, function.name) for body in bodies for part in expressions_below(body))
-
-
-def _names(expr: ir.Expr, name: str) -> bool:
-    return (type(expr) is ir.Name and expr.id == name) or (type(expr) is ir.Attribute and expr.name == name)
+    return not any(last_name(part) == function.name for body in bodies for part in expressions_below(body))
 
 
 def _is_in_other_lambda(project: Project, found: CallSite, run: Run) -> bool:
@@ -110,18 +115,6 @@ def _calls_surely(project: Project, file: str, site: ir.Site, run: Run, wanted: 
     """Whether what a call looks up in a run is known to be a ``lambda``."""
     options = options_of(project.evaluator(run).ask(site.call.func, file, site.function))
     return len(options) == 1 and isinstance(options[0], LambdaValue) and options[0].lambda_ is wanted
-
-
-def _calls_others(project: Project, file: str, site: ir.Site, run: Run, wanted: FunctionRef) -> bool:
-    """Whether what a call looks up in a run is known, and another function (or class, of which it is a method)."""
-    targets: set[object] = {wanted}
-    if project.function(wanted).owner >= 0:
-        targets.add(ClassRef(wanted.file, project.function(wanted).owner))
-    options = options_of(project.evaluator(run).ask(site.call.func, file, site.function))
-    for one in options:
-        if not isinstance(one, LambdaValue) and (not isinstance(one, Reference) or one.target in targets):
-            return False
-    return True
 
 
 def open_tests(project: Project, found: CallSite, run: Run | None) -> Iterator[ir.Expr]:

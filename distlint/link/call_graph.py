@@ -17,6 +17,7 @@ from distlint.link.arguments import find_argument
 from distlint.link.components import components_of
 from distlint.link.modules import ClassRef, FunctionRef, GlobalRef, Target
 from distlint.link.starters import STARTERS, started_call
+from distlint.link.walking import last_name
 from distlint.model import python as ir
 from distlint.model.record import dataclass
 
@@ -147,7 +148,7 @@ class CallGraph:
             yield CallEdge(file, function, call, target, "call", shift, certain and len(found) == 1)
         if not found:
             yield from self._handed_on(call, file, function)
-            name = _last_name(call.func)
+            name = last_name(call.func)
             started = started_call(call, name) if name in STARTERS else None
             for target, shift, certain in self._called_by(started.func, file, function) if started is not None else ():
                 assert started is not None  # noqa: S101 - nothing is gone through otherwise
@@ -378,10 +379,6 @@ def summarise(
 
 def _place(ref: FunctionRef) -> tuple[str, int]:
     return ref.file, ref.index
-
-
-def _last_name(expr: ir.Expr) -> str:
-    return expr.id if type(expr) is ir.Name else expr.name if type(expr) is ir.Attribute else ""
 
 
 def _is_super(expr: ir.Expr) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import field
 
 from distlint.link.control_flow import EXIT, FAILURE, MAX_POINTS, ControlFlow, Point
 from distlint.link.flow_walk import case_test, suppresses
-from distlint.link.walking import below, children
+from distlint.link.walking import below, children, last_name
 from distlint.model import python as ir
 from distlint.model.record import dataclass
 
@@ -335,7 +335,7 @@ class _Walker:
             ends = ends + self.block(
                 body, [(self.point("handler", [(dispatch, "handler")], at, caught, statement), "")]
             )
-        if not any(caught is None or _last_name(caught) in _CATCHING_ALL for caught, _, _ in statement.handlers):
+        if not any(caught is None or last_name(caught) in _CATCHING_ALL for caught, _, _ in statement.handlers):
             self.link([(dispatch, "unhandled")], outside)
         return ends
 
@@ -361,10 +361,6 @@ class _Walker:
 def _does_something(expr: ir.Expr) -> bool:
     """Whether evaluating an expression is more than reading values."""
     return any(type(part) in (ir.Call, ir.Wrapped, ir.Comprehension) for part in below(expr))
-
-
-def _last_name(expr: ir.Expr) -> str:
-    return expr.id if type(expr) is ir.Name else expr.name if type(expr) is ir.Attribute else ""
 
 
 def _ends_process(call: ir.Call) -> bool:

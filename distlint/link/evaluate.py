@@ -69,7 +69,7 @@ setattr slice sorted staticmethod str sum super tuple type vars zip
 _BUILTINS = frozenset(_BUILTIN_NAMES.split())
 
 Key = tuple[Any, ...]
-Witness = Callable[["Evaluator", ir.Expr, Frame, Abstract], Abstract | None]
+SecondOpinion = Callable[["Evaluator", ir.Expr, Frame, Abstract], Abstract | None]
 
 
 class Evaluator:
@@ -83,7 +83,7 @@ class Evaluator:
         self.project = project
         self.modules = project.modules
         self.options = options
-        self.witness: Witness | None = None
+        self.second_opinion: SecondOpinion | None = None
         """Who is asked for a second opinion on what is asked from outside, where the first one leaves something open."""
         self.frames: dict[Key, Frame] = {}
         # Objects that stand for those that nobody is seen to make: see ``link.receivers``.
@@ -312,9 +312,9 @@ class Evaluator:
         if key not in self._memo:
             self._alive.append((expr, frame, state))
         result = lifted(self.guarded(key, lambda: self._dispatch(expr, frame, state, span)))
-        if self.witness is None or self._depth or frame.bound or frame.local:
+        if self.second_opinion is None or self._depth or frame.bound or frame.local:
             return result
-        return self.witness(self, expr, frame, result) or result
+        return self.second_opinion(self, expr, frame, result) or result
 
     def truth(self, test: ir.Expr, frame: Frame, state: Env) -> bool | None:
         """Whether a test holds; ``None`` where it may go either way."""

@@ -9,6 +9,7 @@ from distlint.link.abstract import (
     Abstract,
     Frame,
     Instance,
+    LambdaValue,
     Reference,
     node_of,
     options_of,
@@ -61,7 +62,9 @@ def parameter_value(
     results = []
     for caller in callers:
         outer = evaluator.frame(caller.file, caller.site.function)
-        if caller.looked_up and _is_another(evaluator, caller.site.call, function, frame, outer):
+        if caller.looked_up and looks_up_another(
+            evaluator, caller.site.call, FunctionRef(frame.file, frame.function), outer
+        ):
             continue
         at = position - offset + caller.shift
         found = _from_caller(evaluator, caller.site.call, function, parameter, at, outer, span, names)
@@ -75,13 +78,16 @@ def parameter_value(
     return separate(results, span)
 
 
-def _is_another(evaluator: Evaluator, call: ir.Call, function: ir.Function, frame: Frame, outer: Frame) -> bool:
-    """Whether what a call looks up in a table is known to be none of a function or its class."""
-    wanted: tuple[object, ...] = (FunctionRef(frame.file, frame.function),)
-    if function.owner >= 0:
-        wanted = (*wanted, ClassRef(frame.file, function.owner))
-    options = options_of(evaluator.evaluate(call.func, outer, evaluator.state(outer, call.at)))
-    return all(isinstance(one, Reference) and one.target not in wanted for one in options)
+def looks_up_another(evaluator: Evaluator, call: ir.Call, ref: FunctionRef, outer: Frame) -> bool:
+    """Whether what a call looks up in a table is known to be another function, or another class than that of a method."""
+    wanted: tuple[object, ...] = (ref,)
+    owner = evaluator.project.function(ref).owner
+    if owner >= 0:
+        wanted = (*wanted, ClassRef(ref.file, owner))
+    options = options_of(evaluator.ask_in(call.func, outer, evaluator.state(outer, call.at)))
+    return all(
+        isinstance(one, LambdaValue) or (isinstance(one, Reference) and one.target not in wanted) for one in options
+    )
 
 
 def _handed(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from distlint.link.walking import statements
+from distlint.link.walking import last_name, statements
 from distlint.model import python as ir
 
 if TYPE_CHECKING:
@@ -58,11 +58,6 @@ def completed(prepared: ir.Call, call: ir.Call, *, same: bool) -> ir.Call | None
         return None
     keywords = (*(one for one in prepared.keywords if one.name is None or one.name not in own), *call.keywords)
     return ir.Call(first, (*prepared.args[1:], *call.args), keywords, call.at)
-
-
-def last_name(func: ir.Expr) -> str:
-    """The last name of what is called; ``""`` where it has none."""
-    return func.name if type(func) is ir.Attribute else func.id if type(func) is ir.Name else ""
 
 
 def _prepared(project: Project, file: str, function: int) -> dict[str, ir.Call]:

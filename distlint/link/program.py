@@ -15,6 +15,7 @@ from distlint.link.calls import bound_parameters, decorated, given_arguments, is
 from distlint.link.control_flow import EXIT, FAILURE, Point
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.starters import IN_PROCESSES, STARTERS, started_call
+from distlint.link.walking import last_name
 from distlint.model import python as ir
 from distlint.model.record import dataclass
 
@@ -154,7 +155,7 @@ class _Builder:
         if not entered:
             return
         following = step.next
-        if _last_name(call.func) in IN_PROCESSES:
+        if last_name(call.func) in IN_PROCESSES:
             step.process = "start"
             for _, last in entered:
                 self.steps[last].process = "end"
@@ -170,7 +171,7 @@ class _Builder:
         Of a generator that yields in one place that is what stands in front of it, or behind it.
         """
         context, entering = step.point.expr, step.point.kind == "enter"
-        if isinstance(context, ir.Call) and self.enters(_last_name(context.func)):
+        if isinstance(context, ir.Call) and self.enters(last_name(context.func)):
             for ref, frame in self._targets(context, context.func, step, 0)[:1]:
                 function = self.project.function(ref)
                 if not function.is_async and decorated(function.decorators, "contextmanager"):
@@ -214,7 +215,7 @@ class _Builder:
 
     def _callees(self, call: ir.Call, step: Step) -> list[tuple[FunctionRef, Frame]]:
         """The project functions that a call comes to, each with what its parameters are."""
-        name = _last_name(call.func)
+        name = last_name(call.func)
         if name in STARTERS:
             started = started_call(call, name)
             if started is not None:
@@ -283,7 +284,7 @@ def _names_leading_to(project: Project, lasts: frozenset[str]) -> frozenset[str]
     for file in project.python_files:
         for definition in project.module(file).classes:
             for base in definition.bases:
-                derived.setdefault(_last_name(base), set()).add(definition.name)
+                derived.setdefault(last_name(base), set()).add(definition.name)
     wave = {one for last in lasts for one in (last, *aliases.get(last, ()))}
     found: set[str] = set()
     for _ in range(MAX_WAVES):
@@ -304,7 +305,3 @@ def _names_leading_to(project: Project, lasts: frozenset[str]) -> frozenset[str]
             break
         found |= wave
     return frozenset(found)
-
-
-def _last_name(func: ir.Expr) -> str:
-    return func.name if type(func) is ir.Attribute else func.id if type(func) is ir.Name else ""

@@ -413,7 +413,7 @@ class Project:
             first = not self._evaluators
             self._evaluators[run] = Evaluator(self, Options(self, run))
             if run is not None and self.second_opinion is not None:
-                self._evaluators[run].witness = partial(self.second_opinion, self, run)
+                self._evaluators[run].second_opinion = partial(self.second_opinion, self, run)
             if first:
                 self.parsers.prepare(self.evaluator(None))
         return self._evaluators[run]

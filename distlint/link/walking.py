@@ -103,6 +103,11 @@ def bodies_of(module: ir.Module) -> Iterator[tuple[int, tuple[ir.Stmt, ...]]]:
         yield owner.parent, owner.body
 
 
+def last_name(expr: ir.Expr) -> str:
+    """``step`` of ``self.optimizer.step``; ``""`` for what has no name."""
+    return expr.name if type(expr) is ir.Attribute else expr.id if type(expr) is ir.Name else ""
+
+
 def statements(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Stmt]:
     """All statements of a body in the order of the text, however deep."""
     stack: list[ir.Stmt] = list(body[::-1])

@@ -338,13 +338,13 @@ class Calls(Definitions):
         stage = self.stage
         if name in _LEAVING:
             raise Left("exit" if given.get("code", 0) in (0, None) else Raised.of(EXITING))
-        if stage.witness is not None:
-            dotted = stage.project.modules.canonical(name)
-            stage.witness.calls_library(dotted, given, call, scope.file, scope.function)
         if name.startswith("builtins."):
             from distlint.rehearsal.builtins import call_builtin
 
             return call_builtin(self, name[len("builtins.") :], given, call, scope, span)
+        if stage.witness is not None:
+            dotted = stage.project.modules.canonical(name)
+            stage.witness.calls_library(dotted, given, call, scope.file, scope.function)
         if name in ("os.environ.get", "os.getenv"):
             return self._environment(given)
         if name == "functools.partial" and given.positional:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from distlint.link.abstract import Abstract, Frame, Instance, Reference, Several
+from distlint.link.abstract import Abstract, Frame, Instance, Reference, Several, node_of
 from distlint.link.modules import ClassRef, External, FunctionRef, Target
 from distlint.model import python as ir
 from distlint.model.document import Entry, Leaf, Mapping, Node, Sequence
@@ -161,8 +161,6 @@ def abstract_of(seen: Seen, evaluator: Evaluator, span: Span) -> Abstract:
 
 
 def _node(seen: Seen | None, evaluator: Evaluator, span: Span) -> Node:
-    from distlint.link.abstract import node_of
-
     if seen is None:
         return Leaf(unknown("not seen in the run", span), span)
     if seen.kind == "plain":

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from distlint.link.abstract import Abstract, Frame
 from distlint.model import python as ir
+from distlint.model.finding import Note
 from distlint.model.launch import Run
+from distlint.model.span import whole_line
 from distlint.rehearsal.performance import Rehearsal, follow
 from distlint.rehearsal.player import Player
 from distlint.rehearsal.shared import Shared
@@ -79,7 +81,9 @@ class Witnesses:
         stage.most = min(MAX_EACH, self._left)
         try:
             whole = follow(Player(stage, Rehearsal.of(self._project).models), run.script_file, -1)
-        except Exception:
+        except Exception as error:  # the first answers stand, and whoever asks why is told
+            message = f"the run of {run.script_file} was not followed: {type(error).__name__}: {error}"
+            self._project.notes.append(Note(whole_line(run.script_file), message))
             return None
         self._left -= stage.steps
         stage.witness.entered, stage.witness.is_whole = frozenset(stage.visited), whole

@@ -63,8 +63,6 @@ for name, value in {"size": 1, "share": 2.5, "debug": False}.items():
     else:
         parser.add_argument(f"--{name}", type=type(value), default=value)
 args = parser.parse_args()
-for name in ("alpha", "beta"):
-    pass
 probe({name: getattr(args, name) for name in ("alpha", "beta", "lr", "big", "size", "share", "debug")})
 """
 

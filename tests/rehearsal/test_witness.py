@@ -195,3 +195,16 @@ def test_where_the_number_of_processes_is_not_known_it_must_not_matter(
     project = make_project({"train.py": f"{HEAD}dist.init_process_group('gloo')\nprobe({asked})\n", "run.sh": run_sh})
     project.second_opinion = second_opinion
     assert _asked(project) == [expected]
+
+
+def test_a_run_that_can_not_be_followed_leaves_the_first_answers_and_a_note(
+    make_project: MakeProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> bool:
+        raise ZeroDivisionError("no way on")
+
+    monkeypatch.setattr("distlint.rehearsal.witnesses.follow", fails)
+    project = make_project({"train.py": HEAD + PLAN + "probe(args.size)\n", "run.sh": "torchrun train.py --size 4\n"})
+    project.second_opinion = second_opinion
+    assert _asked(project)[1] == 4
+    assert ["no way on" in note.message for note in project.notes] == [True]
