@@ -15,6 +15,8 @@ _BY_SUFFIX = {
     ".yaml": SourceKind.YAML,
     ".yml": SourceKind.YAML,
     ".toml": SourceKind.TOML,
+    ".ini": SourceKind.INI,
+    ".cfg": SourceKind.INI,
     ".sh": SourceKind.SHELL,
     ".bash": SourceKind.SHELL,
     ".slurm": SourceKind.SHELL,

@@ -75,6 +75,8 @@ class Triage:
         """Whether the file must be read."""
         if kind in _ALWAYS or path.rpartition("/")[2] in _ALWAYS_NAMES or data.startswith(_WIDE_MARKS):
             return True
+        if kind is SourceKind.INI:
+            return _COMMENT in data  # it is read when a value leads there
         if kind is SourceKind.SHELL and _SETS_VARIABLE.search(data) is not None:
             return True
         if kind is SourceKind.PYTHON:

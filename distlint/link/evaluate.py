@@ -38,6 +38,7 @@ from distlint.link.objects import attribute, attribute_of, attributes
 from distlint.link.parameters import parameter_value
 from distlint.link.paths import ProjectPath
 from distlint.link.process_arguments import ARGUMENTS
+from distlint.link.text_sizes import formatted
 from distlint.link.trees import merged
 from distlint.link.variables import module_variable
 from distlint.link.walking import ALL
@@ -410,6 +411,9 @@ class Evaluator:
 
     def _formatted(self, expr: ir.Formatted, frame: Frame, state: Env, span: Span) -> Abstract:
         values = [node_value(node_of(self.evaluate(part, frame, state), span)) for part in expr.parts]
+        for place, form in enumerate(expr.forms):
+            if form != "" and values[place].is_known:
+                values[place] = values[place].map(partial(formatted, form=form))
         return Leaf(concatenated(values, span), span)
 
     def part_of(self, instance: Instance, part: int | str) -> Abstract:

@@ -12,6 +12,7 @@ from distlint.link.library_calls import argument_values
 from distlint.link.modules import External
 from distlint.link.objects import as_mapping, attribute_of, attributes
 from distlint.link.paths import PathText
+from distlint.link.text_sizes import may_be_long
 from distlint.link.walking import ALL, object_of
 from distlint.model import python as ir
 from distlint.model.document import Leaf, Mapping, Node, Sequence, find, node_value
@@ -182,7 +183,7 @@ def _string_method(
     if not all(value.is_known and isinstance(value.only, (str, int, float, bool, type(None))) for value in every):
         return Leaf(_partly_formatted(name, str(base.value.only), span), span)
     text = str(base.value.only)
-    if name == "format" and not _has_plain_fields(text):
+    if name == "format" and (not _has_plain_fields(text) or may_be_long(text, [value.only for value in every])):
         return Leaf(_partly_formatted(name, text, span), span)
     try:
         made = getattr(text, name)(*(v.only for v in values), **{k: v.only for k, v in keywords.items()})
@@ -205,10 +206,10 @@ _FIELD = re.compile(r"\{[^{}]*\}")
 
 
 def _has_plain_fields(template: str) -> bool:
-    """Whether no field of a template asks for a width, a conversion or an attribute: a width makes a long text of a short one."""
+    """Whether no field of a template asks for an attribute or item: those of our texts are not those of the program's."""
     left = _FIELD.sub("", template).replace("{{", "").replace("}}", "")
-    marks = {mark for field in _FIELD.findall(template) for mark in field}
-    return len(template) <= 1000 and not marks & set(":![.") and not set(left) & set("{}")
+    names = [re.split("[!:]", field)[0] for field in _FIELD.findall(template)]
+    return not any(mark in name for name in names for mark in ".[") and not set(left) & set("{}")
 
 
 def _partly_formatted(name: str, template: str, span: Span) -> Value:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distlint.link.library_uses import written_name
 from distlint.link.modules import ClassRef, FunctionRef, GlobalRef, ModuleFile
+from distlint.link.text_sizes import formatted
 from distlint.link.version_bindings import Binding, bindings_of
 from distlint.link.version_calls import called
 from distlint.link.version_features import distribution_of
@@ -183,7 +184,7 @@ class Evaluation:
         if kind is ir.Comprehension:
             return self._comprehension(expr, inner)  # type: ignore[arg-type]
         if kind is ir.Formatted:
-            return combined(self.values(expr.parts, inner), lambda *parts: "".join(str(part) for part in parts))  # type: ignore[union-attr]
+            return self._formatted(expr, inner)  # type: ignore[arg-type]
         if kind is ir.Wrapped and expr.target and expr.value is not None:  # type: ignore[union-attr]
             return self.value(expr.value, inner)  # type: ignore[union-attr]
         if type(expr) is ir.Lambda:
@@ -193,6 +194,10 @@ class Evaluation:
     def values(self, exprs: Sequence[ir.Expr], scope: Scope) -> list[Any]:
         """The values of several expressions."""
         return [self.value(expr, scope) for expr in exprs]
+
+    def _formatted(self, expr: ir.Formatted, scope: Scope) -> Any:
+        forms = expr.forms or ("",) * len(expr.parts)
+        return combined(self.values(expr.parts, scope), lambda *parts: "".join(map(formatted, parts, forms)))
 
     def probes(self, expr: ir.Expr) -> bool:
         """Whether one of the names in an expression may ask for a version or a feature."""

@@ -150,10 +150,15 @@ class Conditional:
 
 @dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Formatted:
-    """An f-string: constants and expressions in order."""
+    """An f-string: constants and expressions in order.
+
+    ``forms`` holds the conversion and form of each part, as it is written (``"!r:>5"``); a form that holds expressions is ``None``.
+    It is empty where no part has one.
+    """
 
     parts: tuple[Expr, ...]
     at: Position
+    forms: tuple[str | None, ...] = ()
 
 
 @dataclass(slots=True, eq=False, repr=False, match_args=False)

@@ -21,6 +21,7 @@ class SourceKind(Enum):
     TOML = "toml"
     SHELL = "shell"
     REQUIREMENTS = "requirements"
+    INI = "ini"
     SETUP_CFG = "setup-cfg"
     LOCK = "lock"
     DOCKERFILE = "dockerfile"

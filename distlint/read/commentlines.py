@@ -275,6 +275,7 @@ _FORMATS: dict[SourceKind, _Format] = {
     SourceKind.MAKEFILE: _Format(_hash_comments, command, command),
     SourceKind.REQUIREMENTS: _Format(_hash_comments, command, command),
     SourceKind.HOSTFILE: _Format(_hash_comments, line_only, line_only),
+    SourceKind.INI: _Format(_hash_comments, line_only, line_only),
     SourceKind.SETUP_CFG: _Format(_hash_comments, line_only, line_only),
     SourceKind.YAML: _Format(_yaml_comments, line_only, yaml_entry),
     SourceKind.TOML: _Format(_toml_comments, line_only, toml_entry),

@@ -236,7 +236,8 @@ class _Lowering:
         for value in node.values:
             inner = value.value if isinstance(value, ast.FormattedValue) else value
             parts.append(self.expr(inner))
-        return ir.Formatted(tuple(parts), self.at(node))
+        forms = tuple([_form(value) for value in node.values])
+        return ir.Formatted(tuple(parts), self.at(node), forms if any(form != "" for form in forms) else ())
 
     def starred(self, node: ast.Starred) -> ir.Expr:
         return ir.Starred(self.expr(node.value), self.at(node))
@@ -437,6 +438,19 @@ class _Lowering:
 
     def parameter(self, arg: ast.arg, kind: str, default: ast.expr | None) -> ir.Parameter:
         return ir.Parameter(arg.arg, kind, self.maybe(default), self.maybe(arg.annotation), self.at(arg))
+
+
+def _form(part: ast.expr) -> str | None:
+    """The conversion and form of a part of an f-string, as it is written; ``None`` where it holds expressions."""
+    if not isinstance(part, ast.FormattedValue):
+        return ""
+    conversion = f"!{chr(part.conversion)}" if part.conversion > 0 else ""
+    if part.format_spec is None:
+        return conversion
+    texts = [one.value for one in getattr(part.format_spec, "values", ()) if isinstance(one, ast.Constant)]
+    if len(texts) != len(getattr(part.format_spec, "values", (None,))):
+        return None
+    return f"{conversion}:{''.join(map(str, texts))}"
 
 
 _PLACEHOLDER = ir.Function("", "", (), (), (), -1, -1, False, 0, 0)

@@ -162,6 +162,13 @@ def _requirements(path: str, text: str) -> FileFacts:
     return FileFacts(path, SourceKind.REQUIREMENTS, pins=reading.pins, includes=reading.includes, errors=reading.errors)
 
 
+def _ini(path: str, text: str) -> FileFacts:
+    from distlint.read.ini import read_ini
+
+    reading = read_ini(text, path)
+    return FileFacts(path, SourceKind.INI, documents=reading.documents, errors=reading.errors, loaders=reading.loaders)
+
+
 def _setup_cfg(path: str, text: str) -> FileFacts:
     from distlint.read.pins import read_setup_cfg
 
@@ -216,6 +223,7 @@ _READERS = {
     SourceKind.TOML: _toml,
     SourceKind.SHELL: _shell,
     SourceKind.REQUIREMENTS: _requirements,
+    SourceKind.INI: _ini,
     SourceKind.SETUP_CFG: _setup_cfg,
     SourceKind.LOCK: _lock,
     SourceKind.DOCKERFILE: _dockerfile,

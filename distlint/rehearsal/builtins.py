@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from distlint.link.text_sizes import MAX_TEXT, may_be_long
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.absent import used_by
@@ -35,7 +36,6 @@ from distlint.rehearsal.samples import order_of
 from distlint.rehearsal.stage import Left, Scope
 from distlint.rehearsal.sums import Sum
 from distlint.rehearsal.tables import table_of
-from distlint.rehearsal.text_sizes import MAX_TEXT, may_be_long
 from distlint.rehearsal.unknowns import UNKNOWN, Number, Opaque, Perhaps, Ranged, Source
 from distlint.rehearsal.values import (
     MAX_ITEMS,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 from distlint.link.modules import FunctionRef, GlobalRef, Target
+from distlint.link.text_sizes import MAX_TEXT, formatted
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal import rows_followed
@@ -33,7 +35,6 @@ from distlint.rehearsal.some_ways import parted
 from distlint.rehearsal.stage import Scope, Tested
 from distlint.rehearsal.subscripts import Subscripts
 from distlint.rehearsal.sums import added, is_summand
-from distlint.rehearsal.text_sizes import MAX_TEXT
 from distlint.rehearsal.trace import Branch
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Perhaps, Source
 from distlint.rehearsal.values import (
@@ -181,8 +182,10 @@ class Expressions(Subscripts):
             self.stage.use(value, self.span(part, scope))
         self._displayed(values, expr, scope)
         values = [self.text_of(value, value) if isinstance(value, Thing) else value for value in values]
-        if all(isinstance(value, str | int) for value in values):
-            return "".join(map(str, values))[:MAX_TEXT]
+        if all(map(is_known, values)):
+            forms = expr.forms or ("",) * len(values)
+            with suppress(TypeError, ValueError, OverflowError):
+                return "".join(map(formatted, values, forms))[:MAX_TEXT]
         return text_path(self.stage, derived("text", values), values)
 
     def _of_Wrapped(self, expr: ir.Wrapped, scope: Scope) -> Any:  # noqa: N802

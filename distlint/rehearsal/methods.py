@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from distlint.link.text_sizes import MAX_TEXT, may_be_long
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.calls import Calls
@@ -15,7 +16,6 @@ from distlint.rehearsal.names import families_differ, not_found
 from distlint.rehearsal.samples import tensor_in
 from distlint.rehearsal.some_keys import given_for, taken_over, under, update_perhaps
 from distlint.rehearsal.stage import Scope
-from distlint.rehearsal.text_sizes import MAX_TEXT, may_be_long
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque, Perhaps
 from distlint.rehearsal.values import (
     MAX_ITEMS,
@@ -51,6 +51,9 @@ def call_method(player: Calls, receiver: Any, name: str, given: Given, call: ir.
     if isinstance(receiver, Items):
         return _of_list(player, receiver, name, values, given, call, scope)
     if isinstance(receiver, Table):
+        own = receiver.own_method(player, name, given, call, scope)
+        if own is not NotImplemented:
+            return own
         if values and name == "get" and families_differ(receiver, values[0]):
             not_found(player.stage, receiver, call, scope)
             return given.get("default", 1, None)

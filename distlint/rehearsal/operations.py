@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from distlint.link.text_sizes import MAX_TEXT, may_be_long
 from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal.bounds import COMPARING, asks, asks_all, compared, is_of_members
@@ -19,7 +20,6 @@ from distlint.rehearsal.paths import joined
 from distlint.rehearsal.some_keys import under
 from distlint.rehearsal.stage import Fault, Scope
 from distlint.rehearsal.sums import added, is_summand, scaled
-from distlint.rehearsal.text_sizes import MAX_TEXT, may_be_long
 from distlint.rehearsal.unknowns import UNKNOWN, Named, Number, Opaque, Opposite, Perhaps
 from distlint.rehearsal.values import (
     MAX_ITEMS,

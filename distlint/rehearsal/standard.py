@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from distlint.model import python as ir
-from distlint.rehearsal import documents
+from distlint.rehearsal import documents, ini_files
 from distlint.rehearsal.configured import settings_of
 from distlint.rehearsal.containers import collection, namespace
 from distlint.rehearsal.copies import copied, record_helper
@@ -473,6 +473,7 @@ _MODULES: dict[str, _Handler] = {
     "functools": _functools,
     "contextlib": _contexts,
     "asyncio": _asynchronous,
+    "configparser": ini_files.parser,
     "json": _dumps,
     "random": partial(_random, "random.random"),
     "numpy.random": partial(_random, "numpy.random.rand"),

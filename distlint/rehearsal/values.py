@@ -317,6 +317,10 @@ class Table:
         """How many keys it has."""
         return Opaque(combined("keys", [self.whole]), self.keyed) if self.open else len(self.items)
 
+    def own_method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+        """What a method gives that no plain dictionary has; ``NotImplemented`` for the others."""
+        return NotImplemented
+
     def opens(self, *why: Any) -> None:
         """Something unknown is added or taken away, which these values tell."""
         for item in [*self.items.values(), *why]:

@@ -187,7 +187,9 @@ def may_improve(found: Abstract) -> bool:
         return not found.value.is_known
     if isinstance(found, Mapping):
         return found.open or any(not one.certain or may_improve(one.node) for one in found.entries)
-    return isinstance(found, Several) or (isinstance(found, Sequence) and found.open)
+    if isinstance(found, Sequence):
+        return found.open or any(map(may_improve, found.items))
+    return isinstance(found, Several)
 
 
 def opinion(witness: Witness, evaluator: Evaluator, expr: ir.Expr, frame: Frame, found: Abstract) -> Abstract | None:
@@ -196,6 +198,9 @@ def opinion(witness: Witness, evaluator: Evaluator, expr: ir.Expr, frame: Frame,
     if seen is None:
         return None
     answer = abstract_of(seen, evaluator, ir.unpack(expr.at, frame.file))
+    if isinstance(found, Sequence) and not found.open and isinstance(answer, Sequence):
+        items = [other if may_improve(one) else one for one, other in zip(found.items, answer.items, strict=False)]
+        return Sequence(tuple(items), found.span) if len(found.items) == len(answer.items) else None
     return _filled(found, answer) if isinstance(found, Mapping) and isinstance(answer, Mapping) else answer
 
 

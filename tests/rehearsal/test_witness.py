@@ -111,6 +111,40 @@ def test_what_differs_or_depends_on_data_is_not_known(make_project: MakeProject,
     assert seen(make_project, body) == ["?"]
 
 
+INI = """
+[DEFAULT]
+size = 2
+[small]
+kind = x-%(size)s
+big = no
+[large]
+size = 3
+Mixed = 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ("dict(ini['small'])", {"kind": "x-2", "big": "no", "size": "2"}),
+        (
+            "[ini.getint(args.part, 'size'), ini['small'].getboolean('big'), ini['small'].getfloat('lr', 0.5)]",
+            [2, False, 0.5],
+        ),
+        ("[ini.sections(), 'none' in ini, ini.has_option('small', 'Kind')]", [["small", "large"], False, True]),
+        ("{key: one for key, one in ini.items('small')}", {"kind": "x-2", "big": "no", "size": "2"}),
+        ("ini.get('large', 'lr', fallback=1)", "?"),
+        ("ini['large'].getint('size') + int(args.size)", 4),
+    ],
+)
+def test_ini_files_are_read_as_configparser_does(make_project: MakeProject, asked: str, expected: object) -> None:
+    body = f"import configparser\nini = configparser.ConfigParser()\nini.read('train.ini')\nprobe({asked})\n"
+    run_sh = "torchrun --nproc_per_node 4 train.py\n"
+    project = make_project({"train.py": HEAD + body, "run.sh": run_sh, "train.ini": INI})
+    project.second_opinion = second_opinion
+    assert _asked(project) == [expected]
+
+
 def test_the_environment_is_that_of_the_launch(make_project: MakeProject) -> None:
     body = """
 def from_environment():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 MAX_TEXT = 2_000
@@ -31,4 +31,18 @@ def _is_wide(value: Any) -> bool:
     )
 
 
-__all__ = ["MAX_TEXT", "may_be_long"]
+def formatted(value: Any, form: str | None) -> str:
+    """The text of a plain value in an f-string by its conversion and form (``"!r:>5"``), as ``ir.Formatted.forms`` has them.
+
+    Raises ``ValueError``, ``TypeError`` or ``OverflowError`` where the program would, and ``ValueError`` where the form is not known or may
+    make a long text.
+    """
+    if form is None or may_be_long(form):
+        raise ValueError("a form that is not known")
+    conversion, _, asked = form.partition(":")
+    return format(_CONVERSIONS[conversion](value), asked)
+
+
+_CONVERSIONS: dict[str, Callable[[Any], Any]] = {"": lambda value: value, "!s": str, "!r": repr, "!a": ascii}
+
+__all__ = ["MAX_TEXT", "formatted", "may_be_long"]
