@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from distlint.link.abstract import Abstract, Delayed, Frame, LambdaValue, PartialValue, Reference, node_of
-from distlint.link.calls import given_arguments
+from distlint.link.calls import Given, entered, given_arguments
 from distlint.link.command_words import typed
+from distlint.link.library_calls import LOADERS
 from distlint.link.loop_rounds import rounds_at
 from distlint.link.modules import External
 from distlint.link.parser_model import Option
 from distlint.link.walking import below
 from distlint.model import python as ir
-from distlint.model.document import node_value
+from distlint.model.document import Leaf, node_value
 from distlint.model.value import Value, absent, known, unknown
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def _read_option(found: CallSite, evaluator: Evaluator, frame: Frame) -> Option 
     if default.is_absent:
         implied = {"store_true": False, "store_false": True}.get(str(of("action").only))
         default = known(implied, found.span)
-    elif kind in ("int", "float", "?") and isinstance(default.only, str):
+    elif kind in ("int", "float", "?") and reader is None and isinstance(default.only, str):
         default = typed(default, kind)
     arity: Any = 0 if str(action) in ("store_true", "store_false", "store_const", "count", "help", "version") else 1
     nargs = of("nargs")
@@ -89,6 +90,21 @@ def _read_option(found: CallSite, evaluator: Evaluator, frame: Frame) -> Option 
         function=(found.file, found.site.function),
         always=bool(options) or _is_unconditional(found, evaluator),
     )
+
+
+def read_text(evaluator: Evaluator, option: Option, value: Value) -> Value:
+    """A text as the function reads it that the option names as its type."""
+    if option.reader is None or not value.is_known or not isinstance(value.only, str):
+        return typed(value, option.kind) if option.reader is None else value
+    span = value.spans[0] if value.spans else option.span
+    given = Given([Delayed(value=Leaf(value, span))])
+    result = node_value(node_of(entered(evaluator, option.reader, given, 1, span), span))
+    return result.at(*value.spans) if result.is_known else unknown("read by a function of the program", *value.spans)
+
+
+def read_default(evaluator: Evaluator, option: Option) -> Value:
+    """The default of an option as the program gets it: texts are read as those of the command line."""
+    return read_text(evaluator, option, option.default) if isinstance(option.default.only, str) else option.default
 
 
 def _is_unconditional(found: CallSite, evaluator: Evaluator) -> bool:
@@ -132,5 +148,7 @@ def _kind_of(target: Abstract | None) -> tuple[str, Abstract | None]:
     if name := _named(target).removeprefix("builtins."):
         if name in ("int", "float", "bool", "str"):
             return name, None
-        return ("path", None) if name.startswith("pathlib.") else ("?", None)
+        if name.startswith("pathlib."):
+            return "path", None
+        return "?", target if name in LOADERS else None
     return "?", target if isinstance(target, Reference | LambdaValue | PartialValue) else None

@@ -231,7 +231,11 @@ def entered(evaluator: Evaluator, callee: Abstract, given: Given, depth: int, sp
         bindings = bound_parameters(evaluator, function.parameters[shift:], given, span)
         return returned(evaluator, callee, bindings, span, depth)
     if isinstance(callee, Reference) and isinstance(callee.target, External):
-        return Leaf(unknown("the result of a library call", span), span)
+        from distlint.link.library_calls import parsed_text
+
+        texts = [evaluator.force(one) for one in given.positional] if not given.open_positional else []
+        found = parsed_text(evaluator, callee.target.name, texts[0], span) if len(texts) == 1 else None
+        return found if found is not None else Leaf(unknown("the result of a library call", span), span)
     return Leaf(unknown("the result of a call that we can't resolve", span), span)
 
 

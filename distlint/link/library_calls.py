@@ -20,7 +20,7 @@ from distlint.link.modules import ClassRef, External, ModuleFile
 from distlint.link.objects import as_mapping, declared_fields
 from distlint.link.paths import PathText, ProjectPath
 from distlint.model import python as ir
-from distlint.model.document import Leaf, Sequence, node_value
+from distlint.model.document import Leaf, Node, Sequence, node_value
 from distlint.model.span import Span
 from distlint.model.value import Confidence, Value, concatenated, known, unknown
 
@@ -186,9 +186,21 @@ def _load_text(evaluator: Evaluator, loader: str, call: ir.Call, frame: Frame, s
             else:
                 break
             return evaluator.project.documents.loaded(path, frame.file, loader, span)
-        if isinstance(option, Leaf) and isinstance(option.value.only, str) and loader in ("json", "hjson", "yaml"):
-            return evaluator.project.documents.parsed(option.value.only, loader, span)
+        found = _parsed(evaluator, option, loader, span)
+        if found is not None:
+            return found
     return Leaf(unknown("a text that we can't follow", span), span)
+
+
+def _parsed(evaluator: Evaluator, text: Abstract, loader: str, span: Span) -> Node | None:
+    if isinstance(text, Leaf) and isinstance(text.value.only, str) and loader in ("json", "hjson", "yaml"):
+        return evaluator.project.documents.parsed(text.value.only, loader, span)
+    return None
+
+
+def parsed_text(evaluator: Evaluator, name: str, text: Abstract, span: Span) -> Node | None:
+    """What a function gives that reads settings from a text, by its dotted name; ``None`` for others, and for a text that is not known."""
+    return _parsed(evaluator, text, _TEXT_LOADERS.get(name, ""), span)
 
 
 def _path_object(evaluator: Evaluator, call: ir.Call, frame: Frame, state: Env, span: Span) -> Abstract:

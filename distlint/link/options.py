@@ -5,10 +5,10 @@ What a run does not give has its default; without a run, a default is only possi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from distlint.link.abstract import Abstract, Delayed, Instance, leaf, lifted, node_of
-from distlint.link.calls import Given, entered
+from distlint.link.abstract import Abstract, Instance, leaf, lifted, node_of
+from distlint.link.argument_options import read_default, read_text
 from distlint.link.command_words import given_options, last_given, split_flag, typed
 from distlint.link.field_options import dataclass_fields
 from distlint.link.items import elements
@@ -26,10 +26,10 @@ from distlint.link.parsers import (
     root_parser,
 )
 from distlint.link.process_arguments import process_arguments
-from distlint.model.document import Leaf, Mapping, node_value
+from distlint.model.document import Entry, Leaf, Mapping, node_value
 from distlint.model.launch import Argument, Run
 from distlint.model.span import Span
-from distlint.model.value import Confidence, Value, unknown
+from distlint.model.value import Confidence, Value, known, unknown
 
 if TYPE_CHECKING:
     from distlint.link.evaluate import Evaluator
@@ -79,7 +79,8 @@ class Options:
                 return leaf(parser.defaults[name].at_most(Confidence.LIKELY), span)
             if option is None:
                 return Leaf(unknown(f"option `{name}` is defined where we can't see", span), span)
-            return leaf(self._option_value(evaluator, instance, parser, option), span)
+            value = self._option_value(evaluator, instance, parser, option)
+            return mapping(value, span) if type(value.only) is dict else leaf(value, span)
         if kind == "dataclass":
             return self._field(evaluator, instance, name, span)
         return None
@@ -161,8 +162,8 @@ class Options:
         written = self._written_arguments(evaluator, instance)
         if written is None:
             return self._value(parser, option, evaluator)
-        given = given_options(parser, written, lambda one, value: _read(evaluator, one, value))
-        return given.get(option.dest, option.default)
+        given = given_options(parser, written, lambda one, value: read_text(evaluator, one, value))
+        return given[option.dest] if option.dest in given else read_default(evaluator, option)
 
     def _written_arguments(self, evaluator: Evaluator, instance: Instance) -> list[Argument] | None:
         """The words of ``parse_args([...])``; ``None`` where the command line is parsed."""
@@ -178,14 +179,14 @@ class Options:
         launch = self._run.launch if self._run is not None else None
         if evaluator is None:
             evaluator = self._project.evaluator(self._run)
-        default = _read(evaluator, option, option.default) if isinstance(option.default.only, str) else option.default
+        default = read_default(evaluator, option)
         if launch is None:
             return default.at_most(Confidence.POSSIBLE)
         if id(parser) not in self._given:
             self._given[id(parser)] = given_options(
                 parser,
                 launch.arguments,
-                lambda one, value: _read(evaluator, one, value),
+                lambda one, value: read_text(evaluator, one, value),
                 more=launch.open_arguments,
             )
         given = self._given[id(parser)].get(option.dest)
@@ -262,11 +263,12 @@ class Options:
         return dataclasses_of(evaluator, receiver)
 
 
-def _read(evaluator: Evaluator, option: Option, value: Value) -> Value:
-    """A text as the function reads it that the option names as its type."""
-    if option.reader is None or not value.is_known or not isinstance(value.only, str):
-        return typed(value, option.kind) if option.reader is None else value
-    span = value.spans[0] if value.spans else option.span
-    given = Given([Delayed(value=Leaf(value, span))])
-    result = node_value(node_of(entered(evaluator, option.reader, given, 1, span), span))
-    return result.at(*value.spans) if result.is_known else unknown("read by a function of the program", *value.spans)
+def mapping(value: Value, span: Span) -> Mapping:
+    """A dictionary that was read from a word of the command line, as a tree; every place in it is that of the word."""
+    spans = value.spans or (span,)
+
+    def entry(key: Any, inner: Any) -> Entry:
+        part = known(inner, *spans, confidence=value.confidence)
+        return Entry(key, spans[0], mapping(part, span) if type(inner) is dict else leaf(part, span))
+
+    return Mapping(tuple(entry(key, inner) for key, inner in value.only.items()), spans[0])

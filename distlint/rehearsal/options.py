@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from distlint.link.abstract import Instance, options_of
 from distlint.link.walking import below
 from distlint.model import python as ir
-from distlint.model.document import Leaf
+from distlint.model.document import Leaf, Mapping, node_value
 from distlint.model.span import Span
 from distlint.model.value import Confidence
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
-from distlint.rehearsal.values import Given, Items, Made, is_known
+from distlint.rehearsal.values import Given, Items, Made, Table, is_known
 
 if TYPE_CHECKING:
     from distlint.model.launch import Run
@@ -126,7 +126,14 @@ def _in_runs(player: Iterating, base: Made, name: str) -> tuple[Any, bool]:
     if key not in stage.options:
         stage.options[key] = _asked(player, base, name)
     found, sure = stage.options[key]
-    return (Items(list(found)) if isinstance(found, list) else found), sure
+    return _held(found), sure
+
+
+def _held(plain: Any) -> Any:
+    """What the program reads from words: texts, numbers, lists and dictionaries of these."""
+    if isinstance(plain, dict):
+        return Table({key: _held(one) for key, one in plain.items()})
+    return Items(list(map(_held, plain))) if isinstance(plain, list | tuple) else plain
 
 
 def _asked(player: Iterating, base: Made, name: str) -> tuple[Any, bool]:
@@ -145,11 +152,16 @@ def _asked(player: Iterating, base: Made, name: str) -> tuple[Any, bool]:
         if len(objects) != 1:
             return UNKNOWN, True
         answer = evaluator.options.attribute(evaluator, objects[0], name, Span(frame.file, 1, 0, 1, 0))
-        value = answer.value if isinstance(answer, Leaf) else None
+        value = node_value(answer) if isinstance(answer, Leaf | Mapping) else None
         if value is None or not value.is_known:
             return UNKNOWN, True
         sure = sure and value.confidence >= Confidence.LIKELY
         answers.append(value.only)
     first = answers[0]
-    plain = is_known(first) or (isinstance(first, list) and all(map(is_known, first)))
-    return (first, sure) if plain and all(one == first for one in answers) else (UNKNOWN, True)
+    return (first, sure) if _is_plain(first) and all(one == first for one in answers) else (UNKNOWN, True)
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(map(is_known, value)) and all(map(_is_plain, value.values()))
+    return is_known(value) or (isinstance(value, list) and all(map(_is_plain, value)))

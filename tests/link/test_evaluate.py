@@ -277,6 +277,32 @@ def test_fields_that_a_caller_may_give_are_possibly_their_defaults(
     assert (value.only, None if value.is_unknown else value.confidence) == expected
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("", [{"stage": 2, "ways": [1, {"a": 2}]}, 2]),
+        ("--zero '{\"stage\": 3}'", [{"stage": 3}, 3]),
+        ("--zero '{stage}'", ["?", "?"]),
+        ('--zero "$ZERO"', ["?", "?"]),
+    ],
+)
+def test_an_option_may_be_a_json_text(make_project: MakeProject, words: str, expected: object) -> None:
+    text = """
+import argparse, deepspeed, json
+parser = argparse.ArgumentParser()
+parser.add_argument("--zero", type=json.loads, default='{"stage": 2, "ways": [1, {"a": 2}]}')
+args = parser.parse_args()
+stage = args.zero["stage"]
+probe(args.zero)
+probe(stage)
+"""
+    project = make_project({"a.py": text, "run.sh": f"torchrun a.py {words}\n"})
+    (run,) = project.runs
+    evaluator = project.evaluator(run)
+    sites = project.sites("probe")
+    assert [shown(evaluator.ask(s.site.call.args[0], s.file, s.site.function)) for s in sites] == expected
+
+
 def test_without_a_launch_a_default_is_only_possible(make_project: MakeProject) -> None:
     value = options_of_run(make_project({"a.py": OPTIONS}))[0]
     assert (value.only, value.confidence) == (1, Confidence.POSSIBLE)
