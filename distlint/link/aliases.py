@@ -77,13 +77,25 @@ class Aliases:
     def bound(self, name: str, value: ir.Expr, part: tuple[int | str, ...]) -> None:
         """``name`` gets (a part of) a value."""
         arms = tuple(self._arms)
+        sources = list(_sources(value))
+        further = [
+            link._replace(
+                path=(*link.path, *path),
+                kind="exact" if link.kind == kind == "exact" and not part else "loose",
+                arms=arms,
+            )
+            for root, path, kind in sources
+            for link in self._links
+            if root == name == link.name
+        ]
         # A name that is bound anew on every path from here loses its links; in a branch they may still hold later.
         self._links = [
-            link
+            link if name not in (link.name, link.root) else link._replace(kind="loose")
             for link in self._links
             if name not in (link.name, link.root) or (arms and link.arms[: len(arms)] != arms)
         ]
-        for root, path, kind in _sources(value):
+        self._links += further[: MAX_LINKS - len(self._links)]
+        for root, path, kind in sources:
             if root != name and len(self._links) < MAX_LINKS:
                 kind = "item" if part[:1] == ("*",) and not path and _gives_items(value) else "loose" if part else kind
                 self._links.append(_Link(name, root, path, kind, value, arms))

@@ -233,9 +233,12 @@ def entered(evaluator: Evaluator, callee: Abstract, given: Given, depth: int, sp
     if isinstance(callee, Reference) and isinstance(callee.target, External):
         from distlint.link.library_calls import parsed_text
 
-        texts = [evaluator.force(one) for one in given.positional] if not given.open_positional else []
-        found = parsed_text(evaluator, callee.target.name, texts[0], span) if len(texts) == 1 else None
-        return found if found is not None else Leaf(unknown("the result of a library call", span), span)
+        text = evaluator.force(given.positional[0]) if given.positional else None
+        if isinstance(text, Leaf) and isinstance(text.value.only, str):
+            found = parsed_text(evaluator.project.documents, callee.target.name, text.value.only, span)
+            if found is not None:
+                return found
+        return Leaf(unknown("the result of a library call", span), span)
     return Leaf(unknown("the result of a call that we can't resolve", span), span)
 
 

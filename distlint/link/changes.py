@@ -306,6 +306,15 @@ def _may_be_ours(evaluator: Evaluator, call: ir.Call) -> bool:
     return type(func) is ir.Name
 
 
+_GIVING_PARTS = frozenset(
+    {
+        *(f"builtins.{one}" for one in ("dict", "list", "next", "iter", "getattr", "vars", "min", "max")),
+        *("copy.copy", "collections.OrderedDict", "functools.reduce", "operator.getitem", "typing.cast"),
+    }
+)
+"""Functions of the library that may give what they get, or what stands in it."""
+
+
 def _leaves_alone(evaluator: Evaluator, store: Store, frame: Frame) -> bool:
     """Whether the object that another name was made from is surely another one: what a library function gave."""
     origin = store.expr
@@ -314,7 +323,7 @@ def _leaves_alone(evaluator: Evaluator, store: Store, frame: Frame) -> bool:
     callees = options_of(evaluator.evaluate(origin.func, frame, store.prev))
     for callee in callees:
         name = callee.target.name if isinstance(callee, Reference) and isinstance(callee.target, External) else ""
-        if name in ("builtins.dict", "builtins.list", "copy.copy", "collections.OrderedDict"):
+        if name in _GIVING_PARTS:
             return False
         if (
             isinstance(callee, Leaf)

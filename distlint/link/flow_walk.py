@@ -5,7 +5,7 @@ from __future__ import annotations
 from distlint.link.aliases import Aliases
 from distlint.link.flow import BINDS, CHANGES, HANDS, Assume, Bind, Env, Flow, Join, Rounds, Store, Touched
 from distlint.link.rounds import body_of_rounds
-from distlint.link.walking import access_path, effects_in, literal_items, name_behind_calls, statements
+from distlint.link.walking import access_path, calls_behind, effects_in, literal_items, name_behind_calls, statements
 from distlint.model import python as ir
 
 MAX_UNROLLED = 120
@@ -163,8 +163,22 @@ class _Walker:
             self._aliases.stored(root, value, len(path))
             taken = _part_of(value, part, target.at)
             return self.store(state, root, path, "set" if taken is not None else "unknown", taken or value, at)
-        behind = name_behind_calls(target)
-        return self.store(state, behind, (), "unknown", value, at) if behind else state
+        return self._change_behind(target, value, state, at)
+
+    def _change_behind(self, changed: ir.Expr, expr: ir.Expr, state: Env, at: Env | None = None) -> Env:
+        """A change of what calls give, which may be a part of the object whose method is called, or an item of what the call gets."""
+        behind = name_behind_calls(changed)
+        if behind and not self._is_module(behind):
+            state = self.store(state, behind, (), "unknown", expr, at)
+        if type(changed) is not ir.Attribute:
+            for call in calls_behind(changed):
+                for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
+                    root, path = access_path(argument)
+                    state = self.store(state, root, path, "alias", call, at) if root else state
+        return state
+
+    def _is_module(self, name: str) -> bool:
+        return self._module is not None and any(not one.name and one.alias == name for one in self._module.imports)
 
     def _augmented(self, statement: ir.AugAssign, state: Env) -> Env:
         state = self._effects(statement.value, state)
@@ -208,9 +222,9 @@ class _Walker:
                     root, path = access_path(chosen)
                     state = self.store(state, root, path, "some", call) if root else state
                 return state
-            behind = name_behind_calls(func.base)
-            if behind:
-                return self.store(state, behind, (), "unknown", call)
+            behind = self._change_behind(func.base, call, state)
+            if behind is not state:
+                return behind
         elif type(func) is ir.Attribute and func.name.endswith("_") and not func.name.startswith("_"):
             # ``tensor.fill_(x)`` and its like change the object in front of them
             root, path = access_path(func.base)

@@ -25,6 +25,7 @@ from distlint.model.span import Span
 from distlint.model.value import Confidence, Value, concatenated, known, unknown
 
 if TYPE_CHECKING:
+    from distlint.link.documents import Documents
     from distlint.link.evaluate import Evaluator
     from distlint.link.flow import Env
 
@@ -186,21 +187,20 @@ def _load_text(evaluator: Evaluator, loader: str, call: ir.Call, frame: Frame, s
             else:
                 break
             return evaluator.project.documents.loaded(path, frame.file, loader, span)
-        found = _parsed(evaluator, option, loader, span)
-        if found is not None:
-            return found
+        if isinstance(option, Leaf) and isinstance(option.value.only, str):
+            found = _parsed(evaluator.project.documents, option.value.only, loader, span)
+            if found is not None:
+                return found
     return Leaf(unknown("a text that we can't follow", span), span)
 
 
-def _parsed(evaluator: Evaluator, text: Abstract, loader: str, span: Span) -> Node | None:
-    if isinstance(text, Leaf) and isinstance(text.value.only, str) and loader in ("json", "hjson", "yaml"):
-        return evaluator.project.documents.parsed(text.value.only, loader, span)
-    return None
+def parsed_text(documents: Documents, name: str, text: str, span: Span) -> Node | None:
+    """What a function gives that reads settings from a text, by its dotted name; ``None`` for others."""
+    return _parsed(documents, text, _TEXT_LOADERS.get(name, ""), span)
 
 
-def parsed_text(evaluator: Evaluator, name: str, text: Abstract, span: Span) -> Node | None:
-    """What a function gives that reads settings from a text, by its dotted name; ``None`` for others, and for a text that is not known."""
-    return _parsed(evaluator, text, _TEXT_LOADERS.get(name, ""), span)
+def _parsed(documents: Documents, text: str, loader: str, span: Span) -> Node | None:
+    return documents.parsed(text, loader, span) if loader in ("json", "hjson", "yaml") else None
 
 
 def _path_object(evaluator: Evaluator, call: ir.Call, frame: Frame, state: Env, span: Span) -> Abstract:

@@ -197,6 +197,16 @@ def name_behind_calls(expr: ir.Expr) -> str:
     return expr.id
 
 
+def calls_behind(expr: ir.Expr) -> Iterator[ir.Call]:
+    """The calls that ``pick(a)["b"].get("c")["d"]`` goes through, outermost first."""
+    while isinstance(expr, ir.Attribute | ir.Subscript | ir.Call):
+        if isinstance(expr, ir.Call):
+            yield expr
+            expr = expr.func
+        else:
+            expr = expr.base
+
+
 def effects_in(expr: ir.Expr) -> Iterator[ir.Call | ir.Wrapped]:
     """The calls, ``:=`` and ``yield`` of an expression, inner ones first.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from distlint.link.library_calls import LOADERS
+from distlint.link.library_calls import LOADERS, parsed_text
 from distlint.link.paths import folders_around
 from distlint.model import python as ir
 from distlint.model.document import Leaf, Mapping, Node
@@ -40,6 +40,10 @@ def settings_of(player: Calls, name: str, given: Given, call: ir.Call, scope: Sc
     if name not in LOADERS:
         return NotImplemented
     stage = player.stage
+    text = next(iter(given.positional), None)
+    if isinstance(text, str) and not given.open:
+        written = parsed_text(stage.project.documents, name, text, ir.unpack(call.at, scope.file))
+        return NotImplemented if written is None else _value(player, written, ("text", text))
     path = _path(given)
     found = _asked(stage, call, scope) if path is None else _named(player, path, call, scope)
     if found is None:

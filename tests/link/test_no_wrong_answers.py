@@ -38,6 +38,38 @@ from tests.link.test_spellings import FILES
             id="alias list",
         ),
         pytest.param(
+            "def put(tree,path,v):\n  at=tree\n  for one in path: at=at[one]\n  at['x']=v\n"
+            "b={'x':0,'y':{'x':0}}\nput(b,open('p'),1)\nprobe(b['y']['x'])",
+            "?",
+            id="alias that goes down",
+        ),
+        pytest.param(
+            "b={'x':0,'y':{'x':0}}\na=b\na=a['y']\na['x']=1\nprobe(b)",
+            {"x": 0, "y": {"x": 1}},
+            id="alias that goes down once",
+        ),
+        pytest.param(
+            "b={'x':0}\nc={'x':0}\na=b\nif open('p'): a=c\na['x']=1\nprobe([b['x'],c['x']])",
+            ["?", "?"],
+            id="alias of one of two",
+        ),
+        pytest.param(
+            "import functools\nb={'y':{'x':0}}\na=functools.reduce(dict.get,open('p'),b)\na['x']=1\nprobe(b['y']['x'])",
+            "?",
+            id="alias by reduce",
+        ),
+        pytest.param(
+            "def pick(tree,path):\n  for one in path: tree=tree[one]\n  return tree\n"
+            "b={'y':{'x':0}}\npick(b,open('p'))['x']=1\nprobe(b['y']['x'])",
+            "?",
+            id="item of what a call gives",
+        ),
+        pytest.param(
+            "def make(tree): return object()\nb={'x':0}\nmake(b).x=1\nprobe(b['x'])",
+            0,
+            id="attribute of what a call makes",
+        ),
+        pytest.param(
             "d={'x':0}\nobj().fill(d)\nprobe(d)",
             {"x": 0},
             id="escape method",
