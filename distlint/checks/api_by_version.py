@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from distlint.checks.registry import CheckContext, check
+from distlint.frameworks.witnessed import witnessed_calls
 from distlint.link.arguments import find_argument
 from distlint.link.library_mentions import Mention
 from distlint.link.library_uses import Use, is_below
@@ -126,6 +127,7 @@ class _Judge:
         for entry in self.entries:
             if entry.keywords:
                 yield from self._calls(entry)
+                yield from self._seen(entry)
                 if entry.subject:
                     yield from self._settings(entry)
 
@@ -234,10 +236,32 @@ class _Judge:
             if entry.required and not given and mention.whole and self._surely_missing(entry, found):
                 fault = self.fault(entry, use, frozenset({"TypeError"}), given=False)
                 if fault is not None:
-                    place = f"{entry.package} {fault.version}{fault.where}"
-                    message = f"`{_short(found.name)}` needs `{entry.keywords[0]}` in {place}"
-                    ends = f" ({entry.removed} does without)" if entry.removed else ""
-                    yield self.finding(entry, fault, message + ends, found.span, [], _supplied(entry, found))
+                    yield self._lacking(entry, found, fault, _supplied(entry, found))
+
+    def _seen(self, entry: Entry) -> Iterator[Finding]:
+        """Calls that a run was seen to make where the text names none (``LAUNCHERS[name]()``)."""
+        names = {name.replace("()", "") for name in entry.names}
+        mentions = self.project.library_mentions.index.calls(names)
+        told = {ir.unpack(one.call.at, one.file) for one in mentions if one.call is not None}
+        judged = set()
+        for found, _, seen in witnessed_calls(self.project, names, told):
+            if seen.is_open or found.span in judged:
+                continue
+            judged.add(found.span)
+            use = Use(found.name, found.file, found.site.function, found.site.call.at)
+            given = {name: found.span for name, _ in seen.keywords if name in entry.keywords}
+            by_position = entry.position is not None and len(seen.positional) > entry.position
+            fault = self.fault(entry, use, frozenset({"TypeError"}), given=bool(given))
+            if fault is not None and given:
+                yield self._refused(entry, found, fault, dict(list(given.items())[:1]))
+            elif fault is not None and entry.required and not by_position:
+                yield self._lacking(entry, found, fault, [])
+
+    def _lacking(self, entry: Entry, found: CallSite, fault: Fault, operations: list[Operation]) -> Finding:
+        place = f"{entry.package} {fault.version}{fault.where}"
+        ends = f" ({entry.removed} does without)" if entry.removed else ""
+        message = f"`{_short(found.name)}` needs `{entry.keywords[0]}` in {place}{ends}"
+        return self.finding(entry, fault, message, found.span, [], operations)
 
     def _refused(self, entry: Entry, found: CallSite, fault: Fault, given: Mapping[str, Span]) -> Finding:
         first, *others = given.values()

@@ -12,7 +12,7 @@ from distlint.checks.protocol_model import Protocol
 from distlint.link.modules import FunctionRef
 from distlint.link.program import Program
 from distlint.link.project import Project
-from distlint.link.walking import below, expressions_of, statements
+from distlint.link.walking import below, expressions_of, last_name, statements
 from distlint.model import python as ir
 
 
@@ -21,6 +21,8 @@ def is_followed(project: Project, declared: Protocol, program: Program) -> bool:
     moving = {move.event for move in declared.moves}
     calls = {name for event in moving for one in declared.events.get(event, ()) for name in one.calls}
     closure = project.closure(program.start.file)
+    if any(_is_handed_on(project, name, closure) for name in calls):
+        return False
     for name in sorted(calls & declared.needs_any) or sorted(calls):
         for site in project.calls_to({name}):
             place = (site.file, site.site.function)
@@ -40,12 +42,26 @@ def _may_run(project: Project, ref: FunctionRef, closure: frozenset[str]) -> boo
     return any(function.name in mentions.of(file) for file in closure)
 
 
+def _is_handed_on(project: Project, name: str, closure: frozenset[str]) -> bool:
+    """Whether some file has a function of a library as a value (in a table, for ``partial``): calls that name nothing may be of it."""
+    last = name.rpartition(".")[2]
+    mentions = project.kept.setdefault(_Mentions, _Mentions(project))
+    return any(
+        project.modules.dotted(one, file) == name
+        for file in closure
+        if last in mentions.of(file)
+        for one in mentions.values(file)
+        if last_name(one) == last
+    )
+
+
 class _Mentions:
-    """The last names that the expressions of each file mention."""
+    """The last names that the expressions of each file mention, and what it has as values without calling it."""
 
     def __init__(self, project: Project) -> None:
         self._project = project
         self._known: dict[str, frozenset[str]] = {}
+        self._values: dict[str, tuple[ir.Expr, ...]] = {}
 
     def of(self, file: str) -> frozenset[str]:
         """Those of one file."""
@@ -53,13 +69,27 @@ class _Mentions:
             self._known[file] = frozenset(self._names(file))
         return self._known[file]
 
+    def values(self, file: str) -> tuple[ir.Expr, ...]:
+        """The names and attributes of a file that are neither called nor taken attributes of."""
+        if file not in self._values:
+            parts = list(self._parts(file))
+            inner = {id(one.func) for one in parts if isinstance(one, ir.Call)}
+            inner |= {id(one.base) for one in parts if isinstance(one, ir.Attribute)}
+            self._values[file] = tuple(
+                one for one in parts if isinstance(one, ir.Name | ir.Attribute) and id(one) not in inner
+            )
+        return self._values[file]
+
     def _names(self, file: str) -> Iterator[str]:
-        module = self._project.module(file)
-        bodies = [module.body, *(function.body for function in module.functions)]
-        held = [expr for body in bodies for one in statements(body) for expr in expressions_of(one)]
-        decorators = [one for function in module.functions for one in function.decorators]
-        for part in (part for expr in (*decorators, *held) for part in below(expr)):
+        for part in self._parts(file):
             if isinstance(part, ir.Name):
                 yield part.id
             elif isinstance(part, ir.Attribute):
                 yield part.name
+
+    def _parts(self, file: str) -> Iterator[ir.Expr]:
+        module = self._project.module(file)
+        bodies = [module.body, *(function.body for function in module.functions)]
+        held = [expr for body in bodies for one in statements(body) for expr in expressions_of(one)]
+        decorators = [one for function in module.functions for one in function.decorators]
+        return (part for expr in (*decorators, *held) for part in below(expr))

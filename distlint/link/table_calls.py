@@ -1,9 +1,9 @@
 """Calls of what a table or a module holds: ``MAKERS[name](...)``, ``getattr(module, name)(...)``.
 
-Also ``MAKERS.get(name)(...)``, and ``kind, options = MAKERS[name]`` with ``kind(...)`` behind it.
-Found by the text alone, without evaluating anything, so that who calls a function can be asked while values are worked out. Tables are
-displays of dictionaries and lists that stand at the place or in one variable, ``dict(name=value)``, comprehensions over a display, and
-tables of a module that decorators fill.
+Also ``MAKERS.get(name)(...)``, ``step = first if early else second`` with ``step(...)`` behind it, and ``kind, options = MAKERS[name]``
+with ``kind(...)``. Found by the text alone, without evaluating anything, so that who calls a function can be asked while values are worked
+out. Tables are displays of dictionaries and lists that stand at the place or in one variable, ``dict(name=value)``, comprehensions over a
+display, and tables of a module that decorators fill.
 """
 
 from __future__ import annotations
@@ -91,7 +91,9 @@ class TableCalls:
         if key not in self._variables:
             found: dict[str, list[tuple[ir.Expr, int | None]]] = {}
             for one in statements(self._project.body(file, function)):
-                if type(one) is not ir.Assign or one.value is None or (_lookup(one.value) or _asked(one.value)) is None:
+                if type(one) is not ir.Assign or one.value is None:
+                    continue
+                if (_lookup(one.value) or _asked(one.value)) is None and not self._is_chosen(one, file):
                     continue
                 for target in one.targets:
                     if type(target) is ir.Name:
@@ -102,6 +104,12 @@ class TableCalls:
                                 found.setdefault(item.id, []).append((one.value, place))
             self._variables[key] = found
         return self._variables[key]
+
+    def _is_chosen(self, statement: ir.Assign, file: str) -> bool:
+        """Whether a statement puts one of some functions into a variable that is called: ``step = first if early else second``."""
+        called = self._project.module(file).calls
+        named = any(type(target) is ir.Name and target.id in called for target in statement.targets)
+        return named and all(type(one) in (ir.Name, ir.Attribute, ir.Lambda) for one in _choices(statement.value))
 
     def _called(self, found: CallSite) -> Iterator[FunctionRef | ClassRef | External | _LambdaAt]:
         func, file, function = found.site.call.func, found.file, found.site.function
@@ -127,7 +135,9 @@ class TableCalls:
         """What a lookup may give, or the item at a place of that."""
         if place is None:
             yield from self._registered(_lookup(expr), file)
-        for value, where in self._values(_lookup(expr), file, function):
+        table = _lookup(expr)
+        values = self._values(table, file, function) if table is not None else ((one, file) for one in _choices(expr))
+        for value, where in values:
             chosen: ir.Expr | None = value
             if place is not None:
                 items = value.items if type(value) is ir.ListDisplay else ()
@@ -175,6 +185,15 @@ class TableCalls:
                             found.setdefault(target.id, []).append(one.value)
             self._assigned[key] = found
         return self._assigned[key].get(name, [])
+
+
+def _choices(expr: ir.Expr | None) -> Iterator[ir.Expr]:
+    """What an expression may be that takes one of some others."""
+    if type(expr) is ir.Conditional:
+        yield from _choices(expr.body)
+        yield from _choices(expr.orelse)
+    elif expr is not None:
+        yield expr
 
 
 def _lookup(expr: ir.Expr | None) -> ir.Expr | None:

@@ -86,3 +86,56 @@ globals()[args.mode]()
 @pytest.mark.parametrize(("options", "expected"), [("", True), ("--mode evaluate", False)])
 def test_a_function_that_is_asked_for_by_its_name(tmp_path: Path, options: str, *, expected: bool) -> None:
     assert ("CAI102" in found(tmp_path, BY_NAME, options)) is expected
+
+
+CHOSEN = """
+def train():
+    Booster(plugin=HybridParallelPlugin(tp_size=1, pp_size=2, zero_stage=2, num_microbatches=2))
+def evaluate():
+    Booster(plugin=LowLevelZeroPlugin(stage=1))
+def main():
+    CHOICE
+    job()
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        'job = train if args.mode == "train" else evaluate',
+        'job = evaluate\n    if args.mode == "train":\n        job = train',
+        'job = print if args.mode == "none" else train if args.mode == "train" else evaluate',
+    ],
+)
+@pytest.mark.parametrize(("options", "expected"), [("", True), ("--mode evaluate", False)])
+def test_a_function_that_a_variable_gets_is_entered_where_the_run_chooses_it(
+    tmp_path: Path, choice: str, options: str, *, expected: bool
+) -> None:
+    assert ("CAI102" in found(tmp_path, CHOSEN.replace("CHOICE", choice), options)) is expected
+
+
+LAUNCHED = """
+import functools
+import colossalai
+LAUNCHERS = {"torch": functools.partial(colossalai.launch_from_torch, {}), "slurm": colossalai.launch_from_slurm}
+def main():
+    LAUNCH
+    Booster(plugin=LowLevelZeroPlugin(stage=1))
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("launch", "expected"),
+    [
+        ('LAUNCHERS["torch"]()', set()),
+        ("print(args)", {"CAI301"}),
+        ('LAUNCHERS["slurm"](host="a", port=1)', {"CAI401"}),
+    ],
+)
+def test_a_launch_that_a_table_holds_may_be_what_is_called(tmp_path: Path, launch: str, expected: set[str]) -> None:
+    body = LAUNCHED.replace("LAUNCH\n", f"{launch}\n")
+    if "LAUNCHERS" not in launch:
+        body = body.replace(next(one for one in body.splitlines() if one.startswith("LAUNCHERS")), "")
+    assert {code for code in found(tmp_path, body, "") if code in ("CAI301", "CAI401")} == expected

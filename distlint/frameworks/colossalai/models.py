@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from distlint.frameworks.colossalai.model_configs import configuration
 from distlint.knowledge.release_tables import ReleaseTable, section
 from distlint.link.abstract import Instance, options_of
 from distlint.link.modules import ClassRef, External
@@ -218,38 +219,28 @@ def _of_auto(evaluator: Evaluator, auto: str, config: Abstract | None) -> str:
 
 
 def _family_of(evaluator: Evaluator, config: Abstract | None) -> str:
-    name = _config_class(evaluator, config)
-    family = name.removesuffix("Config").lower()
-    return family if family in _DEFAULTS else ""
-
-
-def _config_class(evaluator: Evaluator, config: Abstract | None) -> str:
-    options = options_of(config) if config is not None else ()
-    if len(options) != 1 or not isinstance(options[0], Instance) or not isinstance(options[0].callee, External):
-        return ""
-    name = options[0].callee.name
-    return name.rpartition(".")[2] if name.startswith("transformers.") and name.endswith("Config") else ""
+    found = configuration(evaluator, config)
+    return found.family if found is not None and found.family in _DEFAULTS else ""
 
 
 def _sizes(project: Project, evaluator: Evaluator, config: Abstract | None, family: str) -> Iterator[tuple[str, Value]]:
-    """Heads and layers from the call that makes the configuration, with transformers' defaults for what it leaves out."""
-    if f"{family}config" != _config_class(evaluator, config).lower() or family not in _DEFAULTS:
+    """Heads and layers from what makes the configuration, with transformers' defaults for what that leaves out."""
+    found = configuration(evaluator, config)
+    if found is None or found.family != family or family not in _DEFAULTS:
         return
-    made = options_of(config)[0] if config is not None else None
-    if not isinstance(made, Instance) or made.call.args:
-        return
-    given = evaluator.keyword_mapping(made.call, made.frame, made.state, made.span())
+    given, place = found.given, found.place
     values: dict[str, Value] = {}
     for (size, names), default in zip(_SIZES.items(), _order(family), strict=True):
         entries = [entry for entry in given.entries if entry.key in names]
-        value = _given(project, given, names, known(default, made.span()) if default else None)
+        value = _given(project, given, names, known(default, place) if default else None)
         if value is not None:
             values[size] = value
         if size == "kv_heads" and not entries and not given.open and family in _KV_AS_HEADS:
-            values[size] = values.get("heads", unknown("not known"))
+            heads, default = _SIZES["heads"], known(_DEFAULTS[family][0], place)
+            values[size] = _given(project, found.first, heads, default) or unknown("not known")
     if family in _DECODERS:
         name, count = _DECODERS[family]
-        default_value = known(count, made.span()) if count else values.get("layers")
+        default_value = known(count, place) if count else values.get("layers")
         value = _given(project, given, (name,), default_value)
         values["decoder_layers"] = value if value is not None else unknown("not known")
     if family == "falcon" and not _parts_heads(project, given):
