@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from distlint.frameworks.reaching import runs_through
 from distlint.frameworks.witnessed import witnessed_calls, witnessed_settings
-from distlint.link.abstract import Abstract, Instance, Reference, node_of, options_of
+from distlint.link.abstract import Abstract, Instance, Reference, lifted, node_of, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.calls import given_arguments
 from distlint.link.modules import External
@@ -26,6 +26,7 @@ from distlint.model.subject import Setting, Subject, SubjectKind
 from distlint.model.value import Value, known, one_of, unknown
 
 if TYPE_CHECKING:
+    from distlint.link.evaluate import Evaluator
     from distlint.link.project import Project
 
 _CLASS = re.compile(r"[A-Z]+[a-z]\w*")
@@ -44,6 +45,9 @@ def argument_settings(
         value = value if value.spans else value.at(entry.node.span)
         if value.is_unknown and entry.key in written:
             value = argument_value(project, written[entry.key], found, run)
+        elif value.is_unknown:
+            # an object that a dictionary holds which the call spreads out
+            value = _of_object(project.evaluator(run), lifted(entry.node), entry.node.span) or value
         settings[entry.key] = Setting(entry.key, value, entry.key_span, entry.node.span, certain=entry.certain)
     for position, name in enumerate(signature):
         expr, _ = find_argument(call, name, position)
@@ -76,6 +80,17 @@ def moved(setting: Setting, path: str) -> Setting:
     return Setting(path, setting.value, setting.key_span, setting.span, certain=setting.certain, written=setting.path)
 
 
+def _of_object(evaluator: Evaluator, given: Abstract, span: Span) -> Value | None:
+    """The names of objects by what made them, or of classes of a library; ``None`` for other values."""
+    options = options_of(given)
+    objects = [option for option in options if isinstance(option, Instance)]
+    if len(objects) == len(options):
+        places = (span, *(option.span() for option in objects))
+        return one_of([f"<{evaluator.instance_name(option)}>" for option in objects], places)
+    classes = [_class_name(option) for option in options]
+    return one_of([f"<{name}>" for name in classes], (span,)) if all(classes) else None
+
+
 def argument_value(project: Project, expr: ir.Expr, found: CallSite, run: Run | None) -> Value:
     """What is known of an argument.
 
@@ -83,15 +98,11 @@ def argument_value(project: Project, expr: ir.Expr, found: CallSite, run: Run | 
     """
     evaluator = project.evaluator(run)
     span = ir.unpack(expr.at, found.file)
-    options = options_of(evaluator.ask(expr, found.file, found.site.function))
-    objects = [option for option in options if isinstance(option, Instance)]
-    if len(objects) == len(options):
-        places = (span, *(option.span() for option in objects))
-        return one_of([f"<{evaluator.instance_name(option)}>" for option in objects], places)
-    classes = [_class_name(option) for option in options]
-    if all(classes):
-        return one_of([f"<{name}>" for name in classes], (span,))
-    value = node_value(node_of(evaluator.ask(expr, found.file, found.site.function), span)).at(span)
+    given = evaluator.ask(expr, found.file, found.site.function)
+    made = _of_object(evaluator, given, span)
+    if made is not None:
+        return made
+    value = node_value(node_of(given, span)).at(span)
     return _inferred(project, expr, found.file, value) if value.is_unknown else value
 
 

@@ -29,7 +29,7 @@ from distlint.rehearsal.iterating import distinct, fresh, is_key, once_asked
 from distlint.rehearsal.iterators import Generated
 from distlint.rehearsal.kinds import has_attribute, is_instance, type_of
 from distlint.rehearsal.merging import alike
-from distlint.rehearsal.options import all_options, is_parsed
+from distlint.rehearsal.options import all_options, every_option, is_parsed
 from distlint.rehearsal.paths import of_function, opened
 from distlint.rehearsal.pieces import note_pieces
 from distlint.rehearsal.samples import order_of
@@ -497,6 +497,9 @@ def _vars(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: 
     if values and isinstance(values[0], Thing):
         return player.attribute(values[0], "__dict__", call, scope)
     if values and isinstance(values[0], Made):
+        every = every_option(player, values[0]) if is_parsed(values[0]) else None
+        if every is not None:
+            return Table({**every, **values[0].stored})
         declared = all_options(player, values[0]) if is_parsed(values[0]) else {}
         table = Table({**declared, **values[0].stored})
         if not values[0].stored or "Namespace" not in values[0].name:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from distlint.link.modules import FunctionRef, GlobalRef, Target
+from distlint.link.process_arguments import ARGUMENTS
 from distlint.link.text_sizes import MAX_TEXT, formatted
 from distlint.model import python as ir
 from distlint.model.span import Span
@@ -27,7 +28,7 @@ from distlint.rehearsal.joined_tests import joined_operands, negated
 from distlint.rehearsal.like_objects import one_of_two
 from distlint.rehearsal.merging import merged
 from distlint.rehearsal.names import families_differ, not_found
-from distlint.rehearsal.options import is_parsed, option_of
+from distlint.rehearsal.options import command_words, is_parsed, option_of
 from distlint.rehearsal.paths import text_path
 from distlint.rehearsal.sets_of_texts import holds_texts
 from distlint.rehearsal.some_keys import taken_over
@@ -222,6 +223,9 @@ class Expressions(Subscripts):
             dotted = stage.project.modules.canonical(f"{base.name}.{name}")
             if dotted == "os.environ":
                 return Made(dotted)
+            words = command_words(stage, self.span(expr, scope)) if dotted == ARGUMENTS else None
+            if words is not None:
+                return stage.made(words)
             constant = self.models.constant(dotted)
             return Library(dotted) if constant is NotImplemented else constant
         if isinstance(base, ModuleValue):

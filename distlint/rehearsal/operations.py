@@ -231,7 +231,7 @@ class Operations(Comprehensions):
 
     def _membership(self, symbol: str, one: Any, two: Any, scope: Scope) -> Any:
         if isinstance(two, Made) and two.name == "os.environ" and isinstance(one, str):
-            known = f"${one}" in self.stage.sources or one in self.stage.environment
+            known = f"${one}" in self.stage.sources or one in self.stage.environment or self.stage.exports(one)
             return (symbol == "in") if known else Opaque(("environment", one, "set"))
         if isinstance(two, Thing):
             method = self.stage.project.modules.method(two.cls, "__contains__")

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from distlint.link.abstract import Instance, options_of
+from distlint.link.process_arguments import process_arguments
 from distlint.link.walking import below
 from distlint.model import python as ir
-from distlint.model.document import Leaf, Mapping, node_value
+from distlint.model.document import Leaf, Mapping, Sequence, node_value
 from distlint.model.span import Span
 from distlint.model.value import Confidence
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
@@ -45,6 +46,13 @@ def option_of(player: Iterating, base: Made, name: str) -> Any:
         default = player.stage.declared_options.get(name, UNKNOWN)
         return by_default(player.stage, name, default) if default is not UNKNOWN else Opaque(("option", name))
     return found if sure else by_default(player.stage, name, found)
+
+
+def command_words(stage: Stage, span: Span) -> Items | None:
+    """``sys.argv`` in the run that is followed; ``None`` where there is none, or words of it are not known."""
+    found = process_arguments(stage.project, stage.run, span)
+    words = [node_value(one).only for one in found.items] if isinstance(found, Sequence) and not found.open else []
+    return Items(words) if words and all(isinstance(one, str) for one in words) else None
 
 
 def _is_given(stage: Stage, name: str) -> bool:
@@ -91,6 +99,17 @@ def _remember(stage: Stage, name: str, default: Any) -> None:
 def all_options(player: Iterating, base: Made) -> dict[str, Any]:
     """The options that the program was seen to declare, by name."""
     return {name: option_of(player, base, name) for name in player.stage.declared_options}
+
+
+def every_option(player: Iterating, base: Made) -> dict[str, Any] | None:
+    """All options that a parser gives in the run that is followed; ``None`` where there may be others, or no run is followed."""
+    stage = player.stage
+    if stage.run is None or base.call is None:
+        return None
+    evaluator = stage.project.evaluator(stage.run)
+    found = evaluator.ask(base.call, base.file, base.function)
+    names = evaluator.options.names(evaluator, found) if isinstance(found, Instance) else None
+    return {name: option_of(player, base, name) for name in names} if names is not None else None
 
 
 def set_defaults(stage: Stage, parser: Made, given: Given) -> None:

@@ -370,6 +370,10 @@ class Stage(Certainty):
             return exported
         return Opaque(("environment", name)) if isinstance(name, str) else UNKNOWN
 
+    def exports(self, name: str) -> bool:
+        """Whether the launch of the run that is followed puts a variable into the environment."""
+        return self._exported(name) is not None
+
     def _exported(self, name: Any) -> Any:
         """What the launch of the run that is followed puts into the environment; ``None`` where there is none, or it is not known."""
         launch = self.run.launch if self.run is not None else None
