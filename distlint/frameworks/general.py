@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from distlint.frameworks.reaching import runs_through
+from distlint.frameworks.reaching import comes_to, runs_through
 from distlint.frameworks.witnessed import witnessed_calls, witnessed_settings
 from distlint.link.abstract import Abstract, Instance, Reference, lifted, node_of, options_of
 from distlint.link.arguments import find_argument
@@ -126,6 +126,8 @@ def call_subjects(project: Project, rule: Rule) -> Iterator[Subject]:
     """One subject per call of the functions in the rule's ``callee`` parameter.
 
     ``signature`` gives the names of the positional parameters; ``from-dictionary`` are functions that get the arguments as one dictionary.
+    ``beside`` names another call (``callee``, ``signature``) of which the run has to make exactly one: its settings are there as well, with
+    a ``prefix``.
     """
     parameters = rule.check.parameters
     dictionaries = frozenset(parameters.get("from-dictionary", ()))
@@ -142,9 +144,27 @@ def call_subjects(project: Project, rule: Rule) -> Iterator[Subject]:
                 if found.name in dictionaries
                 else argument_settings(project, found, signature, run)
             )
-            yield _of_call(project, found, run, given, signature)
+            other = _beside(project, parameters.get("beside"), run)
+            if other is not None:
+                yield _of_call(project, found, run, ({**other[0], **given[0]}, given[1] or other[1]), signature)
     for found, run, seen in witnessed_calls(project, callees, {found.span for found, _ in sites}):
-        yield _of_call(project, found, run, witnessed_settings(project, found, run, seen, signature), signature)
+        own, is_open = witnessed_settings(project, found, run, seen, signature)
+        other = _beside(project, parameters.get("beside"), run)
+        if other is not None:
+            yield _of_call(project, found, run, ({**other[0], **own}, is_open or other[1]), signature)
+
+
+def _beside(project: Project, asked: dict[str, Any] | None, run: Run | None) -> tuple[dict[str, Setting], bool] | None:
+    """The settings of the only call of something else in a run, by their names with a prefix; ``None`` where there is not exactly one."""
+    if asked is None:
+        return {}, False
+    calls = project.calls_to(frozenset(asked["callee"]))
+    found = [one for one in calls if run is None or comes_to(project, one, run)]
+    if len(found) != 1:
+        return None
+    given, is_open = argument_settings(project, found[0], asked["signature"], run)
+    prefix = asked["prefix"]
+    return {f"{prefix}_{name}": moved(one, f"{prefix}_{name}") for name, one in given.items()}, is_open
 
 
 def _of_call(
