@@ -13,6 +13,7 @@ from distlint.judge.policy import Policy
 from distlint.judge.registry import SubjectRegistry
 from distlint.judge.rulebook import Rulebook
 from distlint.judge.suppression import OWN_FRAMEWORK, Suppressions
+from distlint.judge.versions import satisfies
 from distlint.judge.view import BLOCK
 from distlint.model.facts import FileFacts
 from distlint.model.finding import Finding, Note, ProjectError, Related
@@ -162,9 +163,13 @@ class _Dispatch:
         function = find_check(rule.check.python)
         if function is None:
             raise LookupError(f"there is no check `{rule.check.python}`")
-        return function(
-            CheckContext(rule, self._project, lambda name: self._registry.subjects_for(name, rule), self._rules)
-        )
+        context = CheckContext(rule, self._project, lambda name: self._registry.subjects_for(name, rule), self._rules)
+        return (one for one in function(context) if self._is_about(rule, one.span.file))
+
+    def _is_about(self, rule: Rule, file: str) -> bool:
+        """Whether a rule is about the newest releases that the pins of a file allow."""
+        versions = self._project.environments.for_file(file) if rule.versions else None
+        return versions is None or all(satisfies(versions, *one) for one in rule.versions.items())
 
     def notes(self) -> Iterator[Note]:
         """Why rules were silent: each value that stayed unknown, with the rules that asked for it."""

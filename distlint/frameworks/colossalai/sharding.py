@@ -1,6 +1,7 @@
 """Models that a program parts by itself: one subject per call of ``ShardFormer.optimize`` and run.
 
-What is known of the model is called as for a booster; ``tp_size`` is the number of ranks among which tensors are parted.
+What is known of the model is called as for a booster; ``tp_size`` is the number of ranks among which tensors are parted, ``stages`` that of
+the pipeline, ``stage_layers`` how many layers its stages hold together where the program says so, ``sequence_mode`` the way of sequences.
 """
 
 from __future__ import annotations
@@ -38,7 +39,10 @@ _MESHES = frozenset(
 )
 _CONFIG = "colossalai.shardformer.shard.shard_config.ShardConfig"
 _PARAMETERS = ("model", "policy")
-_NAMES = frozenset({"world_size", "tp_size", *MODEL_NAMES})
+_MANAGERS = frozenset(
+    {"colossalai.pipeline.PipelineStageManager()", "colossalai.pipeline.stage_manager.PipelineStageManager()"}
+)
+_NAMES = frozenset({"world_size", "tp_size", "stages", "stage_layers", "sequence_mode", *MODEL_NAMES})
 
 
 def known_path(path: str) -> bool:
@@ -70,7 +74,12 @@ def _subject(project: Project, evaluator: Evaluator, found: CallSite, run: Run |
     versions = project.environments.for_file(found.file)
     release = versions.newest(PACKAGE)
     count = run.world_size if run is not None else unknown("no launch is known")
-    names: dict[str, Value] = {"world_size": count, "tp_size": _size(evaluator, former, count, release)}
+    names: dict[str, Value] = {"world_size": count}
+    config = maker_of(evaluator.argument(former.call, "shard_config", 0, former.frame, former.state))
+    if config is not None:
+        names["tp_size"] = _size(evaluator, config, count, release)
+        names["sequence_mode"] = _sequence_mode(evaluator, config, release)
+        names.update(_pipeline(evaluator, config, release))
     frame = evaluator.frame(found.file, found.site.function)
     model = evaluator.argument(found.site.call, "model", 0, frame)
     if model is not None:
@@ -90,11 +99,8 @@ def _subject(project: Project, evaluator: Evaluator, found: CallSite, run: Run |
     )
 
 
-def _size(evaluator: Evaluator, former: Instance, count: Value, release: str) -> Value:
+def _size(evaluator: Evaluator, config: Instance, count: Value, release: str) -> Value:
     """Among how many ranks tensors are parted (``shardformer/shard/shard_config.py``, ``__post_init__``, 0.3.2 to 0.5.0)."""
-    config = maker_of(evaluator.argument(former.call, "shard_config", 0, former.frame, former.state))
-    if config is None:
-        return unknown("the configuration is not known")
     enabled = _setting(evaluator, config, "enable_tensor_parallelism", release)
     if enabled is not None:
         switch = node_value(node_of(enabled, config.span()))
@@ -109,6 +115,30 @@ def _size(evaluator: Evaluator, former: Instance, count: Value, release: str) ->
     if made is None:
         return count if node_value(node_of(group, config.span())).is_known else unknown("the group is not known")
     return _ranks_of(evaluator, made)
+
+
+def _sequence_mode(evaluator: Evaluator, config: Instance, release: str) -> Value:
+    """How sequences are parted where that is switched on (``split_gather`` if nothing is said, same place)."""
+    enabled = _setting(evaluator, config, "enable_sequence_parallelism", release)
+    if enabled is None or node_value(node_of(enabled, config.span())).only is not True:
+        return unknown("sequences are not parted, or that is not known")
+    mode = _setting(evaluator, config, "sequence_parallelism_mode", release)
+    return node_value(node_of(mode, config.span())) if mode is not None else known("split_gather", config.span())
+
+
+def _pipeline(evaluator: Evaluator, config: Instance, release: str) -> Iterator[tuple[str, Value]]:
+    """The stages of the pipeline, and the layers that they hold together where these are given (``pipeline/stage_manager.py``)."""
+    manager = maker_of(_setting(evaluator, config, "pipeline_stage_manager", release))
+    if manager is None or name_of(evaluator, manager) not in _MANAGERS:
+        return
+    mesh = maker_of(evaluator.argument(manager.call, "pg_mesh", 0, manager.frame, manager.state))
+    if mesh is not None and name_of(evaluator, mesh) in _MESHES:
+        axis = evaluator.argument(manager.call, "pipeline_axis", 1, manager.frame, manager.state)
+        yield "stages", _axis_size(evaluator, mesh, axis)
+    layers = evaluator.argument(manager.call, "num_layers_per_stage", None, manager.frame, manager.state)
+    given = node_value(node_of(layers, manager.span())) if layers is not None else unknown("not given")
+    if isinstance(given.only, list) and all(type(one) is int for one in given.only):
+        yield "stage_layers", known(sum(given.only), *given.spans)
 
 
 def _setting(evaluator: Evaluator, config: Instance, name: str, release: str) -> Abstract | None:
@@ -129,9 +159,17 @@ def _ranks_of(evaluator: Evaluator, group: Instance) -> Value:
     mesh = maker_of(evaluator.evaluate(base, group.frame, group.state)) if base is not None else None
     if mesh is None or not called.endswith(".get_group_along_axis()") or name_of(evaluator, mesh) not in _MESHES:
         return unknown("the group is not known")
-    axis = evaluator.argument(group.call, "axis", 0, group.frame, group.state)
-    number = node_value(node_of(axis, group.span())).only if axis is not None else None
+    return _axis_size(evaluator, mesh, evaluator.argument(group.call, "axis", 0, group.frame, group.state))
+
+
+def _axis_size(evaluator: Evaluator, mesh: Instance, axis: Abstract | None) -> Value:
+    """How many ranks a mesh has along one of its axes."""
+    number = node_value(node_of(axis, mesh.span())).only if axis is not None else None
     if type(number) is not int or number < 0:
         return unknown("the axis is not known")
     size = evaluator.argument(mesh.call, "", number, mesh.frame, mesh.state)
-    return node_value(node_of(size, mesh.span())) if size is not None else unknown("the mesh has no such axis")
+    return (
+        node_value(node_of(size, mesh.span())).at(mesh.span())
+        if size is not None
+        else unknown("the mesh has no such axis")
+    )
