@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from distlint.checks.released_versions import Allowed, AllowedReleases, Candidate
 from distlint.frameworks.general import called_name
+from distlint.frameworks.reaching import runs_through
 from distlint.knowledge.api import Api, Found, Symbol, api
 from distlint.link.library_mentions import Mention
 from distlint.link.library_scopes import Meaning
 from distlint.link.library_uses import is_below
+from distlint.link.project import CallSite
 from distlint.link.stored_keywords import handed_keywords
 from distlint.model import python as ir
 from distlint.model.record import dataclass
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from distlint.link.project import Project
     from distlint.model.launch import Run
     from distlint.model.span import Span
+
+MAX_RUNS = 5
+"""Runs that are asked for what a call gets by ``**``."""
 
 _NO_MODULE = frozenset({"ImportError", "ModuleNotFoundError"})
 _NO_NAME = frozenset({"ImportError"})
@@ -284,13 +289,21 @@ class Faults:
         if not mention.looked_up:
             handed = handed_keywords(self.project.module(mention.file), mention.function, call)
         if handed is None and any(keyword.name is None for keyword in call.keywords):
-            known = self.project.evaluator(mention.run).keywords(call, mention.file, mention.function)
-            for entry in known.entries:
-                if entry.certain and isinstance(entry.key, str) and entry.key not in mention.own_fields:
-                    given.setdefault(entry.key, entry.key_span)
+            for run in self._runs(mention, call):
+                known = self.project.evaluator(run).keywords(call, mention.file, mention.function)
+                for entry in known.entries:
+                    if entry.certain and isinstance(entry.key, str) and entry.key not in mention.own_fields:
+                        given.setdefault(entry.key, entry.key_span)
         for name, place in (handed or {}).items():
             given.setdefault(name, ir.unpack(place, mention.file))
         return given
+
+    def _runs(self, mention: Mention, call: ir.Call) -> list[Run | None]:
+        """The run that a mention is about, or what holds for all, and the runs that come to a call."""
+        if mention.run is not None:
+            return [mention.run]
+        found = CallSite(mention.file, ir.Site(call, mention.function), mention.name)
+        return [None, *(run for run in runs_through(self.project, found) if run is not None)][:MAX_RUNS]
 
     def _keyword(self, mention: Mention, allowed: Allowed, keyword: str, place: Span) -> Iterator[Fault]:
         def lacks(version: str) -> Symbol | None:

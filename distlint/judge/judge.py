@@ -33,6 +33,10 @@ class Judged(Protocol):
 
     facts: dict[str, FileFacts]
 
+    @property
+    def environments(self) -> Any:
+        """The versions of packages, by file (``for_file``)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Judgement:

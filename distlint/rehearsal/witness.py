@@ -7,6 +7,7 @@ first and as its last process. What both give to a call, each time that they com
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distlint.link.abstract import Abstract, Frame, Instance, Reference, Several, node_of
@@ -199,20 +200,38 @@ def opinion(witness: Witness, evaluator: Evaluator, expr: ir.Expr, frame: Frame,
         return None
     answer = abstract_of(seen, evaluator, ir.unpack(expr.at, frame.file))
     if isinstance(found, Sequence) and not found.open and isinstance(answer, Sequence):
-        items = [other if may_improve(one) else one for one, other in zip(found.items, answer.items, strict=False)]
-        return Sequence(tuple(items), found.span) if len(found.items) == len(answer.items) else None
+        return _items_filled(found, answer) if len(found.items) == len(answer.items) else None
     return _filled(found, answer) if isinstance(found, Mapping) and isinstance(answer, Mapping) else answer
 
 
 def _filled(found: Mapping, seen: Mapping) -> Mapping:
-    """A dictionary with what is known of it at its own places, and the rest as it was seen, at the argument."""
+    """A dictionary with what is known of it at its own places, and the rest as it was seen."""
     entries = []
     for one in found.entries:
         other = seen.entry(one.key)
         if other is None and not one.certain and not seen.open:
             continue
-        improves = other is not None and (not one.certain or may_improve(one.node))
-        entries.append(other if other is not None and improves else one)
+        if other is not None:
+            one = replace(one, node=_improved(one.node, other.node)) if one.certain else other
+        entries.append(one)
     known_keys = {one.key for one in found.entries}
     entries += [one for one in seen.entries if one.key not in known_keys]
     return Mapping(tuple(entries), found.span, found.open and seen.open)
+
+
+def _items_filled(found: Sequence, seen: Sequence) -> Sequence:
+    items = (_improved(one, other) for one, other in zip(found.items, seen.items, strict=True))
+    return Sequence(tuple(items), found.span)
+
+
+def _improved(found: Node, seen: Node) -> Node:
+    """What stands at a place, with what was seen of it where it is not known; the place stays."""
+    if isinstance(found, Mapping) and isinstance(seen, Mapping):
+        return _filled(found, seen)
+    if isinstance(found, Sequence) and isinstance(seen, Sequence) and len(found.items) == len(seen.items):
+        return _items_filled(found, seen)
+    if not may_improve(found) or (isinstance(seen, Leaf) and not seen.value.is_known):
+        return found
+    if type(found) is Leaf and type(seen) is Leaf:
+        return Leaf(seen.value.at(found.span), found.span)
+    return seen

@@ -1,15 +1,15 @@
-"""How many samples the batches have that a pipeline gets."""
+"""The batches that a pipeline gets: how many samples they have, and whether one is handed over in place of an iterator."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from distlint.frameworks.colossalai.boosted import BOOST, PLACES, before_boost, maker_of, name_of
-from distlint.link.abstract import Instance, node_of
+from distlint.link.abstract import Instance, node_of, options_of
 from distlint.link.modules import FunctionRef
-from distlint.link.walking import below, expressions_of, statements
+from distlint.link.walking import ALL, below, expressions_of, statements
 from distlint.model import python as ir
-from distlint.model.document import node_value
+from distlint.model.document import Mapping, node_value
 from distlint.model.value import Value, known, unknown
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from distlint.link.evaluate import Evaluator
     from distlint.link.project import CallSite
 
+_LOADERS = frozenset({"torch.utils.data.DataLoader", f"{BOOST}[{PLACES.index('dataloader')}]"})
+_GOING_OVER = frozenset({"builtins.iter", "builtins.enumerate", "tqdm.tqdm", "tqdm.auto.tqdm"})
 _MOST_STEPS = 4
 """So many things one around the other are looked through: iterators, prepared loaders, loaders."""
 
@@ -42,6 +44,43 @@ def batch_size(evaluator: Evaluator, found: CallSite, expr: ir.Expr | None, valu
             break
         value = given
     return unknown("which loader it is, is not known")
+
+
+def gets_batch(evaluator: Evaluator, value: Abstract) -> Value:
+    """Whether something is a batch itself: a dictionary, or what a loader gave."""
+    options = options_of(value)
+    if all(isinstance(one, Mapping) or (isinstance(one, Instance) and _is_batch(evaluator, one)) for one in options):
+        return known(True)
+    return unknown("what it is, is not known")
+
+
+def _is_batch(evaluator: Evaluator, made: Instance) -> bool:
+    """Whether an object is what a loop over a loader, or ``next``, takes out of it."""
+    whole = Instance(made.callee, made.call, made.frame, made.state)
+    name = name_of(evaluator, whole)
+    if name == "builtins.next()" and not made.part:
+        given = evaluator.argument(made.call, "", 0, made.frame, made.state)
+        return given is not None and _is_over_loader(evaluator, maker_of(given))
+    if name == "builtins.enumerate()" and made.part == (ALL, 1):
+        return _is_over_loader(evaluator, whole)
+    return made.part[-1:] == (ALL,) and _is_over_loader(
+        evaluator, Instance(made.callee, made.call, made.frame, made.state, made.part[:-1])
+    )
+
+
+def _is_over_loader(evaluator: Evaluator, made: Instance | None) -> bool:
+    """Whether something is a loader, or goes over one."""
+    for _ in range(_MOST_STEPS):
+        if made is None:
+            return False
+        name = name_of(evaluator, made).removesuffix("()")
+        if name in _LOADERS or name.endswith("Plugin().prepare_dataloader"):
+            return True
+        if name not in _GOING_OVER or made.part:
+            return False
+        given = evaluator.argument(made.call, "", 0, made.frame, made.state)
+        made = maker_of(given)
+    return False
 
 
 def _number(evaluator: Evaluator, made: Instance, default: int | None) -> Value:

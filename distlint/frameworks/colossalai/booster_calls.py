@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distlint.frameworks.colossalai import subjects as plugins_of
-from distlint.frameworks.colossalai.batches import batch_size
+from distlint.frameworks.colossalai.batches import batch_size, gets_batch
 from distlint.frameworks.colossalai.boosted import before_boost, is_boosted, maker_of
 from distlint.frameworks.colossalai.boosted import parameters as parameters_of
 from distlint.frameworks.colossalai.models import NAMES as MODEL_NAMES
@@ -100,6 +100,7 @@ _NAMES = frozenset(
         "accumulates",
         "feeds_scheduler",
         "foreign_argument",
+        "gets_batch",
         "has_adapters",
         "keeps_gradients",
         "loads_folder",
@@ -419,6 +420,7 @@ class _Call:
         batches = self._argument("data_iter", parameters)
         if batches is not None:
             expr, _ = find_argument(self.found.site.call, "data_iter", parameters.index("data_iter"))
+            names["gets_batch"] = gets_batch(self.evaluator, batches)
             names["batch_size"] = batch_size(self.evaluator, self.found, expr, batches)
         return names
 
