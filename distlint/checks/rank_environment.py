@@ -4,7 +4,8 @@ Parameters: ``launchers`` (plain starters), ``schedulers`` (what may stand aroun
 only), ``variables`` (what a process of a job needs), ``callees`` (library functions that read them), and ``given-by``
 (of a callee: arguments any of which makes it do without); ``discoverers`` (library functions that ask the scheduler's
 message passing for what is missing, and set the variables); ``callees-only`` (whether the program's own reads of the
-variables are left out); ``unless-pinned`` (packages with which the callees do without).
+variables are left out); ``unless-pinned`` (packages with which the callees do without); ``read`` (what the callees read, if not the
+variables of torch's rendezvous); ``hints`` (words in the file of the launch after which something else may set the variables).
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ def rank_environment(context: CheckContext) -> Iterator[Finding]:
             continue
         if needs is None:
             needs = _needs(context)
+        if any(hint in project.text_of(launch.file) for hint in parameters.get("hints", ())):
+            continue
         missing = [
             name for name in parameters["variables"] if name not in launch.provides and name not in launch.environment
         ]
@@ -64,7 +67,7 @@ def rank_environment(context: CheckContext) -> Iterator[Finding]:
             continue
         if _provided_by_program(project, closure) or (launch.outer is not None and discovering & closure):
             continue
-        need = _first_reached(project, run, needs, missing)
+        need = _first_reached(project, run, needs, missing, frozenset(parameters.get("read", _READ_BY_CALLEES)))
         if need is not None:
             yield _finding(context, launch, need)
 
@@ -82,12 +85,14 @@ def _finding(context: CheckContext, launch: Launch, need: Need) -> Finding:
     )
 
 
-def _first_reached(project: Project, run: Run, needs: Mapping[str, list[Need]], missing: list[str]) -> Need | None:
+def _first_reached(
+    project: Project, run: Run, needs: Mapping[str, list[Need]], missing: list[str], read: frozenset[str]
+) -> Need | None:
     execution = Execution(project, run)
     for file in sorted(project.closure(run.script_file), key=lambda path: (path != run.script_file, path)):
         for need in needs.get(file, ()):
             named = need.what.split("`")[1]
-            needed = {named} if named.isupper() else _READ_BY_CALLEES
+            needed = {named} if named.isupper() else read
             if needed & set(missing) and execution.reaches(file, need.function, need.at):
                 return need
     return None
@@ -112,7 +117,8 @@ def _needs(context: CheckContext) -> dict[str, list[Need]]:
         without = context.parameters.get("given-by", {}).get(site.name, ())
         if _reads_environment(project, site.site, site.file, tuple(without)):
             name = site.name.rpartition(".")[2]
-            what = f"`{name}` takes rank and world size from the environment"
+            given = context.parameters.get("read")
+            what = f"`{name}` takes rank and world size from {f'`{given[0]}`' if given else 'the environment'}"
             found.setdefault(site.file, []).append(Need(site.span, what, site.site.function, site.site.call.at))
     return found
 

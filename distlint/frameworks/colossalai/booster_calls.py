@@ -102,6 +102,7 @@ _NAMES = frozenset(
         "foreign_argument",
         "gets_batch",
         "has_adapters",
+        "has_precision",
         "keeps_gradients",
         "loads_folder",
         "loads_folder_of_file",
@@ -281,6 +282,7 @@ class _Call:
             names["feeds_scheduler"] = self._feeds_scheduler()
         names["uses_checkpointing"] = known(bool(self.project.sites("gradient_checkpointing_enable")))
         names["foreign_argument"] = self._foreign(given, parameters)
+        names["has_precision"] = self._has_precision()
         if method == "save_lora_as_pretrained":
             names["has_adapters"] = self._has_adapters()
         if method == "backward":
@@ -317,6 +319,14 @@ class _Call:
             if name in FILES and len(found) == 1:
                 return found[0]
         return unknown("which plugin it is, is not known")
+
+    def _has_precision(self) -> Value:
+        """Whether the booster got a mixed precision of its own."""
+        given = self._of_booster("mixed_precision", 1)
+        if given is None:
+            return known(False, self.booster.span())
+        value = given.value if isinstance(given, Leaf) else unknown("an object")
+        return known(value.only is not None) if value.is_known else unknown("not known")
 
     def _feeds_scheduler(self) -> Value:
         """Whether a scheduler is made of the optimizer that this call gives back, where that is wrapped; with the place."""
