@@ -7,7 +7,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from collections.abc import Sequence as Row
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from distlint.frameworks.reaching import comes_to, runs_through
@@ -18,7 +20,7 @@ from distlint.link.calls import given_arguments
 from distlint.link.modules import External
 from distlint.link.project import CallSite
 from distlint.model import python as ir
-from distlint.model.document import Mapping, node_value
+from distlint.model.document import Mapping, Sequence, node_value
 from distlint.model.launch import Launch, Run
 from distlint.model.rule import Rule
 from distlint.model.span import Span
@@ -33,7 +35,7 @@ _CLASS = re.compile(r"[A-Z]+[a-z]\w*")
 
 
 def argument_settings(
-    project: Project, found: CallSite, signature: Sequence[str], run: Run | None
+    project: Project, found: CallSite, signature: Row[str], run: Run | None
 ) -> tuple[dict[str, Setting], bool]:
     """The arguments of a call as settings by parameter name, and whether there may be others that we can't see."""
     call, file = found.site.call, found.file
@@ -48,7 +50,10 @@ def argument_settings(
         elif value.is_unknown:
             # an object that a dictionary holds which the call spreads out
             value = _of_object(project.evaluator(run), lifted(entry.node), entry.node.span) or value
-        settings[entry.key] = Setting(entry.key, value, entry.key_span, entry.node.span, certain=entry.certain)
+        kind = entry.node.kind if isinstance(entry.node, Sequence) else ""
+        settings[entry.key] = Setting(
+            entry.key, value, entry.key_span, entry.node.span, certain=entry.certain, kind=kind
+        )
     for position, name in enumerate(signature):
         expr, _ = find_argument(call, name, position)
         if expr is not None and name not in settings:
@@ -77,7 +82,7 @@ def _spread(project: Project, found: CallSite, run: Run | None) -> list[Value] |
 
 def moved(setting: Setting, path: str) -> Setting:
     """A setting under another path, in the words of the place where it is written."""
-    return Setting(path, setting.value, setting.key_span, setting.span, certain=setting.certain, written=setting.path)
+    return replace(setting, path=path, written=setting.path, overrides=None)
 
 
 def _of_object(evaluator: Evaluator, given: Abstract, span: Span) -> Value | None:
@@ -168,7 +173,7 @@ def _beside(project: Project, asked: dict[str, Any] | None, run: Run | None) -> 
 
 
 def _of_call(
-    project: Project, found: CallSite, run: Run | None, given: tuple[dict[str, Setting], bool], signature: Sequence[str]
+    project: Project, found: CallSite, run: Run | None, given: tuple[dict[str, Setting], bool], signature: Row[str]
 ) -> Subject:
     """The subject of a call with what it is given."""
     settings, is_open = given

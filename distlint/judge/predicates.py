@@ -51,6 +51,15 @@ def _given(path: str) -> Evaluator:
     return lambda frame: Outcome(frame.view.written(path), (_at_place(frame, frame.view.read(path)),))
 
 
+def _is_tuple(path: str) -> Evaluator:
+    def evaluate(frame: Frame) -> Outcome:
+        setting = frame.view.setting(path)
+        kind = setting.kind if setting is not None and setting.certain else ""
+        return Outcome(known(kind == "tuple") if kind else unknown("not a row"), frame.read(path).used)
+
+    return evaluate
+
+
 def _known(path: str) -> Evaluator:
     def evaluate(frame: Frame) -> Outcome:
         outcome = frame.read(path)
@@ -234,6 +243,7 @@ PATH_PREDICATES: dict[str, Callable[[str], Evaluator]] = {
     "absent": _absent,
     "given": _given,
     "known": _known,
+    "is_tuple": _is_tuple,
     "default": _default,
     "auto": _auto,
     "enabled": _enabled,

@@ -59,7 +59,7 @@ def call_builtin(
         return dict_call(evaluator, call, frame, state, span)
     if name in _COLLECTIONS and len(call.args) <= 1:
         if not call.args:
-            return Sequence((), span)
+            return Sequence((), span, kind=name)
         return _collected(name, evaluator.evaluate(call.args[0], frame, state), span)
     if name in ("range", "zip", "enumerate"):
         return _iterated(evaluator, name, call, frame, state, span)
@@ -164,7 +164,7 @@ def _collected(name: str, value: Abstract, span: Span) -> Abstract | None:
             first = dict(reversed(pairs))
             pairs = [(only, index) for only, index in pairs if first[only] == index]
         items = [items[index] for _, index in pairs]
-    return Sequence(tuple(items), span)
+    return Sequence(tuple(items), span, kind=name if name in ("list", "tuple", "set") else "")
 
 
 def _iterated(evaluator: Evaluator, name: str, call: ir.Call, frame: Frame, state: Env, span: Span) -> Abstract | None:

@@ -407,7 +407,7 @@ class Evaluator:
                     is_open = True
             else:
                 items.append(node_of(self.evaluate(item, frame, state), ir.unpack(item.at, frame.file)))
-        return Sequence(tuple(items), span, is_open)
+        return Sequence(tuple(items), span, is_open, expr.kind)
 
     def _formatted(self, expr: ir.Formatted, frame: Frame, state: Env, span: Span) -> Abstract:
         values = [node_value(node_of(self.evaluate(part, frame, state), span)) for part in expr.parts]

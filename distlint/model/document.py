@@ -54,11 +54,15 @@ class Mapping:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """A list. ``open`` says that it may hold more items than we can see."""
+    """A list. ``open`` says that it may hold more items than we can see.
+
+    ``kind`` is what a program has it as (``list``, ``tuple`` or ``set``), and nothing where that is not known.
+    """
 
     items: tuple[Node, ...]
     span: Span
     open: bool = False
+    kind: str = ""
 
 
 Node = Leaf | Mapping | Sequence

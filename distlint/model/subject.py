@@ -35,6 +35,8 @@ class Setting:
     certain: bool = True
     written: str = ""
     """The path as the carrier spells it, where it is another one: an alias, a deprecated name, a host's own name."""
+    kind: str = ""
+    """Of several values in a row what the program has them as (``document.Sequence``)."""
 
 
 class Versions(Protocol):

@@ -36,6 +36,8 @@ ENGINES = {
     f"{_INFERENCE}.core.engine.InferenceEngine": "InferenceEngine",
     f"{_INFERENCE}.engine.InferenceEngine": "InferenceEngine",
     f"{_INFERENCE}.engine.engine.InferenceEngine": "InferenceEngine",
+    # what an InferenceEngine makes of a language model (``inference/core/engine.py``, 0.4.1 to 0.5.0), with the same arguments
+    f"{_INFERENCE}.core.llm_engine.LLMEngine": "InferenceEngine",
     f"{_INFERENCE}.CaiInferEngine": "CaiInferEngine",
     f"{_INFERENCE}.hybridengine.CaiInferEngine": "CaiInferEngine",
     f"{_INFERENCE}.tensor_parallel.TPInferEngine": "TPInferEngine",
