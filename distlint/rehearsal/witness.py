@@ -221,7 +221,7 @@ def _filled(found: Mapping, seen: Mapping) -> Mapping:
 
 def _items_filled(found: Sequence, seen: Sequence) -> Sequence:
     items = (_improved(one, other) for one, other in zip(found.items, seen.items, strict=True))
-    return Sequence(tuple(items), found.span)
+    return Sequence(tuple(items), found.span, kind=found.kind)
 
 
 def _improved(found: Node, seen: Node) -> Node:
