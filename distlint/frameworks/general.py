@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from distlint.link.evaluate import Evaluator
     from distlint.link.project import Project
 
+_DTYPE = re.compile(r"torch\.(b?float\d*|half|double|u?int\d+|short|long|bool|complex\d+)")
 _CLASS = re.compile(r"[A-Z]+[a-z]\w*")
 
 
@@ -50,7 +51,7 @@ def argument_settings(
         elif value.is_unknown:
             # an object that a dictionary holds which the call spreads out
             value = _of_object(project.evaluator(run), lifted(entry.node), entry.node.span) or value
-        kind = entry.node.kind if isinstance(entry.node, Sequence) else ""
+        kind = _kind(lifted(entry.node))
         settings[entry.key] = Setting(
             entry.key, value, entry.key_span, entry.node.span, certain=entry.certain, kind=kind
         )
@@ -58,7 +59,8 @@ def argument_settings(
         expr, _ = find_argument(call, name, position)
         if expr is not None and name not in settings:
             span = ir.unpack(expr.at, file)
-            settings[name] = Setting(name, argument_value(project, expr, found, run), span, span)
+            kind = _kind(project.evaluator(run).ask(expr, file, found.site.function))
+            settings[name] = Setting(name, argument_value(project, expr, found, run), span, span, kind=kind)
     if not any(isinstance(argument, ir.Starred) for argument in call.args):
         return settings, given.open
     spread = _spread(project, found, run)
@@ -68,6 +70,14 @@ def argument_settings(
         span = value.spans[0] if value.spans else found.span
         settings.setdefault(name, Setting(name, value, span, span))
     return settings, given.open
+
+
+def _kind(given: Abstract) -> str:
+    """What a row of values is, or ``dtype`` for a data type of a tensor library."""
+    if isinstance(given, Sequence):
+        return given.kind
+    target = given.target if isinstance(given, Reference) else None
+    return "dtype" if isinstance(target, External) and _DTYPE.fullmatch(target.name) else ""
 
 
 def _spread(project: Project, found: CallSite, run: Run | None) -> list[Value] | None:

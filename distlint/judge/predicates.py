@@ -51,13 +51,18 @@ def _given(path: str) -> Evaluator:
     return lambda frame: Outcome(frame.view.written(path), (_at_place(frame, frame.view.read(path)),))
 
 
-def _is_tuple(path: str) -> Evaluator:
-    def evaluate(frame: Frame) -> Outcome:
-        setting = frame.view.setting(path)
-        kind = setting.kind if setting is not None and setting.certain else ""
-        return Outcome(known(kind == "tuple") if kind else unknown("not a row"), frame.read(path).used)
+def _is_kind(wanted: str) -> Callable[[str], Evaluator]:
+    """Whether a setting is of a kind; unknown where nothing is known of that."""
 
-    return evaluate
+    def predicate(path: str) -> Evaluator:
+        def evaluate(frame: Frame) -> Outcome:
+            setting = frame.view.setting(path)
+            kind = setting.kind if setting is not None and setting.certain else ""
+            return Outcome(known(kind == wanted) if kind else unknown("not known"), frame.read(path).used)
+
+        return evaluate
+
+    return predicate
 
 
 def _known(path: str) -> Evaluator:
@@ -243,7 +248,8 @@ PATH_PREDICATES: dict[str, Callable[[str], Evaluator]] = {
     "absent": _absent,
     "given": _given,
     "known": _known,
-    "is_tuple": _is_tuple,
+    "is_tuple": _is_kind("tuple"),
+    "is_dtype": _is_kind("dtype"),
     "default": _default,
     "auto": _auto,
     "enabled": _enabled,

@@ -36,7 +36,7 @@ class Setting:
     written: str = ""
     """The path as the carrier spells it, where it is another one: an alias, a deprecated name, a host's own name."""
     kind: str = ""
-    """Of several values in a row what the program has them as (``document.Sequence``)."""
+    """Of several values in a row what the program has them as (``document.Sequence``), ``dtype`` for a data type of tensors."""
 
 
 class Versions(Protocol):
