@@ -136,7 +136,7 @@ class Player(Loops):
             escape(value)
             for position, one in enumerate(targets):
                 inner = type(one) is ir.Starred
-                part = self.part(value, position)
+                part = self.part(value, position if not starred or position < starred[0] else position - len(targets))
                 part = rows_followed.taken_apart(self, value, part) if self.follows_rows else part
                 self.bind(one.value if type(one) is ir.Starred else one, UNKNOWN if inner else part, scope)
             return

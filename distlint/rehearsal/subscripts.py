@@ -171,6 +171,8 @@ class Subscripts(Objects):
             return one_of_few(base, index) if base.items is not None or bare else self.item_of(base)
         if isinstance(base, Made) and is_parsed(base) and isinstance(index, int):
             return base if index == 0 else derived("part", [base, index])
+        if type(base) is Made and type(index) is int and self.stage.witness is not None:
+            return part_of_result(base, index)
         if isinstance(base, Library) and isinstance(index, int):
             return derived("part", [base, index])
         if isinstance(base, Library) or (isinstance(base, Made) and base.name.startswith("typing.")):
@@ -265,4 +267,14 @@ class Subscripts(Objects):
             return value if position == 0 else derived("part", [value, position])
         if isinstance(value, Items) and value.items is None:
             return self.item_of(value)
+        if type(value) is Made and self.stage.witness is not None:
+            return part_of_result(value, position)
         return derived("part", [value, position]) if isinstance(value, Opaque | Made | MethodOf) else UNKNOWN
+
+
+def part_of_result(whole: Made, position: int) -> Made:
+    """One of the results of a library's function, by its place: an object that is known by what made it, as the whole is."""
+    part = Made(f"{whole.name}[{position}]", whole.call, whole.arguments)
+    part.sign, part.source = combined("part", [whole, position]), whole.source
+    part.file, part.function = whole.file, whole.function
+    return part

@@ -6,6 +6,7 @@ first and as its last process. What both give to a call, each time that they com
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,6 +29,9 @@ MAX_ITEMS = 64
 MAX_DEPTH = 4
 """Lists and dictionaries inside each other."""
 
+_MADE = re.compile(r"(.*)\(\)((?:\[-?\d+\])*)")
+_PART = re.compile(r"\[(-?\d+)\]")
+
 _Place = tuple[str, ir.Position]
 
 
@@ -46,6 +50,8 @@ class MadeBy(NamedTuple):
     function: int
     call: ir.Call
     has_more: bool
+    part: tuple[int, ...] = ()
+    """Which of its results it is (``boost(...)[0]``)."""
 
 
 class SeenCall(NamedTuple):
@@ -128,10 +134,11 @@ def snapshot(value: Any, depth: int = 0) -> Seen | None:
         return Seen("named", External(value.name))
     if isinstance(value, ClassValue | FunctionValue):
         return Seen("named", value.ref) if getattr(value, "receiver", None) is None else None
-    if isinstance(value, Made) and value.call is not None and value.file and value.name.endswith("()"):
+    name = _MADE.fullmatch(value.name) if isinstance(value, Made) and value.call is not None and value.file else None
+    if name is not None:
         has_more = _has_more(value.call, value.arguments)
-        made = MadeBy(value.name.removesuffix("()"), value.file, value.function, value.call, has_more)
-        return Seen("made", made)
+        part = tuple(int(one) for one in _PART.findall(name[2]))
+        return Seen("made", MadeBy(name[1], value.file, value.function, value.call, has_more, part))
     return None
 
 
@@ -153,7 +160,7 @@ def abstract_of(seen: Seen, evaluator: Evaluator, span: Span) -> Abstract:
             rest = ir.Keyword(None, ir.Name("_", call.at), call.at)
             call = ir.Call(call.func, call.args, (*call.keywords, rest), call.at)
             evaluator.keep(call)
-        return Instance(External(made.name), call, frame, evaluator.state(frame, call.at))
+        return Instance(External(made.name), call, frame, evaluator.state(frame, call.at), made.part)
     if seen.kind == "named":
         target: Target = seen.value
         assert isinstance(target, External | ClassRef | FunctionRef)  # noqa: S101 - what snapshots hold
