@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 
 from distlint.checks.registry import CheckContext, check
 from distlint.link.abstract import Abstract, Instance, options_of
+from distlint.link.callers import Caller
+from distlint.link.modules import FunctionRef
 from distlint.link.project import CallSite, Project
 from distlint.link.walking import bodies_of, expressions_below, last_name, statements
 from distlint.model import python as ir
@@ -21,17 +23,37 @@ from distlint.model.finding import Finding, Related
 def unpacked_results(context: CheckContext) -> Iterator[Finding]:
     """A finding for each assignment to another number of names, or to names that stand for each other's results."""
     project: Project = context.project
-    calls = {(found.file, found.site.call.at): found for found in project.calls_to(set(context.parameters["callee"]))}
+    calls = {
+        (found.file, found.site.call.at): (found, found)
+        for found in project.calls_to(set(context.parameters["callee"]))
+    }
+    calls |= {
+        (caller.file, caller.site.call.at): (CallSite(caller.file, caller.site, made.name), made)
+        for made, _ in list(calls.values())
+        for caller in _handed_on(project, made)
+    }
     for file in sorted({file for file, _ in calls}):
         for _, body in bodies_of(project.module(file)):
             for statement in statements(body):
                 if type(statement) is ir.Assign and statement.value is not None:
-                    found = calls.get((file, statement.value.at))
+                    found, made = calls.get((file, statement.value.at), (None, None))
                     for target in statement.targets if found is not None else ():
                         if found is not None and type(target) is ir.ListDisplay:
                             yield from _judged(context, found, target)
-                        elif found is not None and context.parameters.get("whole", False):
-                            yield from _used_as_one(context, project, found, target)
+                        elif found is not None and made is not None and context.parameters.get("whole", False):
+                            yield from _used_as_one(context, project, found, made, target)
+
+
+def _handed_on(project: Project, made: CallSite) -> tuple[Caller, ...]:
+    """The calls of a function of the project that does nothing but give back what the call gives."""
+    if made.site.function < 0:
+        return ()
+    body = project.body(made.file, made.site.function)
+    returned = [one.value for one in statements(body) if isinstance(one, ir.Return)]
+    if len(returned) != 1 or returned[0] is not made.site.call:
+        return ()
+    callers = project.callers(FunctionRef(made.file, made.site.function))
+    return tuple(one for one in callers if not one.looked_up and not one.shift)
 
 
 def _judged(context: CheckContext, found: CallSite, target: ir.ListDisplay) -> Iterator[Finding]:
@@ -58,8 +80,13 @@ def _judged(context: CheckContext, found: CallSite, target: ir.ListDisplay) -> I
             )
 
 
-def _used_as_one(context: CheckContext, project: Project, found: CallSite, target: ir.Expr) -> Iterator[Finding]:
-    """A finding where a variable that holds all results is called, or asked for an attribute that no tuple has."""
+def _used_as_one(
+    context: CheckContext, project: Project, found: CallSite, made: CallSite, target: ir.Expr
+) -> Iterator[Finding]:
+    """A finding where a variable that holds all results is called, or asked for an attribute that no tuple has.
+
+    ``found`` is the call that is assigned, ``made`` the one that gives the results, where a function hands them on.
+    """
     name = last_name(target)
     evaluator = project.evaluator(None)
     for function, body in bodies_of(project.module(found.file)) if name else ():
@@ -71,7 +98,7 @@ def _used_as_one(context: CheckContext, project: Project, found: CallSite, targe
             if used is None or last_name(used) != name or used.at == target.at:
                 continue
             options = options_of(evaluator.ask(used, found.file, function))
-            if options and all(_is_result(one, found) for one in options):
+            if options and all(_is_result(one, made) for one in options):
                 count = context.parameters["count"]
                 message = (
                     f"`{found.name.rpartition('.')[2]}` gives {count} results, but `{name}` is used as one of them"

@@ -34,5 +34,11 @@ def is_kind_of(evaluator: Evaluator, value: Abstract, names: list[str]) -> bool 
         return None
     if made & set(names):
         return True
+    if len(made) == 1 and is_class and names:
+        canonical = evaluator.modules.canonical
+        own, asked = canonical(next(iter(made))), {canonical(name) for name in names}
+        for spec in evaluator.project.specs:
+            if any(own in kinds and asked <= kinds for kinds in spec.exclusive):
+                return own in asked
     holders = {one for spec in evaluator.project.specs for one, _ in spec.holders}
     return False if is_class and names and all(name in holders for name in names) else None

@@ -242,6 +242,8 @@ class FrameworkSpec:
     one of the other arguments is given."""
     holders: tuple[tuple[str, str], ...] = ()
     """(class, attribute): library classes whose objects are wrapped around another one, which they keep in the attribute."""
+    exclusive: tuple[frozenset[str], ...] = ()
+    """Sets of library classes of which none derives from another."""
     results: tuple[tuple[str, tuple[int | str, ...], str], ...] = ()
     """(function, part, class): what a library function returns, or a part of that, is an object of the class."""
     lazily_exported: tuple[tuple[str, str], ...] = field(default=())

@@ -25,7 +25,8 @@ from distlint.frameworks.reaching import MAX_LEVELS, comes_to, open_tests, runs_
 from distlint.link.abstract import Instance, node_of, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.modules import FunctionRef
-from distlint.link.walking import below, contexts_around, guards_of
+from distlint.link.stores import MUTATORS, stored_into
+from distlint.link.walking import below, bodies_of, contexts_around, guards_of, statements
 from distlint.model import python as ir
 from distlint.model.document import Leaf, node_value
 from distlint.model.document import Mapping as Tree
@@ -87,6 +88,13 @@ _LOADING = ("load_model", "load_optimizer")
 _SAVING = ("save_model", "save_optimizer")
 _WHOLE = frozenset({"pytorch_model.bin", "model.safetensors"})
 """Files that are found in a folder without an index (``checkpoint_io/checkpoint_io_base.py``, ``load_model``)."""
+_OF_PLUGINS = frozenset(
+    {
+        *("amp_config", "ddp_config", "ddp_kwargs", "fsdp_kwargs", "gemini_config", "optim_kwargs", "shard_config"),
+        *("zero_config", "zero_optim_config", "zero_optim_kwargs"),
+    }
+)
+"""What the plugins keep their arguments in (``booster/plugin/*.py``, 0.3.0 to 0.5.0)."""
 _NAMES = frozenset(
     {
         "method",
@@ -133,6 +141,7 @@ def build(project: Project) -> Iterator[Subject]:
     for subject in plugins_of.build(project):
         plugins.setdefault((subject.span, _key(subject.run)), []).append(subject)
     subjects: list[Subject] = []
+    changed = {"plugin"} if _changes_plugins(project) else set()
     for method in METHODS:
         for found in (*project.sites(method), *_prepared(project, method)):
             for run in runs_through(project, found):
@@ -147,7 +156,28 @@ def build(project: Project) -> Iterator[Subject]:
         more = {"shares_folder": known(own in folders), "loads_folder": known(own is not None and own[1] in loaded)}
         if subject.names["method"].only in _LOADING:
             more["loads_folder_of_file"] = _is_folder_of_file(subject, saved)
-        yield replace(subject, names={**subject.names, **more})
+        yield replace(subject, names={**subject.names, **more}, open_blocks=subject.open_blocks | changed)
+
+
+def _changes_plugins(project: Project) -> bool:
+    """Whether a program changes what a plugin has made of its arguments (``plugin.gemini_config["..."] = True``)."""
+    for file in project.python_files:
+        module = project.module(file)
+        if not module.attributes.isdisjoint(_OF_PLUGINS):
+            for _, body in bodies_of(module):
+                for statement in statements(body):
+                    if any(isinstance(part, ir.Attribute) and part.name in _OF_PLUGINS for part in _changed(statement)):
+                        return True
+    return False
+
+
+def _changed(statement: ir.Stmt) -> Iterator[ir.Expr]:
+    """The parts of what a statement stores into, or changes by a method of dictionaries."""
+    for target in stored_into(statement):
+        yield from below(target)
+    call = statement.value if isinstance(statement, ir.Evaluate) else None
+    if isinstance(call, ir.Call) and isinstance(call.func, ir.Attribute) and call.func.name in MUTATORS:
+        yield from below(call.func.base)
 
 
 def _prepared(project: Project, method: str) -> Iterator[CallSite]:

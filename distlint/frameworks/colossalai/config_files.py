@@ -17,6 +17,8 @@ from distlint.link.abstract import ObjectLeaf, Reference, node_of, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.modules import External
 from distlint.link.process_counts import product
+from distlint.link.variables import module_variable
+from distlint.link.walking import statements
 from distlint.model import python as ir
 from distlint.model.document import Entry, Leaf, Mapping, node_value
 from distlint.model.subject import Setting, Subject
@@ -105,18 +107,23 @@ def _read(project: Project, found: CallSite, expr: ir.Expr, run: Run | None) -> 
 
 
 def _module(project: Project, file: str, run: Run | None) -> Mapping:
-    """The variables of a configuration file, as the framework takes them over."""
+    """The variables of a configuration file when it has run, as the framework takes them over."""
     evaluator = project.evaluator(run)
     entries: dict[str, Entry] = {}
     module = project.module(file)
-    for statement in module.body:
+    for statement in statements(module.body):
         if type(statement) is not ir.Assign or statement.value is None:
             continue
         for target in statement.targets:
-            if type(target) is ir.Name:
-                place = ir.unpack(target.at, file)
+            if type(target) is not ir.Name:
+                continue
+            place = ir.unpack(target.at, file)
+            if statement in module.body and target.id not in entries:
                 node = node_of(evaluator.ask(statement.value, file, -1), ir.unpack(statement.value.at, file))
-                entries[target.id] = Entry(target.id, place, node)
+            else:
+                # what stands there in the end, which a test may decide
+                node = node_of(module_variable(evaluator, target.id, file, place), place)
+            entries[target.id] = Entry(target.id, place, node)
     whole = ir.unpack(module.body[0].at, file)
     plain = all(type(one) in (ir.Assign, ir.Evaluate) for one in module.body)
     return Mapping(tuple(entries.values()), whole, not plain)

@@ -32,6 +32,8 @@ SPEC = FrameworkSpec(
         for module in ("", "initialize.", "legacy.", "legacy.initialize.")
     ),
     records=tuple(FILES),
+    # the plugin for experts derives from the hybrid one from 0.4.3 on
+    exclusive=(frozenset(name for name in FILES if not name.endswith("MoeHybridParallelPlugin")),),
     results=(
         # logging/__init__.py, get_dist_logger (0.2.0 to 0.5.0)
         ("colossalai.logging.get_dist_logger", (), "colossalai.logging.DistributedLogger"),
