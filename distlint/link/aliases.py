@@ -79,18 +79,17 @@ class Aliases:
         arms = tuple(self._arms)
         sources = list(_sources(value))
         further = [
-            link._replace(
-                path=(*link.path, *path),
-                kind="exact" if link.kind == kind == "exact" and not part else "loose",
-                arms=arms,
-            )
+            link._replace(path=(*link.path, *path), kind=_further(link.kind, "loose" if part else kind), arms=arms)
             for root, path, kind in sources
             for link in self._links
             if root == name == link.name
         ]
         # A name that is bound anew on every path from here loses its links; in a branch they may still hold later.
+        goes_down = any(root == name for root, _, _ in sources)
         self._links = [
-            link if name not in (link.name, link.root) else link._replace(kind="loose")
+            link
+            if goes_down or name not in (link.name, link.root) or link.kind != "exact"
+            else link._replace(kind="loose")
             for link in self._links
             if name not in (link.name, link.root) or (arms and link.arms[: len(arms)] != arms)
         ]
@@ -130,6 +129,13 @@ class Aliases:
                     yield link.name, rest, action, expr
                 elif rest is not None and (link.kind != "shallow" or len(path) > 1):
                     yield link.name, (), "alias", link.origin
+
+
+def _further(kind: str, step: str) -> str:
+    """The kind of a link that goes on from what another one leads to."""
+    if kind == step == "exact":
+        return "exact"
+    return "item" if kind == "item" else "loose"
 
 
 def _replaces(action: str, path: Path, place: Path) -> bool:
