@@ -139,3 +139,21 @@ def test_a_launch_that_a_table_holds_may_be_what_is_called(tmp_path: Path, launc
     if "LAUNCHERS" not in launch:
         body = body.replace(next(one for one in body.splitlines() if one.startswith("LAUNCHERS")), "")
     assert {code for code in found(tmp_path, body, "") if code in ("CAI301", "CAI401")} == expected
+
+
+GUARDED = """
+def plugin_for(mode):
+    if mode == "hybrid":
+        return HybridParallelPlugin(tp_size=1, pp_size=1)
+    return LowLevelZeroPlugin(stage=1)
+def main():
+    plugin = plugin_for(args.mode)
+    if isinstance(plugin, HybridParallelPlugin):
+        Booster(plugin=HybridParallelPlugin(tp_size=1, pp_size=2, zero_stage=2, num_microbatches=2))
+main()
+"""
+
+
+@pytest.mark.parametrize(("options", "expected"), [("--mode hybrid", "ERROR"), ("--mode zero", None)])
+def test_a_class_that_derives_from_no_other_is_no_other(tmp_path: Path, options: str, expected: str | None) -> None:
+    assert found(tmp_path, GUARDED, options).get("CAI102") == expected
