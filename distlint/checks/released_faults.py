@@ -299,8 +299,11 @@ class Faults:
         return given
 
     def _runs(self, mention: Mention, call: ir.Call) -> list[Run | None]:
-        """The run that a mention is about, or what holds for all, and the runs that come to a call."""
-        if mention.run is not None:
+        """The run that a mention is about, or what holds for all, and the runs that come to a call of a function or method.
+
+        What an object is made with in a run is a subject of its own, with rules that know its class.
+        """
+        if mention.run is not None or mention.name.rpartition(".")[2][:1].isupper():
             return [mention.run]
         found = CallSite(mention.file, ir.Site(call, mention.function), mention.name)
         return [None, *(run for run in runs_through(self.project, found) if run is not None)][:MAX_RUNS]
