@@ -253,7 +253,7 @@ class _Judge:
             by_position = entry.position is not None and len(seen.positional) > entry.position
             fault = self.fault(entry, use, frozenset({"TypeError"}), given=bool(given))
             if fault is not None and given:
-                yield self._refused(entry, found, fault, dict(list(given.items())[:1]))
+                yield self._refused(entry, found, fault, given)
             elif fault is not None and entry.required and not by_position:
                 yield self._lacking(entry, found, fault, [])
 

@@ -80,7 +80,7 @@ class Options:
             if option is None:
                 return Leaf(unknown(f"option `{name}` is defined where we can't see", span), span)
             value = self._option_value(evaluator, instance, parser, option)
-            return mapping(value, span) if type(value.only) is dict else leaf(value, span)
+            return _mapping(value, span) if type(value.only) is dict else leaf(value, span)
         if kind == "dataclass":
             return self._field(evaluator, instance, name, span)
         return None
@@ -263,12 +263,12 @@ class Options:
         return dataclasses_of(evaluator, receiver)
 
 
-def mapping(value: Value, span: Span) -> Mapping:
+def _mapping(value: Value, span: Span) -> Mapping:
     """A dictionary that was read from a word of the command line, as a tree; every place in it is that of the word."""
     spans = value.spans or (span,)
 
     def entry(key: Any, inner: Any) -> Entry:
         part = known(inner, *spans, confidence=value.confidence)
-        return Entry(key, spans[0], mapping(part, span) if type(inner) is dict else leaf(part, span))
+        return Entry(key, spans[0], _mapping(part, span) if type(inner) is dict else leaf(part, span))
 
     return Mapping(tuple(entry(key, inner) for key, inner in value.only.items()), spans[0])

@@ -12,7 +12,7 @@ from distlint.link.library_calls import LOADERS, parsed_text
 from distlint.link.paths import folders_around
 from distlint.model import python as ir
 from distlint.model.document import Leaf, Mapping, Node
-from distlint.model.value import known
+from distlint.model.value import Value, known
 from distlint.rehearsal.iterating import is_key
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
 from distlint.rehearsal.values import Given, Items, Made, Table, is_known
@@ -69,9 +69,13 @@ def _path(given: Given) -> str | None:
 
 def _named(player: Calls, path: str, call: ir.Call, scope: Scope) -> Mapping | None:
     """The settings in the file that a path means for the code that names it."""
+    return settings_in(player, known(path, ir.unpack(call.at, scope.file)), scope)
+
+
+def settings_in(player: Calls, path: Value, scope: Scope) -> Mapping | None:
+    """The settings in the file that a path means for the code that names it; ``None`` where the project has none, or it holds data."""
     stage = player.stage
-    span = ir.unpack(call.at, scope.file)
-    document = stage.project.documents.found(known(path, span), scope.file, folders_around(stage.entry))
+    document = stage.project.documents.found(path, scope.file, folders_around(stage.entry))
     return _settings(document.root) if document is not None else None
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from distlint.link.paths import folders_around
 from distlint.model import python as ir
-from distlint.model.document import Document, Leaf, Mapping, node_value
-from distlint.model.value import Value, known
+from distlint.model.document import Leaf, Mapping, node_value
+from distlint.model.value import known
+from distlint.rehearsal.configured import settings_in
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
 from distlint.rehearsal.values import Given, Items, Table
 
@@ -105,13 +105,13 @@ class Parser(Table):
 
     def _read(self, player: Calls, given: Given, call: ir.Call, scope: Scope) -> Any:
         """The sections of a file, with the values of ``DEFAULT`` in each."""
-        document = _file(player, given, call, scope)
-        if document is None or not isinstance(document.root, Mapping) or len(self.items) > 1 or self.open:
+        root = _file(player, given, call, scope)
+        if root is None or len(self.items) > 1 or self.open:
             self.opens("read", *given.values())
             self.items.clear()
             return UNKNOWN
-        player.stage.configurations.add(document.root.span.file)
-        sections = {one.key: one.node for one in document.root.entries if isinstance(one.node, Mapping)}
+        player.stage.configurations.add(root.span.file)
+        sections = {one.key: one.node for one in root.entries if isinstance(one.node, Mapping)}
         shared = _texts(sections.pop(_DEFAULT, None))
         for name, node in {_DEFAULT: None, **sections}.items():
             texts = {**shared, **_texts(node)}
@@ -120,7 +120,7 @@ class Parser(Table):
             section.open = any(key != key.lower() for key in section.items)
             section.items = {key: value for key, value in section.items.items() if key == key.lower()}
             self.items[name] = player.stage.made(section)
-        return player.stage.made(Items([document.root.span.file]))
+        return player.stage.made(Items([root.span.file]))
 
     def _given(self, value: Any, texts: dict[str, Any]) -> Any:
         """A value with what it takes from others; what these take again is not known."""
@@ -138,22 +138,16 @@ def _texts(node: Any) -> dict[str, Any]:
     return {one.key: node_value(one.node).only for one in entries}
 
 
-def _file(player: Calls, given: Given, call: ir.Call, scope: Scope) -> Document | None:
-    """The only file of the project that is read."""
-    project, entry = player.stage.project, player.stage.entry
+def _file(player: Calls, given: Given, call: ir.Call, scope: Scope) -> Mapping | None:
+    """The settings of the only file of the project that is read."""
     path = given.get("filenames", 0, None)
     if isinstance(path, Items) and path.items is not None and len(path.items) == 1:
         path = path.items[0]
-    span = ir.unpack(call.at, scope.file)
-    value: Value = known(path, span)
-    if not isinstance(path, str):
-        if not call.args:
-            return None
-        found = project.evaluator(player.stage.run).ask(call.args[0], scope.file, scope.function)
-        if not isinstance(found, Leaf):
-            return None
-        value = found.value
-    return project.documents.found(value, scope.file, folders_around(entry))
+    if isinstance(path, str):
+        return settings_in(player, known(path, ir.unpack(call.at, scope.file)), scope)
+    evaluator = player.stage.project.evaluator(player.stage.run)
+    found = evaluator.ask(call.args[0], scope.file, scope.function) if call.args else None
+    return settings_in(player, found.value, scope) if isinstance(found, Leaf) else None
 
 
 def _boolean(text: str) -> bool:

@@ -12,7 +12,7 @@ from distlint.link.abstract import Instance, options_of
 from distlint.link.process_arguments import process_arguments
 from distlint.link.walking import below
 from distlint.model import python as ir
-from distlint.model.document import Leaf, Mapping, Sequence, node_value
+from distlint.model.document import Leaf, Mapping, Sequence, node_value, walk
 from distlint.model.span import Span
 from distlint.model.value import Confidence
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
@@ -174,7 +174,10 @@ def _asked(player: Iterating, base: Made, name: str) -> tuple[Any, bool]:
         value = node_value(answer) if isinstance(answer, Leaf | Mapping) else None
         if value is None or not value.is_known:
             return UNKNOWN, True
-        sure = sure and value.confidence >= Confidence.LIKELY
+        leaves = [entry.node.value for _, entry in walk(answer) if isinstance(entry.node, Leaf)]
+        # an empty dictionary holds nothing that tells how sure it is
+        sure = sure and (bool(leaves) or isinstance(answer, Leaf) or run is not None)
+        sure = sure and all(one.confidence >= Confidence.LIKELY for one in (value, *leaves))
         answers.append(value.only)
     first = answers[0]
     return (first, sure) if _is_plain(first) and all(one == first for one in answers) else (UNKNOWN, True)
