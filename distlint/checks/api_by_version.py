@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from distlint.checks.registry import CheckContext, check
+from distlint.frameworks.reaching import is_passed_by
 from distlint.frameworks.witnessed import witnessed_calls
 from distlint.link.arguments import find_argument
 from distlint.link.library_mentions import Mention
@@ -40,8 +41,8 @@ class Entry:
     ``names`` are dotted names: modules, functions, classes, or with ``keywords`` the callables that take these.
     ``package`` is the distribution; the name exists from ``since`` up to, but not in, ``removed`` (releases, ``""`` for
     always), or ``never``; releases in ``broken`` have it, but can't import it. ``position`` is that of the argument where it may
-    be given by position, and ``mapping`` says that only a dict there is surely meant; ``alone`` says that as the only argument by
-    position it does no harm.
+    be given by position, and ``mapping`` says that only a dict there is surely meant; ``alone`` says that by position it
+    does no harm unless a text comes behind it, which then stands where a number is wanted.
     ``required`` says that where the argument exists it has to be given.
     ``instead`` is the name that replaces it (there since ``instead-since``), ``drop`` says that it can just go,
     ``supply`` is the code to give for a missing one.
@@ -101,6 +102,8 @@ class Fault:
     is_at_import: bool = True
     where: str = ""
     """What the message says behind the version."""
+    is_passed_by: bool = False
+    """Whether launches are known, and none of them comes there."""
 
 
 @check("api-by-version")
@@ -147,7 +150,9 @@ class _Judge:
                 continue
             if self._reach(entry).reached(use.file, use.at, version, _shown_as(use, version, errors)):
                 where = versions.standing(entry.package, is_newest=index == 0)
-                return Fault(version, index == 0, pinned, versions.span(entry.package), use.function < 0, where)
+                passed_by = is_passed_by(self.project, use.file, use.function, use.at)
+                pin = versions.span(entry.package)
+                return Fault(version, index == 0, pinned, pin, use.function < 0, where, passed_by)
         return None
 
     def _is_beyond(self, entry: Entry, version: str) -> bool:
@@ -163,10 +168,12 @@ class _Judge:
     def finding(
         self, entry: Entry, fault: Fault, message: str, span: Span, related: list[Related], operations: list[Operation]
     ) -> Finding:
-        """The finding, graded by how the release comes to be in use."""
+        """The finding, graded by how the release comes to be in use, and by whether a launch that is known comes there."""
         if fault.pin is not None:
             related = [*related, Related(fault.pin, f"`{entry.package}` is required here")]
-        severity = self.context.rule.severity if fault.is_newest else min(self.context.rule.severity, Severity.WARNING)
+        severity = self.context.rule.severity
+        if not fault.is_newest or fault.is_passed_by:
+            severity = min(severity, Severity.WARNING)
         confidence = _confidence(fault)
         plan = self.context.plan(*operations, safety=self._safety(entry, span.file)) if operations else None
         words = [word for word in (self.context.rule.help, entry.note) if word]
@@ -200,7 +207,8 @@ class _Judge:
                 group = number if use.item is not None and use.item.name else _least_specific(entries, use.name)
                 groups.setdefault((use.file, group), []).append((use, fault))
         for (_, number), found in groups.items():
-            yield self._symbol(entries[number], found)
+            # What a launch comes to tells more than what none does.
+            yield self._symbol(entries[number], sorted(found, key=lambda one: one[1].is_passed_by))
 
     def _uses(self, names: Collection[str]) -> Iterator[Use]:
         for mention in self.project.library_mentions.index.uses(names):
@@ -287,11 +295,16 @@ class _Judge:
             and not any(entry.keywords[0] == written.key for written in arguments.entries)
         ):
             expr, _ = find_argument(found.site.call, entry.keywords[0], entry.position)
-            is_harmless = entry.alone and len(found.site.call.args) == 1
+            is_harmless = entry.alone and not self._has_text_behind(found)
             if expr is not None and not is_harmless and (entry.required or not entry.mapping):
                 value = self.project.evaluator(None).ask(expr, found.file, found.site.function)
                 if isinstance(value, Tree) or not entry.mapping:
                     yield entry.keywords[0], ir.unpack(expr.at, found.file)
+
+    def _has_text_behind(self, found: CallSite) -> bool:
+        behind = found.site.call.args[1:2]
+        values = [self.project.evaluator(None).value(expr, found.file, found.site.function) for expr in behind]
+        return any(isinstance(value.only, str) for value in values)
 
     def _surely_missing(self, entry: Entry, found: CallSite) -> bool:
         expr, certain = find_argument(found.site.call, entry.keywords[0], entry.position)

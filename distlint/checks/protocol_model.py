@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from distlint.model.record import dataclass
@@ -140,7 +142,13 @@ class Protocol(NamedTuple):
 
 
 def protocol_of(parameters: Mapping[str, Any]) -> Protocol:
-    """Reads a rule's parameters. Raises ``ValueError`` where they name what is not declared."""
+    """Reads a rule's parameters, equal ones once. Raises ``ValueError`` where they name what is not declared."""
+    return _protocol(json.dumps(parameters))
+
+
+@lru_cache(maxsize=512)
+def _protocol(text: str) -> Protocol:
+    parameters = json.loads(text)
     made = parameters.get("object", ())
     program = made == "program"
     start = parameters.get("start", {})

@@ -6,7 +6,7 @@ The environment variables and library functions that tell a process its rank com
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distlint.checks import rank_calls, rank_names, rank_objects
 from distlint.checks.questions import MAX_ALLOWANCE, Allowance, Questions
@@ -76,6 +76,33 @@ SECOND_NODE = Process(13, 5, 8, node=1, per_node=8)
 """A process of a second node: one for which rank and local rank differ, and are numbers that hardly anything else is."""
 
 
+class _Names(NamedTuple):
+    """What the libraries of a project call that tells where a process is, as ``RankView`` has it."""
+
+    counters: set[str]
+    sources: dict[str, str]
+    changing: set[str]
+    attributes: dict[str, str]
+    of_settings: dict[str, str]
+    lengths: dict[str, str]
+
+    @classmethod
+    def of(cls, project: Project) -> _Names:
+        """Those of a project; the same object for all views of it."""
+        if cls not in project.kept:
+            sources = {name: kind for spec in project.specs for name, kind in spec.rank_sources}
+            project.kept[cls] = cls(
+                {name for spec in project.specs for name, _ in spec.rank_counters},
+                sources,
+                {"random.shuffle", *(name for spec in project.specs for name, given in spec.evened if given)},
+                _plain_attributes(sources),
+                _plain_attributes(sources, besides="told"),
+                {name: kind for spec in project.specs for name, kind in spec.lengths},
+            )
+        found: _Names = project.kept[cls]
+        return found
+
+
 class RankView:
     """Evaluates expressions for one process. ``guess``: names such as ``rank`` count where nothing is known.
 
@@ -104,12 +131,13 @@ class RankView:
         self._process = process
         self._guess = guess
         self._counters = counters or {}
-        self._every_counter = {name for spec in project.specs for name, _ in spec.rank_counters}
-        self.sources = {name: kind for spec in project.specs for name, kind in spec.rank_sources}
-        self.changing = {"random.shuffle", *(name for spec in project.specs for name, given in spec.evened if given)}
-        self.attributes = _plain_attributes(self.sources)
-        self._of_settings = _plain_attributes(self.sources, besides="told")
-        self.lengths = {name: kind for spec in project.specs for name, kind in spec.lengths}
+        names = _Names.of(project)
+        self._every_counter = names.counters
+        self.sources = names.sources
+        self.changing = names.changing
+        self.attributes = names.attributes
+        self._of_settings = names.of_settings
+        self.lengths = names.lengths
         self.evaluator = project.evaluator(None)
         self.off = False
         self._variables = variables

@@ -16,6 +16,7 @@ from distlint.checks.released_faults import Fault, Faults, faults_of
 from distlint.checks.released_hooks import narrow_hooks
 from distlint.checks.released_rows import CuratedRows
 from distlint.checks.released_words import message_of, replacement_of
+from distlint.frameworks.reaching import is_passed_by
 from distlint.link.library_uses import is_below
 from distlint.model.finding import Finding, Operation, Related, Safety, Severity
 from distlint.model.value import Confidence
@@ -55,7 +56,7 @@ def released_api(context: CheckContext) -> Iterator[Finding]:
     if about == "defaults":
         yield from changed_defaults(context, faults)
         return
-    rows = CuratedRows.of(context.rules)
+    rows = CuratedRows.of(context)
     required = context.parameters.get("required", False)
     excepted = context.parameters.get("except", ())
     judged = frozenset(context.parameters.get("judged", ()))
@@ -90,13 +91,15 @@ def _grouped(found: Iterable[Fault]) -> list[list[Fault]]:
 
 
 def _finding(context: CheckContext, faults: Faults, group: list[Fault]) -> Finding:
+    # What a launch comes to tells more than what none does.
+    group = sorted(group, key=lambda one: _is_passed_by(context.project, one))
     fault = group[0]
     replacement = replacement_of(fault, faults.table)
     related = _related(group)
     if fault.allowed.pin is not None:
         related.append(Related(fault.allowed.pin, f"`{fault.package}` is required here"))
     severity = context.rule.severity
-    if not fault.candidate.is_newest:
+    if not fault.candidate.is_newest or _is_passed_by(context.project, fault):
         severity = min(severity, Severity.WARNING)
     operations = _operations(group, faults)
     safety = None if replacement.is_same and _is_in_all(fault, faults, replacement.path) else Safety.UNSAFE
@@ -111,6 +114,10 @@ def _finding(context: CheckContext, faults: Faults, group: list[Fault]) -> Findi
         help="; ".join(words),
         symbol=f"{fault.name}({fault.argument})" if fault.argument else fault.name,
     )
+
+
+def _is_passed_by(project: Project, fault: Fault) -> bool:
+    return is_passed_by(project, fault.mention.file, fault.mention.function, fault.mention.at)
 
 
 def _related(group: list[Fault]) -> list[Related]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from distlint.checks.api_by_version import Entry
@@ -10,8 +9,8 @@ from distlint.link.library_uses import is_below
 from distlint.model.record import dataclass
 
 if TYPE_CHECKING:
+    from distlint.checks.registry import CheckContext
     from distlint.checks.released_faults import Fault
-    from distlint.model.rule import Rule
 
 _CURATED = "api-by-version"
 
@@ -24,15 +23,15 @@ class CuratedRows:
     keywords: tuple[Entry, ...]
 
     @classmethod
-    def of(cls, rules: Iterable[Rule]) -> CuratedRows:
-        """The rows of a rulebook."""
-        rows = [
-            Entry.parse(row)
-            for rule in rules
-            if rule.check.python == _CURATED
-            for row in rule.check.parameters["symbols"]
-        ]
-        return cls(tuple(row for row in rows if not row.keywords), tuple(row for row in rows if row.keywords))
+    def of(cls, context: CheckContext) -> CuratedRows:
+        """The rows of all rules; the same object for all checks of a project."""
+        kept = context.project.kept
+        if cls not in kept:
+            curated = [rule for rule in context.rules if rule.check.python == _CURATED]
+            rows = [Entry.parse(row) for rule in curated for row in rule.check.parameters["symbols"]]
+            kept[cls] = cls(tuple(row for row in rows if not row.keywords), tuple(row for row in rows if row.keywords))
+        found: CuratedRows = kept[cls]
+        return found
 
     def tell(self, fault: Fault) -> bool:
         """Whether a curated rule says of the same release what the fault says."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from distlint.model.framework import FrameworkSpec
 from distlint.model.source import SourceKind
@@ -101,5 +102,9 @@ class Triage:
 
 def _needed(words: Iterable[bytes]) -> tuple[bytes, ...]:
     """The words, and that of our own comments; one that holds another is redundant and left out."""
-    known = {*words, _COMMENT}
-    return tuple(sorted(word for word in known if not any(other != word and other in word for other in known)))
+    return _shortest(frozenset(words) | {_COMMENT})
+
+
+@lru_cache(maxsize=16)
+def _shortest(words: frozenset[bytes]) -> tuple[bytes, ...]:
+    return tuple(sorted(word for word in words if not any(other != word and other in word for other in words)))

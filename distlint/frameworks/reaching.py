@@ -9,16 +9,17 @@ from distlint.link.abstract import LambdaValue, node_of, options_of
 from distlint.link.arithmetic import truth
 from distlint.link.modules import FunctionRef
 from distlint.link.parameters import looks_up_another
+from distlint.link.project import CallSite
 from distlint.link.walking import asks_for_main, bodies_of, expressions_below, guards_of, holder_of, last_name
 from distlint.model import python as ir
-from distlint.model.document import node_value
+from distlint.model.document import Leaf, node_value
 from distlint.model.launch import Launch, Run
 from distlint.model.value import Confidence
 from distlint.rehearsal.witnesses import Witnesses
 
 if TYPE_CHECKING:
     from distlint.link.callers import Caller
-    from distlint.link.project import CallSite, Project
+    from distlint.link.project import Project
 
 MAX_LEVELS = 3
 MAX_CALLERS = 8
@@ -48,8 +49,12 @@ def run_of(project: Project, launch: Launch) -> Run:
     return Run(launch.script_file, launch, world_size=launch.world_size if given.is_unknown else given)
 
 
-def comes_to(project: Project, found: CallSite, run: Run, levels: int = MAX_LEVELS) -> bool:
+def comes_to(
+    project: Project, found: CallSite, run: Run, levels: int = MAX_LEVELS, *, by_open_tables: bool = True
+) -> bool:
     """Whether a run may come to a call: false only where the options that it gives decide a test the other way.
+
+    Without ``by_open_tables`` also where all its ways lead through tables of which is not known what they are asked for.
 
     The tests are those in its function, and those before all calls of the function that are seen. A ``lambda`` of a table is entered
     where the table is asked for it, and so is a function that a table holds.
@@ -69,10 +74,20 @@ def comes_to(project: Project, found: CallSite, run: Run, levels: int = MAX_LEVE
     if len(callers) > MAX_CALLERS:
         return True
     return any(
-        comes_to(project, found._replace(file=one.file, site=one.site), run, levels - 1)
+        comes_to(project, found._replace(file=one.file, site=one.site), run, levels - 1, by_open_tables=by_open_tables)
         for one in callers
-        if not _looks_up_another(project, one, run, ref)
+        if not _looks_up_another(project, one, run, ref) and (by_open_tables or not _is_open_choice(project, one, run))
     )
+
+
+def is_passed_by(project: Project, file: str, function: int, at: ir.Position) -> bool:
+    """Whether launches of a file are known, and none of them is known to come to a place of it.
+
+    Each decides a test on the way there otherwise, or leaves open whether a table is asked for the function.
+    """
+    found = CallSite(file, ir.Site(ir.Call(ir.Name("", at), (), (), at), function))
+    runs = project.runs_reaching(file)
+    return bool(runs) and not any(comes_to(project, found, run, by_open_tables=False) for run in runs)
 
 
 def _looks_up_another(project: Project, caller: Caller, run: Run, ref: FunctionRef) -> bool:
@@ -130,7 +145,22 @@ def _open_tests(
             yield guard.test
     if function >= 0 and levels:
         for caller in project.callers(FunctionRef(file, function))[:MAX_CALLERS]:
+            yield from _open_choices(project, caller, run)
             yield from _open_tests(project, caller.file, caller.site.function, caller.site.call.at, run, levels - 1)
+
+
+def _open_choices(project: Project, caller: Caller, run: Run | None) -> Iterator[ir.Expr]:
+    """What decides which function a call comes to, where nothing known of a run tells that."""
+    if _is_open_choice(project, caller, run):
+        yield from project.table_calls.choices(caller.file, caller.site)
+
+
+def _is_open_choice(project: Project, caller: Caller, run: Run | None) -> bool:
+    """Whether a call gets its function from a table, and it is not known which."""
+    if not caller.looked_up:
+        return False
+    called = project.evaluator(run).ask(caller.site.call.func, caller.file, caller.site.function)
+    return len(options_of(called)) != 1 or isinstance(called, Leaf)
 
 
 class _Tested(NamedTuple):

@@ -46,3 +46,19 @@ def witnessed_settings(
             shown = known(f"<{project.evaluator(run).instance_name(value)}>", found.span, value.span())
         settings[name] = Setting(name, shown, found.span, found.span)
     return settings, seen.is_open
+
+
+def rows_of_first(project: Project, run: Run | None, file: str, expr: ir.Expr) -> int | None:
+    """How many rows the tensors of the first batch have where a run was seen to give a call a list of batches, or an iterator over it.
+
+    ``None`` where that is not known, or they have not all as many.
+    """
+    witness = Witnesses.of(project).of_run(run) if project.second_opinion is not None else None
+    seen = witness.values.get((file, expr.at)) if witness is not None else None
+    seen = seen.value if seen is not None and seen.kind == "iterator" else seen
+    batch = seen.value[0] if seen is not None and seen.kind == "list" and seen.value else None
+    held = [one for _, one in batch.value[0]] if batch is not None and batch.kind == "table" else [batch]
+    if batch is not None and batch.kind == "list":
+        held = list(batch.value)
+    rows = {one.value[0] if one is not None and one.kind == "tensor" else None for one in held}
+    return rows.pop() if len(rows) == 1 else None

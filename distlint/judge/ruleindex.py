@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from distlint.model.finding import Safety, Severity
@@ -59,7 +60,7 @@ class RuleIndex(NamedTuple):
 
     def rules(self, framework: str) -> list[Rule]:
         """The rules of one framework, in the order of their codes."""
-        return [_rule(record) for record in json.loads(self.lines[framework])] if framework in self.lines else []
+        return list(_rules(self.lines[framework])) if framework in self.lines else []
 
 
 def head_of(rule: Rule) -> RuleHead:
@@ -111,6 +112,12 @@ def _record(rule: Rule) -> dict[str, Any]:
         "fix": None if fix is None else [fix.safety.word, fix.title, fix.steps],
         "proof": None if proof is None else {field: getattr(proof, field) for field in _PROOF},
     }
+
+
+@lru_cache(maxsize=64)
+def _rules(line: str) -> tuple[Rule, ...]:
+    """The rules of a line; kept, since an editor's server asks for the same ones with every change."""
+    return tuple(_rule(record) for record in json.loads(line))
 
 
 def _rule(record: dict[str, Any]) -> Rule:

@@ -240,6 +240,11 @@ def _comparison(evaluator: Evaluator, expr: ir.Operation, frame: Frame, state: E
             if isinstance(plain, Leaf) and plain.value.is_known and plain.value.only is None:
                 results.append(one_of([op in ("is not", "!=")], (span,)))
                 continue
+        if op in ("in", "not in") and _is_environment(evaluator, right):
+            name = node_value(node_of(left, span)).only
+            is_set = evaluator.options is not None and isinstance(name, str) and evaluator.options.is_set(name)
+            results.append(known(op == "in", span) if is_set else unknown("who starts it may set it", span))
+            continue
         same = _same_named(evaluator, left, right)
         if op in ("is", "is not", "==", "!=") and same is not None:
             results.append(known(same is (op in ("is", "==")), span))
@@ -264,6 +269,13 @@ def _comparison(evaluator: Evaluator, expr: ir.Operation, frame: Frame, state: E
     for result in results[1:]:
         value = combine(lambda first, second: first and second, value, result, span)
     return leaf(value, span)
+
+
+def _is_environment(evaluator: Evaluator, value: Abstract) -> bool:
+    """Whether a value is ``os.environ``."""
+    if not isinstance(value, Reference) or not isinstance(value.target, External):
+        return False
+    return evaluator.modules.canonical(value.target.name) == "os.environ"
 
 
 def _same_named(evaluator: Evaluator, one: Abstract, other: Abstract) -> bool | None:

@@ -29,7 +29,7 @@ from distlint.link.process_arguments import process_arguments
 from distlint.model.document import Entry, Leaf, Mapping, node_value
 from distlint.model.launch import Argument, Run
 from distlint.model.span import Span
-from distlint.model.value import Confidence, Value, known, unknown
+from distlint.model.value import Confidence, Value, absent, known, unknown
 
 if TYPE_CHECKING:
     from distlint.link.evaluate import Evaluator
@@ -85,6 +85,26 @@ class Options:
             return self._field(evaluator, instance, name, span)
         return None
 
+    def text(self, evaluator: Evaluator, instance: Instance, name: str) -> Value:
+        """The text that a function of the program reads as an option in this run; absent where the option gets none."""
+        launch = self._run.launch if self._run is not None else None
+        kind, parser_object = self._namespace(evaluator, instance)
+        if launch is None or kind != "namespace" or parser_object is None:
+            return unknown("it is not known how it is started")
+        parser = parsers_of(self._project).get(evaluator, parser_object)
+        option = parser.by_dest(name)
+        if option is None or option.reader is None:
+            return absent()
+        written = self._written_arguments(evaluator, instance)
+        is_open = written is None and launch.open_arguments
+        words = launch.arguments if written is None else written
+        given = given_options(parser, words, lambda _, value: value, more=is_open).get(name)
+        if given is not None:
+            return given
+        if is_open:
+            return unknown(f"`{name}` may be among arguments that we can't see", option.span)
+        return option.default if isinstance(option.default.only, str) else absent()
+
     def names(self, evaluator: Evaluator, instance: Instance) -> list[str] | None:
         """The attributes of what a parser gives; ``None`` for anything else, and where the parser may have options that we can't see."""
         kind, parser_object = self._namespace(evaluator, instance)
@@ -121,6 +141,12 @@ class Options:
             return Leaf(unknown(f"the environment variable {name}", span), span)
         node = node_of(default, span)
         return Leaf(node_value(node).at_most(Confidence.LIKELY), span)
+
+    def is_set(self, name: str) -> bool:
+        """Whether the run's launch surely sets an environment variable."""
+        launch = self._run.launch if self._run is not None else None
+        exported = launch.environment.get(name) if launch is not None else None
+        return launch is not None and (name in launch.provides or (exported is not None and exported.is_known))
 
     def processes(self, name: str, span: Span) -> Abstract | None:
         """What a library's function or attribute says of the number of processes, where the run has a known one."""

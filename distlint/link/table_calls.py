@@ -75,6 +75,14 @@ class TableCalls:
         found = {one.span: one for held in (self._by_name, self._by_module) for sites in held.values() for one in sites}
         return tuple(found[span] for span in sorted(found, key=lambda span: (span.file, span.line, span.column)))
 
+    def choices(self, file: str, site: ir.Site) -> Iterator[ir.Expr]:
+        """What decides which of several a call comes to: the tests of conditional expressions, and the keys of tables."""
+        func = site.call.func
+        kept = self._looked_up(file, site.function).get(func.id, ()) if type(func) is ir.Name else ((func, None),)
+        for value, _ in kept[:MAX_LOOKUPS]:
+            key = _key(value)
+            yield from _tests(value) if key is None else (key,)
+
     def _sites(self) -> Iterator[CallSite]:
         """The calls of something that is looked up, and of variables into which something was put that is."""
         project = self._project
@@ -194,6 +202,21 @@ def _choices(expr: ir.Expr | None) -> Iterator[ir.Expr]:
         yield from _choices(expr.orelse)
     elif expr is not None:
         yield expr
+
+
+def _tests(expr: ir.Expr | None) -> Iterator[ir.Expr]:
+    """The tests by which an expression takes one of some others."""
+    if type(expr) is ir.Conditional:
+        yield expr.test
+        yield from _tests(expr.body)
+        yield from _tests(expr.orelse)
+
+
+def _key(expr: ir.Expr) -> ir.Expr | None:
+    """The key by which an expression looks something up; ``None`` for any other."""
+    if type(expr) is ir.Subscript:
+        return expr.index
+    return expr.args[0] if type(expr) is ir.Call and _lookup(expr) is not None else None
 
 
 def _lookup(expr: ir.Expr | None) -> ir.Expr | None:

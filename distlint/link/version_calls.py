@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from distlint.link.library_uses import written_name
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.version_features import distribution_of
+from distlint.link.version_paths import last_name
 from distlint.link.version_values import (
     COMPARISONS,
     OTHER,
@@ -229,6 +230,33 @@ def _signature(run: Evaluation, call: ir.Call, scope: Scope) -> Any:
     return PROBE if names is None else Names(lambda name: name in names)
 
 
+_KINDS = {
+    "callable": frozenset({"class", "function"}),
+    "isclass": frozenset({"class"}),
+    "isfunction": frozenset({"function"}),
+    "ismodule": frozenset({"module"}),
+}
+"""Questions for the kind of a thing, with the kinds for which they hold."""
+
+
+def _is_of_kind(run: Evaluation, call: ir.Call, scope: Scope) -> Any:
+    """``callable(module.name)``, ``inspect.ismodule(getattr(module, "name", None))``."""
+    expr = call.args[0]
+    last = call.func.name if type(call.func) is ir.Attribute else getattr(call.func, "id", "")
+    value = run.value(expr, scope)
+    if value is None:
+        return False
+    name = written_name(run.project, expr, scope.file, scope.function)
+    if type(expr) is ir.Call and last_name(expr) == "getattr" and len(expr.args) > 1:
+        member = run.value(expr.args[1], scope)
+        owner = written_name(run.project, expr.args[0], scope.file, scope.function)
+        name = f"{owner}.{member}" if owner and isinstance(member, str) else ""
+    if not name or not run.features.owns(name):
+        return OTHER if value is OTHER else PROBE
+    kind = run.features.kind(name, run.version)
+    return kind in _KINDS[last] if kind in ("module", "class", "function") else PROBE
+
+
 _QUESTIONS: dict[str, Callable[[Evaluation, ir.Call, Scope], Any]] = {
     "hasattr": _hasattr,
     "getattr": _getattr,
@@ -236,6 +264,7 @@ _QUESTIONS: dict[str, Callable[[Evaluation, ir.Call, Scope], Any]] = {
     "vars": _names_of,
     "signature": _signature,
     "getfullargspec": _signature,
+    **dict.fromkeys(_KINDS, _is_of_kind),
 }
 
 

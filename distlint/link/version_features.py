@@ -43,6 +43,12 @@ class Features:
         names: tuple[str, ...] | None = self._found[key]
         return names
 
+    def kind(self, dotted: str, version: str) -> str:
+        """Whether a release has a ``module``, a ``class`` or a ``function`` under a dotted name; ``""`` where that is not known."""
+        found = [_table().find(dotted, release) for release in self._standing(version)]
+        kinds = {one.symbol.kind if one.state == "present" and one.symbol is not None else "" for one in found}
+        return str(kinds.pop()) if len(kinds) == 1 else ""
+
     def _state(self, key: tuple[str, ...]) -> bool | None:
         if key not in self._found:
             kind, dotted, *rest = key

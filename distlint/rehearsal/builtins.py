@@ -362,6 +362,7 @@ def _iter(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: 
     steps, count = player.steps_of(value), player.length(value)
     made = Generated(None, player.item_of(value), count=count) if steps is None else Generated(steps, count=count)
     made.born = player.stage.whiles
+    made.over = value if isinstance(value, Items) else None
     return made
 
 

@@ -458,7 +458,7 @@ class Calls(Definitions):
             return Words(derived(name, [receiver]))
         if isinstance(receiver, Made):
             if name == "add_argument":
-                declared(self.stage, given, call)
+                declared(self.stage, given, call, scope)
             if name == "set_defaults":
                 set_defaults(self.stage, receiver, given)
             context = self.models.meets(self, receiver, name, given, call, scope)

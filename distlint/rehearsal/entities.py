@@ -72,6 +72,15 @@ class Partial(NamedTuple):
     given: Given
 
 
+class Reader(NamedTuple):
+    """A function of the program that reads the text of an option, what the option is without one, and the call that declares that."""
+
+    function: FunctionValue | ClassValue | LambdaOf | Partial
+    default: Any
+    call: ir.Call
+    scope: Any
+
+
 class MethodOf(NamedTuple):
     """A method of a value that is no object of a class of the project."""
 

@@ -15,7 +15,20 @@ class Generated:
     ``sample`` is what one of them is like, ``count`` what tells their number then.
     """
 
-    __slots__ = ("born", "count", "counting", "given", "guarded", "many", "partly", "run", "sample", "total", "watched")
+    __slots__ = (
+        "born",
+        "count",
+        "counting",
+        "given",
+        "guarded",
+        "many",
+        "over",
+        "partly",
+        "run",
+        "sample",
+        "total",
+        "watched",
+    )
 
     def __init__(
         self, run: Iterator[Any] | None, sample: Any = None, *, watched: bool = False, count: Any = UNKNOWN
@@ -36,6 +49,8 @@ class Generated:
         """Whether code of the project is executed for each item."""
         self.born: int | None = None
         """In how many ``while`` loops it was made, where that is known."""
+        self.over: Any = None
+        """The list that it goes over from its beginning, where it is made of one."""
         self.guarded = False
         """Whether it has handed an item out inside a ``try``: of a context it meets the exceptions of the body."""
 

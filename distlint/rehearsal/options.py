@@ -14,14 +14,15 @@ from distlint.link.walking import below
 from distlint.model import python as ir
 from distlint.model.document import Leaf, Mapping, Sequence, node_value, walk
 from distlint.model.span import Span
-from distlint.model.value import Confidence
+from distlint.model.value import Confidence, unknown
+from distlint.rehearsal.entities import ClassValue, FunctionValue, LambdaOf, Partial, Reader
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
 from distlint.rehearsal.values import Given, Items, Made, Table, is_known
 
 if TYPE_CHECKING:
     from distlint.model.launch import Run
     from distlint.rehearsal.iterating import Iterating
-    from distlint.rehearsal.stage import Stage
+    from distlint.rehearsal.stage import Scope, Stage
 
 MAX_RUNS = 4
 """Known command lines of a script that are asked for an option; of a script with more none is."""
@@ -40,12 +41,31 @@ def option_of(player: Iterating, base: Made, name: str) -> Any:
     if name in player.stage.defaults:
         return _default(player, player.stage.defaults[name])
     found, sure = _in_runs(player, base, name) if base.call is not None else (UNKNOWN, True)
+    if found is UNKNOWN and name in player.stage.readers and base.call is not None:
+        found = _read(player, base, name)
     if name in player.stage.placed and (found is UNKNOWN or not sure):
         return player.stage.placed[name]
     if found is UNKNOWN:
         default = player.stage.declared_options.get(name, UNKNOWN)
         return by_default(player.stage, name, default) if default is not UNKNOWN else Opaque(("option", name))
     return found if sure else by_default(player.stage, name, found)
+
+
+def _read(player: Iterating, base: Made, name: str) -> Any:
+    """An option of the run that is followed, as a function of the program reads its text (``type=Grid.parse``)."""
+    stage = player.stage
+    key = (id(base.call), name, "read")
+    if stage.run is not None and base.call is not None and key not in stage.options:
+        evaluator = stage.project.evaluator(stage.run)
+        parsed = evaluator.ask(base.call, base.file, base.function)
+        text = (
+            evaluator.options.text(evaluator, parsed, name) if isinstance(parsed, Instance) else unknown("another way")
+        )
+        reader = stage.readers[name]
+        stage.options[key] = reader.default if text.is_absent else UNKNOWN
+        if isinstance(text.only, str):
+            stage.options[key] = player.apply(reader.function, Given([text.only], {}), reader.call, reader.scope)
+    return stage.options.get(key, UNKNOWN)
 
 
 def command_words(stage: Stage, span: Span) -> Items | None:
@@ -68,11 +88,14 @@ def by_default(stage: Stage, name: str, default: Any) -> Any:
     return default if stage.usual else Opaque(("environment", name[1:]) if name.startswith("$") else ("option", name))
 
 
-def declared(stage: Stage, given: Given, call: ir.Call) -> None:
+def declared(stage: Stage, given: Given, call: ir.Call, scope: Scope) -> None:
     """``parser.add_argument("--local-rank", default=os.environ["LOCAL_RANK"])``: who starts a process tells it what nobody writes."""
     default, names = given.get("default"), [one for one in given.positional if isinstance(one, str)]
     written = next((keyword.value for keyword in call.keywords if keyword.name == "default"), None)
     if names and len(names) == len(given.positional) and not given.open:
+        reads = given.get("type")
+        if isinstance(reads, FunctionValue | ClassValue | LambdaOf | Partial):
+            stage.readers[_name_of(names, given)] = Reader(reads, given.get("default", None, None), call, scope)
         _remember(stage, _name_of(names, given), given.get("default", None, None) if written is not None else UNKNOWN)
     if not names or written is None or not is_known(default):
         return

@@ -21,6 +21,7 @@ from distlint.rehearsal.values import OWN_PLACE, Table, Tensor, combined, is_by_
 if TYPE_CHECKING:
     from distlint.link.project import Project
     from distlint.model.launch import Run
+    from distlint.rehearsal.entities import Reader
     from distlint.rehearsal.epochs import Round
     from distlint.rehearsal.witness import Witness
 
@@ -260,6 +261,8 @@ class Stage(Certainty):
         self.defaults: dict[str, dict[str, Any]] = {}
         self.declared_options: dict[str, Any] = {}
         """The options that the program was seen to declare, with the defaults that are known."""
+        self.readers: dict[str, Reader] = {}
+        """What reads the text of an option, where that is the program's own."""
         self.placed: dict[str, Any] = {}
         """Options whose default is what the process was told of its place."""
         self.yielding: dict[int, bool] = {}

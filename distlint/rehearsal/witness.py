@@ -18,7 +18,8 @@ from distlint.model.document import Entry, Leaf, Mapping, Node, Sequence
 from distlint.model.span import Span
 from distlint.model.value import Confidence, known, unknown
 from distlint.rehearsal.entities import ClassValue, FunctionValue, Library, MethodOf
-from distlint.rehearsal.values import Given, Items, Made, Table, is_known
+from distlint.rehearsal.iterators import Generated
+from distlint.rehearsal.values import Given, Items, Made, Table, Tensor, is_known
 
 if TYPE_CHECKING:
     from distlint.link.evaluate import Evaluator
@@ -32,11 +33,17 @@ MAX_DEPTH = 4
 _MADE = re.compile(r"(.*)\(\)((?:\[-?\d+\])*)")
 _PART = re.compile(r"\[(-?\d+)\]")
 
+_SHAPES = ("iterator", "tensor")
+"""Kinds of which only sizes are kept: they are no values in the terms of evaluation."""
+
 _Place = tuple[str, ir.Position]
 
 
 class Seen(NamedTuple):
-    """A value as it was when a call got it: ``kind`` is ``plain``, ``list``, ``table``, ``made`` or ``named``."""
+    """A value as it was when a call got it.
+
+    ``kind`` is ``plain``, ``list``, ``iterator`` (over a list), ``table``, ``made``, ``named`` or ``tensor`` (its shape).
+    """
 
     kind: str
     value: Any
@@ -130,6 +137,12 @@ def snapshot(value: Any, depth: int = 0) -> Seen | None:
         is_open = bool(value.open or value.perhaps)
         entries = tuple((key, None if is_open else snapshot(one, depth + 1)) for key, one in value.items.items())
         return Seen("table", (entries, is_open))
+    if isinstance(value, Tensor):
+        shape = value.shape or ()
+        return Seen("tensor", tuple(one if type(one) is int else None for one in shape)) if shape else None
+    if isinstance(value, Generated):
+        over = snapshot(value.over, depth + 1) if value.over is not None and not value.given else None
+        return Seen("iterator", over) if over is not None else None
     if isinstance(value, Library):
         return Seen("named", External(value.name))
     if isinstance(value, ClassValue | FunctionValue):
@@ -169,8 +182,8 @@ def abstract_of(seen: Seen, evaluator: Evaluator, span: Span) -> Abstract:
 
 
 def _node(seen: Seen | None, evaluator: Evaluator, span: Span) -> Node:
-    if seen is None:
-        return Leaf(unknown("not seen in the run", span), span)
+    if seen is None or seen.kind in _SHAPES:
+        return Leaf(unknown("not seen in the run" if seen is None else f"some {seen.kind}", span), span)
     if seen.kind == "plain":
         return Leaf(known(seen.value[1], span, confidence=Confidence.LIKELY), span)
     if seen.kind == "list":
@@ -203,7 +216,7 @@ def may_improve(found: Abstract) -> bool:
 def opinion(witness: Witness, evaluator: Evaluator, expr: ir.Expr, frame: Frame, found: Abstract) -> Abstract | None:
     """What an argument was seen to be in the run; ``None`` where it was not, or not the same each time."""
     seen = witness.values.get((frame.file, expr.at))
-    if seen is None:
+    if seen is None or seen.kind in _SHAPES:
         return None
     answer = abstract_of(seen, evaluator, ir.unpack(expr.at, frame.file))
     if isinstance(found, Sequence) and not found.open and isinstance(answer, Sequence):

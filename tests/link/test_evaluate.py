@@ -308,6 +308,26 @@ def test_without_a_launch_a_default_is_only_possible(make_project: MakeProject) 
     assert (value.only, value.confidence) == (1, Confidence.POSSIBLE)
 
 
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [
+        ("'STAGE' in os.environ", True),
+        ("'STAGE' not in os.environ", False),
+        ("'LOCAL_RANK' in os.environ", True),
+        ("'SLURM_PROCID' in os.environ", "?"),
+    ],
+)
+def test_what_a_launch_sets_is_in_the_environment(make_project: MakeProject, test: str, expected: object) -> None:
+    files = {"a.py": f"import os, torch\nprobe({test})\n", "run.sh": "STAGE=1 torchrun --nproc_per_node 2 a.py\n"}
+    project = make_project(files)
+    (found,) = project.sites("probe")
+    answers = [
+        shown(project.evaluator(run).ask(found.site.call.args[0], found.file, found.site.function))
+        for run in (project.runs[0], None)
+    ]
+    assert answers == [expected, "?"], "who starts it without that line may set nothing"
+
+
 def test_environment_variables_come_from_the_launch(make_project: MakeProject) -> None:
     text = "import os, deepspeed\nprobe(os.environ.get('STAGE', '1'))\nprobe(os.environ['WORLD_SIZE'])\nprobe(os.environ['RANK'])\n"
     values = options_of_run(

@@ -42,6 +42,9 @@ class Table:
             names = ["f", "map_location", *(["weights_only"] if Version(version) >= Version("1.13") else [])]
             symbol = SimpleNamespace(parameters=tuple(SimpleNamespace(name=name) for name in names))
             return SimpleNamespace(state="present", symbol=symbol)
+        if dotted == "torch.launch":
+            kind = "module" if Version(version) >= Version("2.0") else "function"
+            return SimpleNamespace(state="present", symbol=SimpleNamespace(kind=kind))
         since, removed = HISTORY.get(dotted, ("", ""))
         if not since:
             return SimpleNamespace(state="unknown", symbol=None)

@@ -159,6 +159,39 @@ probe(Settings().words())
     assert seen(make_project, body, head="export KIND=fast\n") == [{"kind": "fast"}]
 
 
+GRID = """
+class Grid:
+    def __init__(self, rows, columns):
+        self.rows, self.columns = rows, columns
+    @classmethod
+    def parse(cls, text):
+        one, other = text.lower().split("x")
+        return cls(int(one), int(other))
+def doubled(text):
+    return Grid(int(text) * 2, 1)
+more = argparse.ArgumentParser()
+more.add_argument("--grid", type=Grid.parse, default=Grid(2, 2))
+more.add_argument("--double", type=doubled, default="3")
+given = more.parse_args()
+probe([given.grid.rows, given.grid.columns, given.double.rows])
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("--grid 4X1", [4, 1, 6]),
+        ("--grid=1x8 --double 5", [1, 8, 10]),
+        ("", [2, 2, 6]),
+        ("--grid $LAYOUT", ["?", "?", 6]),
+    ],
+)
+def test_options_are_what_functions_of_the_program_make_of_their_texts(
+    make_project: MakeProject, options: str, expected: object
+) -> None:
+    assert seen(make_project, GRID, options) == [expected]
+
+
 def test_an_option_that_is_called_like_the_rank_is_what_the_launch_says(make_project: MakeProject) -> None:
     body = """
 more = argparse.ArgumentParser()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from distlint.frameworks.colossalai.boosted import BOOST, PLACES, before_boost, maker_of, name_of
+from distlint.frameworks.witnessed import rows_of_first
 from distlint.link.abstract import Instance, node_of, options_of
 from distlint.link.modules import FunctionRef
 from distlint.link.walking import ALL, below, expressions_of, statements
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from distlint.link.abstract import Abstract
     from distlint.link.evaluate import Evaluator
     from distlint.link.project import CallSite
+    from distlint.model.launch import Run
 
 _LOADERS = frozenset({"torch.utils.data.DataLoader", f"{BOOST}[{PLACES.index('dataloader')}]"})
 _GOING_OVER = frozenset({"builtins.iter", "builtins.enumerate", "tqdm.tqdm", "tqdm.auto.tqdm"})
@@ -23,8 +25,11 @@ _MOST_STEPS = 4
 """So many things one around the other are looked through: iterators, prepared loaders, loaders."""
 
 
-def batch_size(evaluator: Evaluator, found: CallSite, expr: ir.Expr | None, value: Abstract) -> Value:
-    """How many samples are in what an iterator over a loader gives, which stands as ``expr`` in a call."""
+def batch_size(evaluator: Evaluator, run: Run | None, found: CallSite, expr: ir.Expr | None, value: Abstract) -> Value:
+    """How many samples are in what an iterator gives that stands as ``expr`` in a call: one over a loader, or over a list of batches."""
+    rows = rows_of_first(evaluator.project, run, found.file, expr) if expr is not None else None
+    if expr is not None and rows is not None:
+        return known(rows, ir.unpack(expr.at, found.file))
     value = _before_generator(evaluator, found, expr) or value
     for _ in range(_MOST_STEPS):
         made = maker_of(value)

@@ -382,7 +382,7 @@ class _Call:
         expr = find_argument(config.call, "num_ckpt_layers_per_stage", 1)[0] if config is not None else None
         places = [ir.unpack(expr.at, config.frame.file)] if config is not None and expr is not None else []
         names = {"checkpointed_stages": known(len(asked), *places)}
-        return {**names, "checkpoints_too_many": known(any(excess))} if held else names
+        return {**names, "checkpoints_too_many": known(any(excess), *places)} if held else names
 
     def _argument_of(self, made: Instance | None, name: str, position: int | None) -> Abstract | None:
         if made is None:
@@ -461,7 +461,7 @@ class _Call:
         if batches is not None:
             expr, _ = find_argument(self.found.site.call, "data_iter", parameters.index("data_iter"))
             names["gets_batch"] = gets_batch(self.evaluator, batches)
-            names["batch_size"] = batch_size(self.evaluator, self.found, expr, batches)
+            names["batch_size"] = batch_size(self.evaluator, self.run, self.found, expr, batches)
         return names
 
     def _argument(self, name: str, parameters: tuple[str, ...]) -> Abstract | None:
