@@ -230,7 +230,7 @@ class _Analysis:
 
     def _judge(self, project: Project) -> Report:
         from distlint.frameworks import subject_kinds
-        from distlint.frameworks.unlaunched import tempered
+        from distlint.frameworks.unlaunched import is_left_out, tempered
         from distlint.judge.judge import judge
         from distlint.judge.rulebook import Rulebook
 
@@ -238,6 +238,13 @@ class _Analysis:
         present = self._frameworks_present()
         judgement = judge(project, rulebook, self._settings, subject_kinds(present).values(), present)
         own: list[ProjectError] = []
+        rules = {rule.code: rule for rule in rulebook.for_frameworks(present)}
+        packages = {spec.name: spec.packages for spec in self._specs}
+        findings = (
+            tempered(project, one)
+            for one in judgement.findings
+            if self._in_scope(one) and not is_left_out(project, one, packages.get(rules[one.code].framework, ()))
+        )
         statistics = {
             "files": len(self._discovery.paths),
             "launches": _counted(lambda: project.launches, "launches", own),
@@ -247,8 +254,8 @@ class _Analysis:
         errors = {*self._discovery.errors, *_reading_errors(facts), *judgement.errors, *own}
         return Report(
             root=self._root,
-            findings=tuple(tempered(project, one) for one in judgement.findings if self._in_scope(one)),
-            rules={rule.code: rule for rule in rulebook.for_frameworks(present)},
+            findings=tuple(findings),
+            rules=rules,
             text=self._text,
             suppressed=tuple(one for one in judgement.suppressed if self._in_scope(one.finding)),
             errors=tuple(sorted(errors, key=lambda error: (error.file, error.line, error.message))),

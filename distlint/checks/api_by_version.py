@@ -102,8 +102,6 @@ class Fault:
     is_at_import: bool = True
     where: str = ""
     """What the message says behind the version."""
-    is_passed_by: bool = False
-    """Whether launches are known, and none of them comes there."""
 
 
 @check("api-by-version")
@@ -150,9 +148,7 @@ class _Judge:
                 continue
             if self._reach(entry).reached(use.file, use.at, version, _shown_as(use, version, errors)):
                 where = versions.standing(entry.package, is_newest=index == 0)
-                passed_by = is_passed_by(self.project, use.file, use.function, use.at)
-                pin = versions.span(entry.package)
-                return Fault(version, index == 0, pinned, pin, use.function < 0, where, passed_by)
+                return Fault(version, index == 0, pinned, versions.span(entry.package), use.function < 0, where)
         return None
 
     def _is_beyond(self, entry: Entry, version: str) -> bool:
@@ -168,12 +164,10 @@ class _Judge:
     def finding(
         self, entry: Entry, fault: Fault, message: str, span: Span, related: list[Related], operations: list[Operation]
     ) -> Finding:
-        """The finding, graded by how the release comes to be in use, and by whether a launch that is known comes there."""
+        """The finding, graded by how the release comes to be in use."""
         if fault.pin is not None:
             related = [*related, Related(fault.pin, f"`{entry.package}` is required here")]
-        severity = self.context.rule.severity
-        if not fault.is_newest or fault.is_passed_by:
-            severity = min(severity, Severity.WARNING)
+        severity = self.context.rule.severity if fault.is_newest else min(self.context.rule.severity, Severity.WARNING)
         confidence = _confidence(fault)
         plan = self.context.plan(*operations, safety=self._safety(entry, span.file)) if operations else None
         words = [word for word in (self.context.rule.help, entry.note) if word]
@@ -208,7 +202,10 @@ class _Judge:
                 groups.setdefault((use.file, group), []).append((use, fault))
         for (_, number), found in groups.items():
             # What a launch comes to tells more than what none does.
-            yield self._symbol(entries[number], sorted(found, key=lambda one: one[1].is_passed_by))
+            yield self._symbol(entries[number], sorted(found, key=lambda one: self._is_passed_by(one[0])))
+
+    def _is_passed_by(self, use: Use) -> bool:
+        return is_passed_by(self.project, use.file, use.function, use.at)
 
     def _uses(self, names: Collection[str]) -> Iterator[Use]:
         for mention in self.project.library_mentions.index.uses(names):

@@ -99,7 +99,7 @@ def _finding(context: CheckContext, faults: Faults, group: list[Fault]) -> Findi
     if fault.allowed.pin is not None:
         related.append(Related(fault.allowed.pin, f"`{fault.package}` is required here"))
     severity = context.rule.severity
-    if not fault.candidate.is_newest or _is_passed_by(context.project, fault):
+    if not fault.candidate.is_newest:
         severity = min(severity, Severity.WARNING)
     operations = _operations(group, faults)
     safety = None if replacement.is_same and _is_in_all(fault, faults, replacement.path) else Safety.UNSAFE

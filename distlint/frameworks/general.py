@@ -20,7 +20,7 @@ from distlint.link.calls import given_arguments
 from distlint.link.modules import External
 from distlint.link.project import CallSite
 from distlint.model import python as ir
-from distlint.model.document import Mapping, Sequence, node_value
+from distlint.model.document import Entry, Mapping, Sequence, node_value
 from distlint.model.launch import Launch, Run
 from distlint.model.rule import Rule
 from distlint.model.span import Span
@@ -52,9 +52,8 @@ def argument_settings(
             # an object that a dictionary holds which the call spreads out
             value = _of_object(project.evaluator(run), lifted(entry.node), entry.node.span) or value
         kind = _kind(lifted(entry.node))
-        settings[entry.key] = Setting(
-            entry.key, value, entry.key_span, entry.node.span, certain=entry.certain, kind=kind
-        )
+        place = _key_place(project, entry, found)
+        settings[entry.key] = Setting(entry.key, value, place, entry.node.span, certain=entry.certain, kind=kind)
     for position, name in enumerate(signature):
         expr, _ = find_argument(call, name, position)
         if expr is not None and name not in settings:
@@ -70,6 +69,20 @@ def argument_settings(
         span = value.spans[0] if value.spans else found.span
         settings.setdefault(name, Setting(name, value, span, span))
     return settings, given.open
+
+
+def _key_place(project: Project, entry: Entry, found: CallSite) -> Span:
+    """Where a key is written; the call that spreads it out where the program works it out (``f"{name}_size"``)."""
+    span = entry.key_span
+    if not span.file.endswith(".py") or span.line != span.end_line:
+        return span
+    lines = project.text_of(span.file).splitlines()
+    written = lines[span.line - 1][span.column - 1 : span.end_column - 1] if span.line <= len(lines) else ""
+    if str(entry.key) in written:
+        return span
+    spreads = (ir.unpack(one.value.at, found.file) for one in found.site.call.keywords if one.name is None)
+    places = set(node_value(entry.node).spans)
+    return next((spread for spread in spreads if spread in places), span)
 
 
 def _kind(given: Abstract) -> str:

@@ -10,6 +10,7 @@ from distlint.link.arithmetic import truth
 from distlint.link.modules import FunctionRef
 from distlint.link.parameters import looks_up_another
 from distlint.link.project import CallSite
+from distlint.link.unused import UnusedFunctions
 from distlint.link.walking import asks_for_main, bodies_of, expressions_below, guards_of, holder_of, last_name
 from distlint.model import python as ir
 from distlint.model.document import Leaf, node_value
@@ -83,11 +84,15 @@ def comes_to(
 def is_passed_by(project: Project, file: str, function: int, at: ir.Position) -> bool:
     """Whether launches of a file are known, and none of them is known to come to a place of it.
 
-    Each decides a test on the way there otherwise, or leaves open whether a table is asked for the function.
+    Each decides a test on the way there otherwise, or leaves open whether a table is asked for the function; or nothing names that.
     """
     found = CallSite(file, ir.Site(ir.Call(ir.Name("", at), (), (), at), function))
     runs = project.runs_reaching(file)
-    return bool(runs) and not any(comes_to(project, found, run, by_open_tables=False) for run in runs)
+    if not runs:
+        return False
+    if function >= 0 and UnusedFunctions.of(project).has(FunctionRef(file, function)):
+        return True
+    return not any(comes_to(project, found, run, by_open_tables=False) for run in runs)
 
 
 def _looks_up_another(project: Project, caller: Caller, run: Run, ref: FunctionRef) -> bool:

@@ -217,6 +217,15 @@ def _path_object(evaluator: Evaluator, call: ir.Call, frame: Frame, state: Env, 
 
 def _os_path(evaluator: Evaluator, name: str, call: ir.Call, frame: Frame, state: Env, span: Span) -> Abstract | None:
     values = argument_values(evaluator, call, frame, state, span)
+    if name == "isabs" and len(values) == 1:
+        # What is made of ``__file__`` is absolute only where the program makes it so.
+        given = values[0] if not isinstance(values[0].only, ProjectPath) else unknown("a path of the project", span)
+        return Leaf(given.map(posixpath.isabs), span)
+    if name in ("split", "splitext") and len(values) == 1 and isinstance(values[0].only, str):
+        kind = type(values[0].only)
+        parts = getattr(posixpath, name)(values[0].only)
+        items = (kind(parts[0]), parts[1])
+        return Sequence(tuple(Leaf(values[0].map(lambda _, part=part: part), span) for part in items), span)  # type: ignore[misc]
     if name not in ("join", "dirname", "basename", "abspath", "realpath", "normpath", "expanduser") or not values:
         return None
     unknown_value = next((value for value in values if not value.is_known or not isinstance(value.only, str)), None)

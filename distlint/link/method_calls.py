@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from distlint.link.abstract import Abstract, Frame, Instance, leaf, lifted, node_of, options_of, several
+from distlint.link.arithmetic import combine
 from distlint.link.items import elements
 from distlint.link.library_calls import argument_values
 from distlint.link.modules import External
@@ -220,6 +221,9 @@ def _partly_formatted(name: str, template: str, span: Span) -> Value:
     return unknown_text(pieces[0], pieces[-1], span)
 
 
+_CHANGING_PATHS = ("with_name", "with_stem", "with_suffix")
+
+
 def _path_method(
     evaluator: Evaluator, base: Abstract, name: str, call: ir.Call, frame: Frame, state: Env, span: Span
 ) -> Abstract | None:
@@ -233,6 +237,10 @@ def _path_method(
         for value in values:
             path = path.joined(str(value.only))
         return leaf(known(path), span)
+    if name in _CHANGING_PATHS:
+        values = argument_values(evaluator, call, frame, state, span)
+        new = values[0] if len(values) == 1 else unknown("no name")
+        return leaf(combine(lambda path, text: path.changed(name, text), base.value, new, span), span)
     return base
 
 
@@ -257,6 +265,7 @@ _METHODS: dict[str, Callable[..., Abstract | None]] = {
     "expanduser": _path_method,
     "as_posix": _path_method,
     "joinpath": _path_method,
+    **dict.fromkeys(_CHANGING_PATHS, _path_method),
     "open": _path_file,
     "read_text": _path_file,
     **dict.fromkeys(_STRING_METHODS, _string_method),

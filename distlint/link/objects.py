@@ -127,6 +127,11 @@ def attribute(evaluator: Evaluator, base: Abstract, name: str, span: Span) -> Ab
         text = base.value.only
         if name == "parent":
             return leaf(base.value.map(lambda path: path.parent), span)
+        if name == "parents":
+            above = [text.parent]
+            while above[-1] and above[-1] != above[-1].parent:
+                above.append(above[-1].parent)
+            return Sequence(tuple(Leaf(known(one, *base.value.spans), span) for one in above), span)
         last = text.rpartition("/")[2]
         if name in ("name", "stem", "suffix"):
             dot = last.rfind(".")

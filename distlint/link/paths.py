@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 import posixpath
 from collections.abc import Collection
 
@@ -15,6 +16,10 @@ class PathText(str):
     def parent(self) -> PathText:
         """The folder that holds it."""
         return type(self)(posixpath.dirname(self))
+
+    def changed(self, method: str, new: str) -> PathText:
+        """What ``with_name``, ``with_stem`` or ``with_suffix`` gives. Raises ``ValueError`` as they do."""
+        return type(self)(getattr(pathlib.PurePosixPath(self), method)(new))
 
     def joined(self, other: str) -> PathText:
         """The path below it; an absolute one replaces it."""

@@ -153,40 +153,6 @@ def test_environments_are_judged_each_for_itself(make_project: MakeProject) -> N
     assert not judged(make_project, "pin-conflict", CONFLICT.format(more=""), files)
 
 
-PASSING = """import argparse
-import os
-import torch.distributed
-KINDS = {"old": old, "new": new}
-parser = argparse.ArgumentParser()
-parser.add_argument("--old", action="store_true")
-args = parser.parse_args()
-"""
-OLD_WAY = "def old():\n    from torch._six import inf\n    return inf\n\n\ndef new():\n    pass\n\n\n"
-
-
-@pytest.mark.parametrize(
-    ("call", "severity"),
-    [
-        ("if args.old:\n    old()\n", Severity.WARNING),
-        ("if not args.old:\n    old()\n", Severity.ERROR),
-        ("if 'RANK' not in os.environ:\n    old()\n", Severity.WARNING),
-        ("if 'RANK' in os.environ:\n    old()\n", Severity.ERROR),
-        ("if 'PROFILE' in os.environ:\n    old()\n", Severity.ERROR),
-        ("KINDS['old' if args.old else 'new']()\n", Severity.WARNING),
-        ("KINDS['old' if torch.distributed.is_initialized() else 'new']()\n", Severity.WARNING),
-        ("KINDS['new' if args.old else 'old']()\n", Severity.ERROR),
-    ],
-)
-def test_what_no_launch_comes_to_is_a_warning(make_project: MakeProject, call: str, severity: Severity) -> None:
-    files = {"requirements.txt": "torch==2.1.0\n", "main.py": OLD_WAY + PASSING + call}
-    files["run.sh"] = "torchrun --nproc_per_node 4 main.py\n"
-    (found,) = judged(make_project, "api-by-version", SIX, files)
-    assert found.severity is severity
-    del files["run.sh"]
-    (found,) = judged(make_project, "api-by-version", SIX, files)
-    assert found.severity is Severity.ERROR, "who starts it may come there"
-
-
 @pytest.mark.parametrize(
     ("arguments", "is_refused"),
     [

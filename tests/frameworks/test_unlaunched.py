@@ -157,3 +157,105 @@ main()
 @pytest.mark.parametrize(("options", "expected"), [("--mode hybrid", "ERROR"), ("--mode zero", None)])
 def test_a_class_that_derives_from_no_other_is_no_other(tmp_path: Path, options: str, expected: str | None) -> None:
     assert found(tmp_path, GUARDED, options).get("CAI102") == expected
+
+
+UNUSED = """
+def kept():
+    LowLevelZeroPlugin(stage=5)
+def main():
+    Booster(plugin=LowLevelZeroPlugin(stage=1))
+    REST
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("rest", "files", "expected"),
+    [
+        ("pass", {}, "WARNING"),
+        ("kept()", {}, "ERROR"),
+        ("dist.barrier(kept)", {}, "ERROR"),
+        ("pass", {"other.py": "import train\ntrain.kept()\n"}, "ERROR"),
+        ("pass", {"jobs.yaml": "call: train.kept\n"}, "ERROR"),
+        ("pass\ndef before():\n    kept()", {}, "WARNING"),
+        ("pass\ndef before():\n    kept()\nbefore()", {}, "ERROR"),
+    ],
+)
+def test_a_function_that_nothing_names_is_not_come_to(
+    tmp_path: Path, rest: str, files: dict[str, str], expected: str
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    assert found(tmp_path, UNUSED.replace("REST", rest), "")["CAI107"] == expected
+
+
+@pytest.mark.parametrize(
+    ("rest", "expected"),
+    [("pass", "WARNING"), ("Jobs().run_plain()", "WARNING"), ("getattr(Jobs(), f'run_{args.mode}')()", "ERROR")],
+)
+def test_a_method_whose_name_may_be_put_together_is_one_that_is_named(tmp_path: Path, rest: str, expected: str) -> None:
+    methods = "class Jobs:\n    def run_kept(self):\n        LowLevelZeroPlugin(stage=5)\n    def run_plain(self):\n        pass\n"
+    body = UNUSED.replace("def kept():\n    LowLevelZeroPlugin(stage=5)\n", methods).replace("REST", rest)
+    assert found(tmp_path, body, "")["CAI107"] == expected
+
+
+OLD_WAY = """
+def old():
+    from torch._six import inf
+def new():
+    pass
+KINDS = {"old": old, "new": new}
+import os
+def main():
+    Booster(plugin=LowLevelZeroPlugin(stage=1))
+    if args.export:
+        old()
+CALL
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("", "WARNING"),
+        ("if not args.export:\n    old()", "ERROR"),
+        ("if 'RANK' not in os.environ:\n    old()", "WARNING"),
+        ("if 'RANK' in os.environ:\n    old()", "ERROR"),
+        ("if 'PROFILE' in os.environ:\n    old()", "ERROR"),
+        ("KINDS['old' if args.export else 'new']()", "WARNING"),
+        ("KINDS['old' if dist.is_initialized() else 'new']()", "WARNING"),
+        ("KINDS['new' if args.export else 'old']()", "ERROR"),
+        ("if args.export:\n    from torch._six import inf", "WARNING"),
+    ],
+)
+def test_what_decides_whether_a_launch_comes_to_a_place(tmp_path: Path, call: str, expected: str) -> None:
+    found_here = found(tmp_path, OLD_WAY.replace("CALL", call), "")
+    assert {severity for code, severity in found_here.items() if code.startswith("PT4")} == {expected}
+
+
+OF_RELEASE = """
+try:
+    from colossalai.booster.plugin import MoeHybridParallelPlugin
+except ImportError:
+    MoeHybridParallelPlugin = None
+def main():
+    if TEST:
+        Booster(plugin=LowLevelZeroPlugin(stage=5))
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [
+        ("MoeHybridParallelPlugin is not None", False),
+        ("MoeHybridParallelPlugin is None", True),
+        ("args.mode == 'train'", True),
+        ("colossalai.__version__ >= '0.4'", False),
+        ("colossalai.__version__ < '0.4'", True),
+    ],
+)
+def test_what_the_pinned_release_does_not_come_to_says_nothing(tmp_path: Path, test: str, *, expected: bool) -> None:
+    body = "import colossalai\n" + OF_RELEASE.replace("TEST", test)
+    assert ("CAI107" in found(tmp_path, body, "")) is expected

@@ -165,6 +165,11 @@ def test_a_mapping_that_a_function_changes_is_what_the_function_leaves(make_proj
         "json.loads(Path('conf/ds.json').read_text())",
         "json.loads(open('conf/ds.json').read())",
         "json.load(Path(__file__).parent.joinpath('conf/ds.json').open())",
+        "json.load(Path(__file__).with_name('conf').joinpath('ds.json').open())",
+        "json.loads((Path(__file__).resolve().parents[0] / 'conf/ds.yaml').with_suffix('.json').read_text())",
+        "json.load(open(os.path.splitext('conf/ds.yaml')[0] + '.json'))",
+        "json.load(open(os.path.join(os.path.split(__file__)[0], 'conf', 'ds.json')))",
+        "json.load(open('conf/ds.json' if not os.path.isabs('conf/ds.json') else 'other.json'))",
     ],
 )
 def test_a_loaded_file_is_its_tree(make_project: MakeProject, load: str) -> None:
