@@ -44,8 +44,9 @@ def released_api(context: CheckContext) -> Iterator[Finding]:
     packages of which only those count that a requirement names, ``within`` for the modules that come from nowhere but
     the package (all by default), ``except`` for names of which the table can't tell, or another rule does, ``judged`` for
     such names without what is below them, ``told`` for names of which another rule judges the plain calls, ``provided``
-    for modules that another package adds where a release lacks them, for defaults ``changes``, see ``released_defaults.Change``, and
-    for methods that a library calls ``hooks``, see ``released_hooks.Hook``.
+    for modules that another package adds where a release lacks them, for defaults ``changes``, see ``released_defaults.Change``,
+    ``made`` for classes of which another rule judges what a run makes them with, and for methods that a library calls
+    ``hooks``, see ``released_hooks.Hook``.
     """
     project: Project = context.project
     faults = faults_of(project)
@@ -61,6 +62,7 @@ def released_api(context: CheckContext) -> Iterator[Finding]:
     excepted = context.parameters.get("except", ())
     judged = frozenset(context.parameters.get("judged", ()))
     provided = context.parameters.get("provided", ())
+    made = context.parameters.get("made", ())
     told = context.parameters.get("told", ())
     within = context.parameters.get("within", ())
     found = [
@@ -72,6 +74,7 @@ def released_api(context: CheckContext) -> Iterator[Finding]:
         if fault.name not in judged
         if fault.subject not in provided and not any(is_below(fault.name, name) for name in excepted)
         if fault.mention.indirect or not any(is_below(fault.name, name) for name in told)
+        if fault.mention.run is None or not any(is_below(fault.name, name) for name in made)
         if not within or any(is_below(fault.name, name) for name in within)
     ]
     for group in _grouped(found):

@@ -250,9 +250,9 @@ class Faults:
     def _call(self, mention: Mention, allowed: Allowed) -> Iterator[Fault]:
         assert mention.call is not None  # noqa: S101 - a call has one
         yield from self._called_module(mention, allowed)
-        given = self._keywords(mention)
+        given, runs = self._keywords(mention)
         for keyword, place in given.items():
-            yield from self._keyword(mention, allowed, keyword, place)
+            yield from self._keyword(mention._replace(run=runs.get(keyword, mention.run)), allowed, keyword, place)
         if any(self._looks_wrong(mention, candidate, given) for candidate in allowed.ends):
             yield from self._arity(mention, allowed, given)
 
@@ -276,8 +276,8 @@ class Faults:
         symbol = self.table.find(name, version).symbol
         return symbol is not None and symbol.kind in ("function", "class")
 
-    def _keywords(self, mention: Mention) -> dict[str, Span]:
-        """The keywords that a call surely gives, with their places."""
+    def _keywords(self, mention: Mention) -> tuple[dict[str, Span], dict[str, Run]]:
+        """The keywords that a call surely gives, with their places, and the runs that spread some of them out."""
         call = mention.call
         assert call is not None  # noqa: S101 - a call has one
         given = {
@@ -286,24 +286,23 @@ class Faults:
             if keyword.name is not None and keyword.name not in mention.own_fields
         }
         handed = None
+        runs: dict[str, Run] = {}
         if not mention.looked_up:
             handed = handed_keywords(self.project.module(mention.file), mention.function, call)
         if handed is None and any(keyword.name is None for keyword in call.keywords):
             for run in self._runs(mention, call):
                 known = self.project.evaluator(run).keywords(call, mention.file, mention.function)
                 for entry in known.entries:
-                    if entry.certain and isinstance(entry.key, str) and entry.key not in mention.own_fields:
-                        given.setdefault(entry.key, entry.key_span)
+                    if entry.certain and isinstance(entry.key, str) and entry.key not in {*mention.own_fields, *given}:
+                        given[entry.key] = entry.key_span
+                        runs |= {entry.key: run} if run is not None else {}
         for name, place in (handed or {}).items():
             given.setdefault(name, ir.unpack(place, mention.file))
-        return given
+        return given, runs
 
     def _runs(self, mention: Mention, call: ir.Call) -> list[Run | None]:
-        """The run that a mention is about, or what holds for all, and the runs that come to a call of a function or method.
-
-        What an object is made with in a run is a subject of its own, with rules that know its class.
-        """
-        if mention.run is not None or mention.name.rpartition(".")[2][:1].isupper():
+        """The run that a mention is about, or what holds for all, and the runs that come to a call."""
+        if mention.run is not None:
             return [mention.run]
         found = CallSite(mention.file, ir.Site(call, mention.function), mention.name)
         return [None, *(run for run in runs_through(self.project, found) if run is not None)][:MAX_RUNS]
