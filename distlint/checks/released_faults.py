@@ -148,6 +148,8 @@ class Faults:
             return
         if mention.kind == "call":
             yield from self._call(mention, allowed)
+            if mention.looked_up:
+                yield from self._name(mention, allowed)
         elif len(mention.meanings) == 1:
             yield from self._name(mention, allowed)
             yield from self._deprecated_name(mention, allowed)

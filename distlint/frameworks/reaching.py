@@ -11,7 +11,16 @@ from distlint.link.modules import FunctionRef
 from distlint.link.parameters import looks_up_another
 from distlint.link.project import CallSite
 from distlint.link.unused import UnusedFunctions
-from distlint.link.walking import asks_for_main, bodies_of, expressions_below, guards_of, holder_of, last_name
+from distlint.link.walking import (
+    asks_for_main,
+    below,
+    bodies_of,
+    expressions_below,
+    guards_of,
+    holder_of,
+    last_name,
+    statements,
+)
 from distlint.model import python as ir
 from distlint.model.document import Leaf, node_value
 from distlint.model.launch import Launch, Run
@@ -138,7 +147,10 @@ def _calls_surely(project: Project, file: str, site: ir.Site, run: Run, wanted: 
 
 
 def open_tests(project: Project, found: CallSite, run: Run | None) -> Iterator[ir.Expr]:
-    """The tests on the way to a call, in its function and in those that lead there, that nothing known of a run decides."""
+    """The tests on the way to a call, in its function and in those that lead there, that nothing known of a run decides.
+
+    With what the variables in them are set to in the same function.
+    """
     yield from _open_tests(project, found.file, found.site.function, found.site.call.at, run, MAX_LEVELS)
 
 
@@ -147,11 +159,24 @@ def _open_tests(
 ) -> Iterator[ir.Expr]:
     for guard in _guards(project, file, function, at):
         if _decided(project, guard.test, file, function, run) is None:
-            yield guard.test
+            yield from _with_variables(project, file, function, guard.test)
     if function >= 0 and levels:
         for caller in project.callers(FunctionRef(file, function))[:MAX_CALLERS]:
             yield from _open_choices(project, caller, run)
             yield from _open_tests(project, caller.file, caller.site.function, caller.site.call.at, run, levels - 1)
+
+
+def _with_variables(project: Project, file: str, function: int, test: ir.Expr) -> Iterator[ir.Expr]:
+    """A test, and what is assigned to the variables in it (``hold = not last and plugin.support_no_sync()``), and to those in that."""
+    found = [test]
+    names: set[str] = set()
+    for expr in found:
+        new = {part.id for part in below(expr) if type(part) is ir.Name} - names
+        names |= new
+        for one in statements(project.body(file, function)) if new else ():
+            if type(one) is ir.Assign and one.value is not None:
+                found += [one.value for to in one.targets if type(to) is ir.Name and to.id in new]
+    yield from found
 
 
 def _open_choices(project: Project, caller: Caller, run: Run | None) -> Iterator[ir.Expr]:

@@ -429,6 +429,8 @@ def as_mapping(evaluator: Evaluator, instance: Instance, span: Span) -> Mapping 
         inner = as_mapping(evaluator, value, span) if isinstance(value, Instance) else None
         # where it stands is where it was given, or where the default is
         places = value.value.spans if isinstance(value, Leaf) else ()
+        if isinstance(value, Mapping | Sequence):
+            places = (value.span,)
         entries.append(Entry(field.name, places[0] if places else span, inner or node_of(value, span)))
     return Mapping(tuple(entries), span) if fields else None
 

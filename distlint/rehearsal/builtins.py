@@ -9,6 +9,7 @@ from typing import Any
 from distlint.link.text_sizes import MAX_TEXT, may_be_long
 from distlint.model import python as ir
 from distlint.model.span import Span
+from distlint.rehearsal import known_files
 from distlint.rehearsal.absent import used_by
 from distlint.rehearsal.bounds import is_limited, same_bounds
 from distlint.rehearsal.calls import Calls
@@ -85,6 +86,8 @@ def call_builtin(player: Calls, name: str, given: Given, call: ir.Call, scope: S
     if name in _READING:
         for value in values:
             _used(player, value, span)
+    if name == "str" and len(values) == 1 and isinstance(values[0], known_files.KnownPath):
+        return known_files.plain(values[0])
     kind, _, method = name.partition(".")
     if method:
         return _of_a_type(player, kind, method, given, call, scope, span)
@@ -120,7 +123,7 @@ def call_builtin(player: Calls, name: str, given: Given, call: ir.Call, scope: S
         may_fail(player.stage, READING, values if own is None else [Opaque(None, own)], call, scope)
         file = player.made("builtins.open()", None, given, call, scope)
         file.source = own or file.source
-        return file
+        return file if player.stage.witness is None else known_files.opened(player, file, scope)
     return of_function(player.stage, f"builtins.{name}", given, derived(name, values))
 
 

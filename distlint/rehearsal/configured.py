@@ -14,6 +14,7 @@ from distlint.model import python as ir
 from distlint.model.document import Leaf, Mapping, Node
 from distlint.model.value import Value, known
 from distlint.rehearsal.iterating import is_key
+from distlint.rehearsal.known_files import plain
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
 from distlint.rehearsal.values import Given, Items, Made, Table, is_known
 
@@ -63,7 +64,7 @@ def _path(given: Given) -> str | None:
     file = next(iter(given.values()), None)
     if not isinstance(file, Made) or file.arguments is None or not file.name.endswith("open()"):
         return None
-    path = file.arguments.get("file", 0)
+    path = plain(file.arguments.get("file", 0))
     return path if isinstance(path, str) else None
 
 

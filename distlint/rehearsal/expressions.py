@@ -11,7 +11,7 @@ from distlint.link.process_arguments import ARGUMENTS
 from distlint.link.text_sizes import MAX_TEXT, formatted
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal import rows_followed
+from distlint.rehearsal import known_files, rows_followed
 from distlint.rehearsal.absent import UNSET, used, without_value
 from distlint.rehearsal.bounds import asks_all, narrowed, widened
 from distlint.rehearsal.defaults import defaults_of
@@ -166,6 +166,8 @@ class Expressions(Subscripts):
         for key, value in zip(expr.keys[:MAX_ITEMS], expr.values, strict=False):
             given = self.value(value, scope)
             name = self.value(key, scope) if key is not None else UNKNOWN
+            if key is None and isinstance(given, Thing) and isinstance(given.content, Table):
+                given = given.content
             if key is not None and is_key(name):
                 table.items[name] = given
             elif key is None and isinstance(given, Table):
@@ -173,6 +175,8 @@ class Expressions(Subscripts):
                 taken_over(table, given)
             else:
                 table.opens(name if key is not None else given, given)
+                if self.stage.witness is not None and isinstance(given, Made) and given.name == "os.environ":
+                    table.items.update(known_files.environment(self.stage))
             self._displayed([name, given], expr, scope)
         self._displayed(table.items.values(), expr, scope)
         return table
@@ -182,7 +186,9 @@ class Expressions(Subscripts):
         for part, value in zip(expr.parts, values, strict=True):
             self.stage.use(value, self.span(part, scope))
         self._displayed(values, expr, scope)
-        values = [self.text_of(value, value) if isinstance(value, Thing) else value for value in values]
+        values = [
+            self.text_of(value, value) if isinstance(value, Thing) else known_files.plain(value) for value in values
+        ]
         if all(map(is_known, values)):
             forms = expr.forms or ("",) * len(values)
             with suppress(TypeError, ValueError, OverflowError):

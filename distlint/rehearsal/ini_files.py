@@ -12,6 +12,7 @@ from distlint.model import python as ir
 from distlint.model.document import Leaf, Mapping, node_value
 from distlint.model.value import known
 from distlint.rehearsal.configured import settings_in
+from distlint.rehearsal.known_files import plain
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
 from distlint.rehearsal.values import Given, Items, Table
 
@@ -143,6 +144,7 @@ def _file(player: Calls, given: Given, call: ir.Call, scope: Scope) -> Mapping |
     path = given.get("filenames", 0, None)
     if isinstance(path, Items) and path.items is not None and len(path.items) == 1:
         path = path.items[0]
+    path = plain(path)
     if isinstance(path, str):
         return settings_in(player, known(path, ir.unpack(call.at, scope.file)), scope)
     evaluator = player.stage.project.evaluator(player.stage.run)

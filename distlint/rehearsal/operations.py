@@ -14,6 +14,7 @@ from distlint.rehearsal.chosen_items import of_each
 from distlint.rehearsal.comprehensions import Comprehensions
 from distlint.rehearsal.entities import ClassValue, FunctionValue, Group, Library, Nothing
 from distlint.rehearsal.figures import numbered
+from distlint.rehearsal.known_files import KnownPath
 from distlint.rehearsal.merging import alike, merged, number_in
 from distlint.rehearsal.notes import DIVISORS, REMAINDERS
 from distlint.rehearsal.paths import joined
@@ -131,6 +132,8 @@ class Operations(Comprehensions):
             return _formatted(one, two)
         if symbol in ("/", "//", "%") and isinstance(two, int) and two > 1 and is_of_members(one):
             return UNKNOWN  # numbers of members that differ are rounded to the same one perhaps
+        if symbol == "/" and isinstance(one, KnownPath) and (below := one.joined(two)) is not NotImplemented:
+            return below
         if symbol == "/" and isinstance(one, Opaque | Made) and isinstance(two, str | Opaque | Made):
             return numbered(symbol, one, two, joined(self.stage, derived(symbol, [one, two]), [one, two]))
         if symbol == "/" and isinstance(one, Opaque) and is_known(two):

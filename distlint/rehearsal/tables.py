@@ -6,7 +6,7 @@ from typing import Any
 
 from distlint.rehearsal.iterating import Iterating, is_key
 from distlint.rehearsal.unknowns import Named
-from distlint.rehearsal.values import Given, Table
+from distlint.rehearsal.values import Given, Table, Thing
 
 
 def table_of(player: Iterating, values: list[Any], given: Given) -> Table:
@@ -18,6 +18,8 @@ def table_of(player: Iterating, values: list[Any], given: Given) -> Table:
 
 def _table_of(player: Iterating, values: list[Any], given: Given) -> Table:
     table = Table()
+    if values and isinstance(values[0], Thing) and isinstance(values[0].content, Table):
+        values = [values[0].content, *values[1:]]
     if values:
         pairs = None if isinstance(values[0], Table) else player.items_of(values[0])
         if isinstance(values[0], Table):

@@ -210,13 +210,22 @@ def may_improve(found: Abstract) -> bool:
         return found.open or any(not one.certain or may_improve(one.node) for one in found.entries)
     if isinstance(found, Sequence):
         return found.open or any(map(may_improve, found.items))
-    return isinstance(found, Several)
+    return isinstance(found, Several) or _is_result(found)
+
+
+def _is_result(found: Abstract) -> bool:
+    """Whether an answer is no more than what some function of a library gave, which may have been seen to be a plain value."""
+    if not isinstance(found, Instance) or not isinstance(found.callee, External):
+        return False
+    return not found.callee.name.rpartition(".")[2][:1].isupper()
 
 
 def opinion(witness: Witness, evaluator: Evaluator, expr: ir.Expr, frame: Frame, found: Abstract) -> Abstract | None:
     """What an argument was seen to be in the run; ``None`` where it was not, or not the same each time."""
     seen = witness.values.get((frame.file, expr.at))
     if seen is None or seen.kind in _SHAPES:
+        return None
+    if _is_result(found) and seen.kind not in ("plain", "list", "table"):
         return None
     answer = abstract_of(seen, evaluator, ir.unpack(expr.at, frame.file))
     if isinstance(found, Sequence) and not found.open and isinstance(answer, Sequence):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from distlint.frameworks.colossalai.boosted import BOOST, PLACES, before_boost, maker_of, name_of
 from distlint.frameworks.witnessed import rows_of_first
 from distlint.link.abstract import Instance, node_of, options_of
+from distlint.link.arguments import find_argument
 from distlint.link.modules import FunctionRef
 from distlint.link.walking import ALL, below, expressions_of, statements
 from distlint.model import python as ir
@@ -92,7 +93,12 @@ def _number(evaluator: Evaluator, made: Instance, default: int | None) -> Value:
     given = evaluator.argument(made.call, "batch_size", 1, made.frame, made.state)
     if given is None:
         return unknown("not given") if default is None else known(default, made.span())
-    return node_value(node_of(given, made.span()))
+    value = node_value(node_of(given, made.span()))
+    expr, _ = find_argument(made.call, "batch_size", 1)
+    if value.is_known or expr is None:
+        return value
+    # what the run was seen to give is told for the place alone
+    return evaluator.value(expr, made.frame.file, made.frame.function)
 
 
 def _before_generator(evaluator: Evaluator, found: CallSite, expr: ir.Expr | None) -> Abstract | None:

@@ -21,7 +21,7 @@ from distlint.frameworks.colossalai.models import model_facts
 from distlint.frameworks.colossalai.plugins import BOOSTER, FILES, PACKAGE, PARAMETERS
 from distlint.frameworks.colossalai.stages import layers_of_stages
 from distlint.frameworks.general import argument_settings, moved
-from distlint.frameworks.reaching import MAX_LEVELS, comes_to, open_tests, runs_through
+from distlint.frameworks.reaching import MAX_CALLERS, MAX_LEVELS, comes_to, open_tests, runs_through
 from distlint.link.abstract import Instance, node_of, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.modules import FunctionRef
@@ -447,10 +447,10 @@ class _Call:
         names: dict[str, Value] = {}
         model, optimizer = self._argument("model", parameters), self._argument("optimizer", parameters)
         if model is not None:
-            names["model.boosted"] = is_boosted(self.evaluator, model, "model")
+            names["model.boosted"] = self._is_boosted(model, "model", parameters)
             names |= model_facts(self.project, self.evaluator, before_boost(self.evaluator, model, "model"), release)
         if optimizer is not None:
-            names["optimizer.boosted"] = is_boosted(self.evaluator, optimizer, "optimizer")
+            names["optimizer.boosted"] = self._is_boosted(optimizer, "optimizer", parameters)
             names["optimizer.kind"] = self._class(before_boost(self.evaluator, optimizer, "optimizer"))
         elif "optimizer" in parameters:
             names["optimizer.kind"] = absent()
@@ -463,6 +463,29 @@ class _Call:
             names["gets_batch"] = gets_batch(self.evaluator, batches)
             names["batch_size"] = batch_size(self.evaluator, self.run, self.found, expr, batches)
         return names
+
+    def _is_boosted(self, given: Abstract, name: str, parameters: tuple[str, ...]) -> Value:
+        """Whether an argument came out of ``boost``: not so where one of the callers surely hands over something else in this run."""
+        found = is_boosted(self.evaluator, given, name)
+        expr, _ = find_argument(self.found.site.call, name, parameters.index(name))
+        if not found.is_unknown or self.run is None or type(expr) is not ir.Name or self.found.site.function < 0:
+            return found
+        ref = FunctionRef(self.found.file, self.found.site.function)
+        function = self.project.function(ref)
+        taken = [one.name for one in function.parameters]
+        if expr.id not in taken:
+            return found
+        place = taken.index(expr.id) - (1 if function.owner >= 0 else 0)
+        for caller in self.project.callers(ref)[:MAX_CALLERS]:
+            site = self.found._replace(file=caller.file, site=caller.site)
+            handed, _ = find_argument(caller.site.call, expr.id, place)
+            sure = handed is not None and not caller.looked_up and comes_to(self.project, site, self.run)
+            if handed is None or not sure or any(True for _ in open_tests(self.project, site, self.run)):
+                continue
+            value = self.evaluator.ask(handed, caller.file, caller.site.function)
+            if is_boosted(self.evaluator, value, name).only is False:
+                return known(False, ir.unpack(handed.at, caller.file))
+        return found
 
     def _argument(self, name: str, parameters: tuple[str, ...]) -> Abstract | None:
         if name not in parameters:

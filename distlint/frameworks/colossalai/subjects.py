@@ -23,10 +23,12 @@ from distlint.frameworks.copies import copied_calls
 from distlint.frameworks.general import argument_settings, called_name
 from distlint.frameworks.reaching import comes_to, runs_through
 from distlint.frameworks.witnessed import witnessed_calls, witnessed_settings
+from distlint.link.abstract import options_of
 from distlint.link.arguments import find_argument
 from distlint.link.process_counts import product, quotient
 from distlint.link.project import CallSite
 from distlint.model import python as ir
+from distlint.model.document import Leaf
 from distlint.model.launch import Run
 from distlint.model.subject import Setting, Subject, SubjectKind
 from distlint.model.value import Value, absent, known, unknown
@@ -63,7 +65,7 @@ def build(project: Project) -> Iterator[Subject]:
         reached = [found for found in boosts if run is None or comes_to(project, found, run)]
         return {
             "is_boosted": known(bool(reached)),
-            "is_trained": known(any(_has_optimizer(found) for found in reached)),
+            "is_trained": _any_of([_has_optimizer(project, found, run) for found in reached]),
         }
 
     named = [*project.calls_to(FILES.keys()), *copied_calls(project, FILES)]
@@ -130,10 +132,24 @@ def _missing(found: CallSite, made_as: Constructor, given: Mapping[str, Setting]
     return known(wanting[0], found.span) if wanting else absent()
 
 
-def _has_optimizer(found: CallSite) -> bool:
-    """Whether a call of ``boost`` may hand over an optimizer."""
+def _has_optimizer(project: Project, found: CallSite, run: Run | None) -> Value:
+    """Whether a call of ``boost`` hands over an optimizer: unknown where a test decides about that which is not known itself."""
     expr, certain = find_argument(found.site.call, "optimizer", 1)
-    return not certain or (expr is not None and not (type(expr) is ir.Constant and expr.value is None))
+    if expr is None:
+        return known(not certain)
+    given = options_of(project.evaluator(run).ask(expr, found.file, found.site.function))
+    is_none = [isinstance(one, Leaf) and one.value.is_known and one.value.only is None for one in given]
+    return (
+        unknown("a test decides about the optimizer")
+        if True in is_none and False in is_none
+        else known(not any(is_none))
+    )
+
+
+def _any_of(answers: list[Value]) -> Value:
+    if any(one.only is True for one in answers):
+        return known(True)
+    return next((one for one in answers if one.is_unknown), known(False))
 
 
 def _subject(

@@ -1,0 +1,252 @@
+"""Paths and texts of the project's own files, in the rehearsal of a run of which everything is known (``Stage.witness``).
+
+What stands in a file of the project is what the program reads from it: line by line, as a table, or as a template. Where no run is
+known, what a file holds is only the same on all processes (``documents``).
+"""
+
+from __future__ import annotations
+
+import csv
+import posixpath
+import re
+from collections.abc import Callable
+from pathlib import PurePosixPath
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+from distlint.link.paths import folders_around, resolve_path
+from distlint.model import python as ir
+from distlint.rehearsal.unknowns import UNKNOWN, Opaque
+from distlint.rehearsal.values import Given, Items, Made, Table, derived
+
+if TYPE_CHECKING:
+    from distlint.rehearsal.calls import Calls
+    from distlint.rehearsal.stage import Scope, Stage
+
+MAX_TEXT = 20_000
+"""Characters of a file; one with more holds data rather than settings."""
+MAX_LINES = 400
+"""Lines of a file that is gone through."""
+
+_PATHS = frozenset({"pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath", "pathlib.PurePosixPath"})
+_SAME = frozenset({"resolve", "absolute", "expanduser"})
+_CHANGING = frozenset({"with_name", "with_stem", "with_suffix"})
+_AS_TEXT = frozenset({"as_posix", "__str__", "__fspath__"})
+_OF_PATHS = frozenset({"basename", "dirname", "isabs", "join", "normpath", "split", "splitext"})
+_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
+
+
+class KnownPath(Made):
+    """A path object of which the text is known."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: PurePosixPath, call: ir.Call | None) -> None:
+        super().__init__("pathlib.Path()", call, Given([str(path)], {}))
+        self.path = path
+        self.sign = ("path", str(path))
+
+    def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
+        """Its parts, and the folders around it."""
+        if name == "parent":
+            return KnownPath(self.path.parent, self.call)
+        if name == "parents":
+            return player.stage.made(Items([KnownPath(one, self.call) for one in self.path.parents]))
+        return getattr(self.path, name) if name in ("name", "stem", "suffix") else NotImplemented
+
+    def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+        """Other paths, and what stands in the file."""
+        values = [plain(one) for one in given.positional]
+        if given.open or given.keywords.keys() - {"encoding", "mode", "errors"}:
+            return NotImplemented
+        if name in _SAME:
+            return self
+        if name in _AS_TEXT:
+            return str(self.path)
+        if name == "joinpath" and all(isinstance(one, str) for one in values):
+            return KnownPath(self.path.joinpath(*values), call)
+        if name in _CHANGING and len(values) == 1 and isinstance(values[0], str):
+            try:
+                return KnownPath(getattr(self.path, name)(values[0]), call)
+            except ValueError:
+                return UNKNOWN
+        if name in ("exists", "is_file") and _file_of(player.stage, str(self.path), scope) is not None:
+            return True
+        if name == "read_text":
+            text = text_at(player.stage, str(self.path), scope)
+            return NotImplemented if text is None else text
+        if name == "open":
+            file = player.made("builtins.open()", None, Given([str(self.path), *values], given.keywords), call, scope)
+            return opened(player, file, scope)
+        return NotImplemented
+
+    def joined(self, other: Any) -> Any:
+        """``path / other``; ``NotImplemented`` where the other one is not known."""
+        other = plain(other)
+        return KnownPath(self.path / other, self.call) if isinstance(other, str) else NotImplemented
+
+
+class TextFile(Made):
+    """A file of the project that is open for reading."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, file: Made, path: str, text: str) -> None:
+        super().__init__(file.name, file.call, Given([path], {}))
+        self.file, self.function = file.file, file.function
+        self.sign, self.source = file.sign, file.source
+        self.text = text
+
+    def entered(self, player: Any, span: Any) -> Any:
+        """Itself."""
+        return self
+
+    def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+        """What stands in it."""
+        if name == "read" and not [*given.values()]:
+            return self.text
+        return player.stage.made(Items(self.items(player))) if name == "readlines" else NotImplemented
+
+    def items(self, player: Any) -> list[Any] | None:
+        """Its lines."""
+        lines = self.text.splitlines(keepends=True)
+        return list(lines) if len(lines) <= MAX_LINES else None
+
+
+class TextTemplate(Made):
+    """A template whose text is known."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str, call: ir.Call, given: Given) -> None:
+        super().__init__("string.Template()", call, given)
+        self.text = text
+
+    def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+        """The text with what its names stand for."""
+        if name not in ("substitute", "safe_substitute") or given.open:
+            return NotImplemented
+        template = Template(self.text)
+        mapping = given.positional[0] if given.positional else None
+        names = [match["named"] or match["braced"] for match in Template.pattern.finditer(self.text)]
+        found = {one: _held(player.stage, mapping, given, one) for one in names if one}
+        if not all(isinstance(one, str | int | float) for one in found.values()):
+            return derived(name, [self, *given.values()])
+        try:
+            return template.safe_substitute(found)
+        except ValueError:
+            return UNKNOWN
+
+
+def plain(value: Any) -> Any:
+    """The text of a known path; any other value as it is."""
+    return str(value.path) if isinstance(value, KnownPath) else value
+
+
+def called(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
+    """What a function of the standard library makes of known paths and texts; ``NotImplemented`` for others."""
+    values = [plain(one) for one in given.positional]
+    if given.open or not values:
+        return NotImplemented
+    module, _, last = name.rpartition(".")
+    if name in _PATHS and all(isinstance(one, str) for one in values) and not given.keywords:
+        return KnownPath(PurePosixPath(*values), call)
+    if module in ("os.path", "posixpath") and all(isinstance(one, str) for one in values):
+        if last in ("abspath", "realpath", "expanduser"):
+            return values[0]
+        if last == "expandvars":
+            return _expanded(player.stage, values[0])
+        return getattr(posixpath, last)(*values) if last in _OF_PATHS else NotImplemented
+    if name == "os.fspath":
+        return values[0] if isinstance(values[0], str) else NotImplemented
+    reader = _READERS.get(name)
+    return NotImplemented if reader is None else reader(player, values[0], given, call, scope)
+
+
+def opened(player: Calls, file: Made, scope: Scope) -> Made:
+    """A file that was opened: with its text, where it is one of the project that is read."""
+    path = plain(file.arguments.get("file", 0)) if file.arguments is not None else None
+    mode = file.arguments.get("mode", 1, "r") if file.arguments is not None else UNKNOWN
+    if not isinstance(path, str) or mode not in ("r", "rt", "rb"):
+        return file
+    text = text_at(player.stage, path, scope) if mode != "rb" else ""
+    return file if text is None else TextFile(file, path, text)
+
+
+def text_at(stage: Stage, path: str, scope: Scope) -> str | None:
+    """What stands in the file of the project that a path means; ``None`` where there is none, or it holds data."""
+    file = _file_of(stage, path, scope)
+    text = stage.project.text_of(file) if file is not None else ""
+    return text if 0 < len(text) <= MAX_TEXT else None
+
+
+def environment(stage: Stage) -> dict[str, str]:
+    """The variables that the launch of the run is known to set."""
+    launch = stage.run.launch if stage.run is not None else None
+    given = launch.environment.items() if launch is not None else ()
+    return {name: str(value.only) for name, value in given if value.is_known and isinstance(value.only, str | int)}
+
+
+def _file_of(stage: Stage, path: str, scope: Scope) -> str | None:
+    folders = dict.fromkeys([*folders_around(stage.entry), *folders_around(scope.file)])
+    return resolve_path(path, list(folders), stage.project.paths)
+
+
+def _held(stage: Stage, mapping: Any, given: Given, name: str) -> Any:
+    """What a name of a template stands for."""
+    if name in given.keywords:
+        return given.keywords[name]
+    if isinstance(mapping, Made) and mapping.name == "os.environ":
+        return stage.variable(name)
+    if isinstance(mapping, Table) and name in mapping.items and not mapping.perhaps:
+        # what an environment may hold besides does not change what is known of it
+        is_sure = not mapping.open or name in environment(stage)
+        return mapping.items[name] if is_sure else UNKNOWN
+    return UNKNOWN
+
+
+def _expanded(stage: Stage, text: str) -> Any:
+    known = environment(stage)
+    names = {one or other for one, other in _VARIABLE.findall(text)}
+    if not names <= known.keys():
+        return Opaque()
+    return _VARIABLE.sub(lambda match: known[match[1] or match[2]], text)
+
+
+def _template(player: Calls, text: Any, given: Given, call: ir.Call, scope: Scope) -> Any:
+    return TextTemplate(text, call, given) if isinstance(text, str) else NotImplemented
+
+
+def _rows(player: Calls, file: Any, given: Given, call: ir.Call, scope: Scope) -> Any:
+    """The rows of ``csv.reader`` and ``csv.DictReader``."""
+    lines = player.items_of(file) if isinstance(file, TextFile | Items) else None
+    delimiter = given.keywords.get("delimiter", ",")
+    if lines is None or len(lines) > MAX_LINES or given.keywords.keys() - {"delimiter"} or len(given.positional) > 1:
+        return NotImplemented
+    if not all(isinstance(one, str) for one in lines) or not isinstance(delimiter, str) or len(delimiter) != 1:
+        return NotImplemented
+    try:
+        rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
+    except csv.Error:
+        return NotImplemented
+    if type(call.func) is ir.Attribute and call.func.name == "reader":
+        return player.stage.made(Items([player.stage.made(Items(list(row))) for row in rows]))
+    head = rows[0] if rows else []
+    tables = [Table(dict(zip(head, row, strict=False))) for row in rows[1:] if len(row) == len(head)]
+    return player.stage.made(Items([player.stage.made(one) for one in tables]))
+
+
+def _module(player: Calls, path: Any, given: Given, call: ir.Call, scope: Scope) -> Any:
+    """``runpy.run_path(path)``: the variables that a file leaves."""
+    file = _file_of(player.stage, path, scope) if isinstance(path, str) else None
+    if file is None or not file.endswith(".py") or file not in player.stage.project.facts:
+        return NotImplemented
+    return player.stage.made(Table(dict(player.module_scope(file).variables)))
+
+
+_READERS: dict[str, Callable[..., Any]] = {
+    "string.Template": _template,
+    "csv.reader": _rows,
+    "csv.DictReader": _rows,
+    "runpy.run_path": _module,
+}
