@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from distlint.frameworks.reaching import is_passed_by
 from distlint.link.library_uses import function_around
+from distlint.link.version_sets import known_versions
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Severity
 
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def is_left_out(project: Project, finding: Finding, packages: Iterable[str]) -> bool:
-    """Whether tests on the way to a finding's place keep all releases of one of the packages away from it that the pins allow."""
+    """Whether tests on the way to a finding's place keep all releases of one of the packages away from it that the pins allow.
+
+    Only tests that other releases pass: what none passes is no matter of releases.
+    """
     span = finding.span
     if not span.file.endswith(".py"):
         return False
@@ -27,8 +31,10 @@ def is_left_out(project: Project, finding: Finding, packages: Iterable[str]) -> 
     versions = project.environments.for_file(span.file)
     for package in packages:
         allowed = versions.allowed(package)
-        if allowed and not any(project.reach(package).reached_versions(span.file, at, allowed, None)):
-            return True
+        reach = project.reach(package)
+        if allowed and not any(reach.reached_versions(span.file, at, allowed, None)):
+            known = [str(one) for one in known_versions(package)]
+            return any(reach.reached_versions(span.file, at, known, None))
     return False
 
 

@@ -259,3 +259,23 @@ main()
 def test_what_the_pinned_release_does_not_come_to_says_nothing(tmp_path: Path, test: str, *, expected: bool) -> None:
     body = "import colossalai\n" + OF_RELEASE.replace("TEST", test)
     assert ("CAI107" in found(tmp_path, body, "")) is expected
+
+
+SWITCHED = """
+from dataclasses import dataclass
+@dataclass
+class Settings:
+    enabled: bool = False
+    def options(self):
+        if not self.enabled:
+            return {}
+        return dict(stage=5)
+ON = Settings(enabled=True)
+def main():
+    Booster(plugin=LowLevelZeroPlugin(**ON.options()))
+main()
+"""
+
+
+def test_a_test_about_no_release_is_no_matter_of_releases(tmp_path: Path) -> None:
+    assert found(tmp_path, SWITCHED, "")["CAI107"] == "ERROR"
