@@ -356,7 +356,14 @@ class Objects(Operations):
                     if keyword.name == "default":
                         return self.value(keyword.value, scope)
                 return self.value(default.args[0], scope) if default.args else UNKNOWN
-        return self.value(default, scope)
+        found = self.value(default, scope)
+        if isinstance(found, Made) and found.name == "dataclasses.field()" and found.arguments is not None:
+            # a function of the program has made it
+            given, call = found.arguments.keywords, found.call
+            if "default_factory" in given and call is not None:
+                return self.apply(given["default_factory"], Given([], {}), call, scope)
+            return given.get("default", UNKNOWN)
+        return found
 
 
 def _of_the_class(annotation: ir.Expr | None) -> bool:
