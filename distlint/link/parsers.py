@@ -22,9 +22,10 @@ from distlint.link.items import elements
 from distlint.link.modules import ClassRef, External
 from distlint.link.parser_model import Option, Parser, ParserId
 from distlint.model import python as ir
-from distlint.model.document import Leaf
+from distlint.model.document import Leaf, node_value
+from distlint.model.document import Mapping as Tree
 from distlint.model.framework import ParserSpec
-from distlint.model.value import known, unknown
+from distlint.model.value import Value, known, unknown
 
 if TYPE_CHECKING:
     from distlint.link.evaluate import Evaluator
@@ -385,13 +386,25 @@ class ParserIndex:
 
     def _set_defaults(self, built: Parser, found: CallSite, evaluator: Evaluator) -> None:
         for keyword in found.site.call.keywords:
-            option = built.by_dest(keyword.name or "")
-            default = evaluator.value(keyword.value, found.file, found.site.function)
-            if option is not None:
-                if option.flags or option.arity in ("?", "*"):
-                    option.default = default
-            elif keyword.name is not None:
-                built.defaults[keyword.name] = default
+            if keyword.name is not None:
+                default = evaluator.value(keyword.value, found.file, found.site.function)
+                _set_default(built, keyword.name, default)
+                continue
+            spread = evaluator.ask(keyword.value, found.file, found.site.function)
+            if not isinstance(spread, Tree) or spread.open:
+                for option in built.options:
+                    _set_default(built, option.dest, unknown("it may be among defaults that we can't see", found.span))
+            for entry in spread.entries if isinstance(spread, Tree) else ():
+                default = node_value(entry.node) if entry.certain else unknown("set on some paths only", entry.key_span)
+                _set_default(built, str(entry.key), default)
+
+
+def _set_default(built: Parser, name: str, default: Value) -> None:
+    option = built.by_dest(name)
+    if option is None:
+        built.defaults[name] = default
+    elif option.flags or option.arity in ("?", "*"):
+        option.default = default
 
 
 def parsers_of(project: Project) -> ParserIndex:

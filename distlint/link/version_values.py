@@ -254,7 +254,11 @@ def text_method(name: str, base: Any, arguments: Sequence[Any]) -> Any:
     return tuple(found) if isinstance(found, list) else found
 
 
-_NESTED_REPEATS = re.compile(r"[+*}]\)?[+*{]|\([^)]*[+*][^)]*\)[+*{]")
+_NESTED_REPEATS = re.compile(r"[+*}]\)?[+*{]|\)[+*{]|\\\d|\(\?[=!<]")
+"""Repeats of repeats and of groups (``(a|aa)*``), and looks ahead or back."""
+_REPEAT = re.compile(r"[*+]|\{\d*,\d*\}")
+MAX_REPEATS = 5
+"""Open repeats of a pattern that is tried: each may multiply the time by the length of the text."""
 
 
 def regular(name: str, arguments: Sequence[Any]) -> Any:
@@ -263,6 +267,8 @@ def regular(name: str, arguments: Sequence[Any]) -> Any:
         return PROBE
     pattern, *rest = (str(argument) for argument in arguments)
     if len(pattern) > 100 or _NESTED_REPEATS.search(pattern) or any(len(text) > 80 for text in rest):
+        return PROBE
+    if len(_REPEAT.findall(pattern)) > MAX_REPEATS:
         return PROBE
     found = getattr(re, name)(pattern, *rest)
     return tuple(found) if isinstance(found, list) else found

@@ -7,7 +7,7 @@ from typing import Any
 
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal import rows_called, sums
+from distlint.rehearsal import known_files, rows_called, sums
 from distlint.rehearsal.absent import used
 from distlint.rehearsal.definitions import Definitions
 from distlint.rehearsal.entities import (
@@ -442,6 +442,9 @@ class Calls(Definitions):
         if isinstance(receiver, Made) and receiver.name == "os.environ":
             if name == "get":
                 return self._environment(given)
+            if name in ("items", "keys", "values", "copy") and self.stage.witness is not None:
+                table = self.stage.made(Table(known_files.environment(self.stage)))
+                return table if name == "copy" else self.method_of_value(table, name, given, call, scope, span)
             if name == "setdefault" and isinstance(given.get("key", 0), str):
                 self.stage.environment.setdefault(given.get("key", 0), given.get("value", 1, UNKNOWN))
             return UNKNOWN

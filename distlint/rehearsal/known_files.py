@@ -6,6 +6,7 @@ known, what a file holds is only the same on all processes (``documents``).
 
 from __future__ import annotations
 
+import ast
 import csv
 import posixpath
 import re
@@ -27,6 +28,9 @@ MAX_TEXT = 20_000
 """Characters of a file; one with more holds data rather than settings."""
 MAX_LINES = 400
 """Lines of a file that is gone through."""
+
+MAX_LITERAL = 2_000
+"""Characters of a text that is read as Python."""
 
 _PATHS = frozenset({"pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath", "pathlib.PurePosixPath"})
 _SAME = frozenset({"resolve", "absolute", "expanduser"})
@@ -244,7 +248,53 @@ def _module(player: Calls, path: Any, given: Given, call: ir.Call, scope: Scope)
     return player.stage.made(Table(dict(player.module_scope(file).variables)))
 
 
+def _literal(player: Calls, text: Any, given: Given, call: ir.Call, scope: Scope) -> Any:
+    """``ast.literal_eval(text)``."""
+    if not isinstance(text, str) or len(text) > MAX_LITERAL:
+        return NotImplemented
+    try:
+        return _value(player, ast.literal_eval(text.strip()))
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return NotImplemented
+
+
+def _value(player: Calls, value: Any) -> Any:
+    if isinstance(value, dict):
+        return player.stage.made(Table({key: _value(player, one) for key, one in value.items()}))
+    if isinstance(value, list):
+        return player.stage.made(Items([_value(player, one) for one in value]))
+    return tuple(_value(player, one) for one in value) if isinstance(value, tuple) else value
+
+
+def _seen_only(player: Calls, value: Any, given: Given, call: ir.Call, scope: Scope) -> Any:
+    """``types.MappingProxyType(table)``: the same for who only looks."""
+    return value if isinstance(value, Table) else NotImplemented
+
+
+def _variables(player: Calls, path: Any, given: Given, call: ir.Call, scope: Scope) -> Any:
+    """``dotenv_values(path)``: what a file of variables says."""
+    text = text_at(player.stage, path, scope) if isinstance(path, str) else None
+    lines = [one.strip().removeprefix("export ") for one in (text or "").splitlines()]
+    pairs = [one.partition("=") for one in lines if "=" in one and not one.startswith("#")]
+    return NotImplemented if text is None else Table({key.strip(): one.strip().strip("\"'") for key, _, one in pairs})
+
+
+def _into_environment(player: Calls, path: Any, given: Given, call: ir.Call, scope: Scope) -> Any:
+    """``load_dotenv(path)``: what the environment does not hold already."""
+    found = _variables(player, path, given, call, scope)
+    if not isinstance(found, Table) or given.keywords:
+        return NotImplemented
+    for name, value in found.items.items():
+        if not player.stage.exports(name):
+            player.stage.environment.setdefault(name, value)
+    return True
+
+
 _READERS: dict[str, Callable[..., Any]] = {
+    "ast.literal_eval": _literal,
+    "types.MappingProxyType": _seen_only,
+    "dotenv.dotenv_values": _variables,
+    "dotenv.load_dotenv": _into_environment,
     "string.Template": _template,
     "csv.reader": _rows,
     "csv.DictReader": _rows,

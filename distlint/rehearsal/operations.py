@@ -15,6 +15,7 @@ from distlint.rehearsal.comprehensions import Comprehensions
 from distlint.rehearsal.entities import ClassValue, FunctionValue, Group, Library, Nothing
 from distlint.rehearsal.figures import numbered
 from distlint.rehearsal.known_files import KnownPath
+from distlint.rehearsal.known_patterns import Matched
 from distlint.rehearsal.merging import alike, merged, number_in
 from distlint.rehearsal.notes import DIVISORS, REMAINDERS
 from distlint.rehearsal.paths import joined
@@ -342,7 +343,7 @@ class Operations(Comprehensions):
             return True if value.items else None if value.open else False
         if type(value) is tuple or isinstance(value, range):
             return bool(value)
-        if isinstance(value, FunctionValue | ClassValue):
+        if isinstance(value, FunctionValue | ClassValue | Matched):
             return True
         if isinstance(value, Library) and value.name in _CONSTANTS:
             return _CONSTANTS[value.name]

@@ -137,11 +137,15 @@ def every_option(player: Iterating, base: Made) -> dict[str, Any] | None:
 
 def set_defaults(stage: Stage, parser: Made, given: Given) -> None:
     """``parser.set_defaults(func=train)``: functions that a program calls by the command that it is given."""
+    if given.open:
+        stage.declared_options.update(dict.fromkeys(stage.declared_options, UNKNOWN))
     command = parser.arguments.get("name", 0) if parser.arguments is not None else None
     for name, value in given.keywords.items():
         if not is_known(value):
             key = command if "add_parser" in parser.name and isinstance(command, str) else ""
             stage.defaults.setdefault(name, {})[key] = value
+        elif name in stage.declared_options:
+            stage.declared_options[name] = value if not stage.unsure else UNKNOWN
 
 
 def _default(player: Iterating, choices: dict[str, Any]) -> Any:

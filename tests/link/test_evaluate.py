@@ -314,6 +314,23 @@ def test_without_a_launch_a_default_is_only_possible(make_project: MakeProject) 
 
 
 @pytest.mark.parametrize(
+    ("spread", "expected"),
+    [("json.load(open('c.json'))", [2, "?"]), ("json.load(sys.stdin)", ["?", "?"]), ("dict(size=4)", [4, "?"])],
+)
+def test_defaults_that_are_spread_out_replace_those_of_options(
+    make_project: MakeProject, spread: str, expected: list[Any]
+) -> None:
+    text = (
+        "import argparse, deepspeed, json, sys\np = argparse.ArgumentParser()\np.add_argument('--size', type=int, default=1)\n"
+        f"p.set_defaults(**{spread})\nargs = p.parse_args()\nprobe(args.size)\nprobe(args.other)\n"
+    )
+    values = options_of_run(
+        make_project({"a.py": text, "c.json": '{"size": 2}', "run.sh": "torchrun --nproc_per_node 2 a.py\n"})
+    )
+    assert [value.only if value.is_known else "?" for value in values] == expected
+
+
+@pytest.mark.parametrize(
     ("test", "expected"),
     [
         ("'STAGE' in os.environ", True),

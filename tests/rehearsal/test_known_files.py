@@ -20,6 +20,7 @@ FILES = {
     "conf/runs.csv": "row,tp,mode\nfirst,1,plain\nsecond,4,fast\n",
     "conf/plan.yaml": "size: ${DEGREE}\nkind: $KIND\n",
     "conf/values.py": "BASE = 3\nplugin = dict(size=BASE * 2)\n",
+    "conf/more.env": "DEGREE=9\nexport EXTRA='x'\n",
     "conf/large.txt": "x" * 30_000,
 }
 
@@ -98,3 +99,31 @@ def test_templates_are_filled_in_with_what_the_launch_sets(
 )
 def test_paths_and_modules(make_project: MakeProject, asked: str, expected: object) -> None:
     assert seen(make_project, f"probe({asked})") == expected
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ("[int(one) for one in re.fullmatch(r'(\\d+)x(\\d+)', '4x2').groups()]", [4, 2]),
+        ("re.compile(r'tp(?P<tp>[0-9]+)').match('tp8-pp1')['tp'] + ''", "8"),
+        ("[2 if re.search('pp', 'tp8') else 1 if re.search('tp', 'tp8') else 0][0]", 1),
+        ("dict((key, int(one)) for key, one in re.findall(r'([a-z]+)=([0-9]+)', 'tp=3,pp=1'))", {"tp": 3, "pp": 1}),
+        ("re.sub('[0-9]', '', 'a1b2') + re.split('-', 'x-y')[1]", "aby"),
+        ("[one for one in re.match(r'(a+)+b', 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaac').groups()]", ["..."]),
+        (
+            "[one for one in re.match(r'(a|aa)*b', 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac').groups()]",
+            ["..."],
+        ),
+        ("ast.literal_eval('{\"a\": (1, [2])}')['a'][1][0] + 1", 3),
+        ("{key.lower(): int(one) for key, one in os.environ.items() if key.startswith('DEG')}", {"degree": 4}),
+        ("dict(os.environ)['DEGREE'] + ''", "4"),
+        ("int(dotenv.dotenv_values('conf/job.env')['STAGES']) + 1", 3),
+    ],
+)
+def test_patterns_literals_and_the_environment(make_project: MakeProject, asked: str, expected: object) -> None:
+    assert seen(make_project, f"import ast, dotenv, re\nprobe({asked})") == expected
+
+
+def test_variables_of_a_file_do_not_replace_those_of_the_launch(make_project: MakeProject) -> None:
+    body = "import dotenv\ndotenv.load_dotenv('conf/more.env')\nprobe(os.environ['DEGREE'] + os.environ['EXTRA'])"
+    assert seen(make_project, body) == "4x"
