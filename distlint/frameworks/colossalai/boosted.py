@@ -5,13 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from distlint.frameworks.colossalai.plugins import BOOSTER, signature
+from distlint.frameworks.reaching import MAX_CALLERS, comes_to, open_tests
 from distlint.link.abstract import Instance, options_of
-from distlint.link.modules import ClassRef
+from distlint.link.arguments import find_argument
+from distlint.link.modules import ClassRef, FunctionRef
+from distlint.model import python as ir
 from distlint.model.value import Value, known, unknown
 
 if TYPE_CHECKING:
     from distlint.link.abstract import Abstract
     from distlint.link.evaluate import Evaluator
+    from distlint.link.project import CallSite, Project
+    from distlint.model.launch import Run
+    from distlint.model.span import Span
 
 BOOST = f"{BOOSTER}().boost()"
 PLACES = ("model", "optimizer", "criterion", "dataloader", "lr_scheduler")
@@ -50,6 +56,28 @@ def is_boosted(evaluator: Evaluator, value: Abstract, place: str) -> Value:
     if len(found) != 1 or None in found:
         return unknown("what it is, is not known")
     return known(found.pop(), *(option.span() for option in options_of(value) if isinstance(option, Instance)))
+
+
+def unboosted_by_caller(project: Project, found: CallSite, run: Run, expr: ir.Expr | None, place: str) -> Span | None:
+    """Where a caller surely hands over what did not come out of ``boost`` at a place, for a parameter that ``expr`` names in a call."""
+    if type(expr) is not ir.Name or found.site.function < 0:
+        return None
+    ref = FunctionRef(found.file, found.site.function)
+    function = project.function(ref)
+    names = [one.name for one in function.parameters]
+    position = names.index(expr.id) - (1 if function.owner >= 0 else 0) if expr.id in names else None
+    for caller in project.callers(ref)[:MAX_CALLERS] if position is not None else ():
+        site = found._replace(file=caller.file, site=caller.site)
+        handed, _ = find_argument(caller.site.call, expr.id, position)
+        if handed is None or caller.looked_up or not comes_to(project, site, run):
+            continue
+        if any(True for _ in open_tests(project, site, run)):
+            continue
+        evaluator = project.evaluator(run)
+        value = evaluator.ask(handed, caller.file, caller.site.function)
+        if is_boosted(evaluator, value, place).only is False:
+            return ir.unpack(handed.at, caller.file)
+    return None
 
 
 def _may_be_wrapped(evaluator: Evaluator, made: Instance, name: str) -> bool:

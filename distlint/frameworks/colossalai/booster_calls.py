@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 from distlint.frameworks.colossalai import subjects as plugins_of
 from distlint.frameworks.colossalai.batches import batch_size, gets_batch
-from distlint.frameworks.colossalai.boosted import before_boost, is_boosted, maker_of
+from distlint.frameworks.colossalai.boosted import before_boost, is_boosted, maker_of, unboosted_by_caller
 from distlint.frameworks.colossalai.boosted import parameters as parameters_of
 from distlint.frameworks.colossalai.models import NAMES as MODEL_NAMES
 from distlint.frameworks.colossalai.models import model_facts
 from distlint.frameworks.colossalai.plugins import BOOSTER, FILES, PACKAGE, PARAMETERS
 from distlint.frameworks.colossalai.stages import layers_of_stages
 from distlint.frameworks.general import argument_settings, moved
-from distlint.frameworks.reaching import MAX_CALLERS, MAX_LEVELS, comes_to, open_tests, runs_through
+from distlint.frameworks.reaching import MAX_LEVELS, comes_to, open_tests, runs_through
 from distlint.link.abstract import Instance, node_of, options_of
 from distlint.link.arguments import find_argument
 from distlint.link.modules import FunctionRef
@@ -467,25 +467,11 @@ class _Call:
     def _is_boosted(self, given: Abstract, name: str, parameters: tuple[str, ...]) -> Value:
         """Whether an argument came out of ``boost``: not so where one of the callers surely hands over something else in this run."""
         found = is_boosted(self.evaluator, given, name)
+        if not found.is_unknown or self.run is None:
+            return found
         expr, _ = find_argument(self.found.site.call, name, parameters.index(name))
-        if not found.is_unknown or self.run is None or type(expr) is not ir.Name or self.found.site.function < 0:
-            return found
-        ref = FunctionRef(self.found.file, self.found.site.function)
-        function = self.project.function(ref)
-        taken = [one.name for one in function.parameters]
-        if expr.id not in taken:
-            return found
-        place = taken.index(expr.id) - (1 if function.owner >= 0 else 0)
-        for caller in self.project.callers(ref)[:MAX_CALLERS]:
-            site = self.found._replace(file=caller.file, site=caller.site)
-            handed, _ = find_argument(caller.site.call, expr.id, place)
-            sure = handed is not None and not caller.looked_up and comes_to(self.project, site, self.run)
-            if handed is None or not sure or any(True for _ in open_tests(self.project, site, self.run)):
-                continue
-            value = self.evaluator.ask(handed, caller.file, caller.site.function)
-            if is_boosted(self.evaluator, value, name).only is False:
-                return known(False, ir.unpack(handed.at, caller.file))
-        return found
+        stranger = unboosted_by_caller(self.project, self.found, self.run, expr, name)
+        return known(False, stranger) if stranger is not None else found
 
     def _argument(self, name: str, parameters: tuple[str, ...]) -> Abstract | None:
         if name not in parameters:
