@@ -260,6 +260,11 @@ class Expressions(Subscripts):
         """An attribute of an object of a library: options are asked for where they are parsed."""
         if is_parsed(base):
             return option_of(self, base, name)
+        if self.stage.witness is not None and base.name.endswith("Config()") and base.arguments is not None:
+            # a configuration of a library has what it was made with
+            given = base.arguments.keywords.get(name, UNKNOWN) if not base.arguments.open else UNKNOWN
+            if is_known(given):
+                return given
         owner = self.models.owner(base, name)
         return owner if owner is not None else MethodOf(base, name)
 

@@ -214,10 +214,10 @@ def may_improve(found: Abstract) -> bool:
 
 
 def _is_result(found: Abstract) -> bool:
-    """Whether an answer is no more than what some function of a library gave, which may have been seen to be a plain value."""
+    """Whether an answer is no more than what some function of a library gave, or a part of that, which may be seen to be a plain value."""
     if not isinstance(found, Instance) or not isinstance(found.callee, External):
         return False
-    return not found.callee.name.rpartition(".")[2][:1].isupper()
+    return bool(found.part) or not found.callee.name.rpartition(".")[2][:1].isupper()
 
 
 def opinion(witness: Witness, evaluator: Evaluator, expr: ir.Expr, frame: Frame, found: Abstract) -> Abstract | None:

@@ -127,3 +127,13 @@ def test_patterns_literals_and_the_environment(make_project: MakeProject, asked:
 def test_variables_of_a_file_do_not_replace_those_of_the_launch(make_project: MakeProject) -> None:
     body = "import dotenv\ndotenv.load_dotenv('conf/more.env')\nprobe(os.environ['DEGREE'] + os.environ['EXTRA'])"
     assert seen(make_project, body) == "4x"
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [("config.num_local_experts * 2", 16), ("config.hidden_size + 0", "?"), ("changed.num_local_experts + 0", 4)],
+)
+def test_a_configuration_has_what_it_was_made_with(make_project: MakeProject, asked: str, expected: object) -> None:
+    body = "from transformers import MixtralConfig\nconfig = MixtralConfig(num_local_experts=8)\n"
+    body += "changed = MixtralConfig(num_local_experts=8)\nchanged.num_local_experts = 4\n"
+    assert seen(make_project, f"{body}probe({asked})") == expected
