@@ -34,7 +34,8 @@ def is_left_out(project: Project, finding: Finding, packages: Iterable[str]) -> 
         reach = project.reach(package)
         if allowed and not any(reach.reached_versions(span.file, at, allowed, None)):
             known = [str(one) for one in known_versions(package)]
-            return any(reach.reached_versions(span.file, at, known, None))
+            if any(reach.reached_versions(span.file, at, known, None)):
+                return True
     return False
 
 

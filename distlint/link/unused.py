@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 MAX_FILES = 1_000
 """Files that are looked through; of a larger project nothing is said."""
 
-MAX_LEVELS = 4
-"""Functions that only unused ones name are found over so many steps."""
+MAX_STEPS = 200
+"""So many functions are asked for one answer."""
 
 _NAMING = (
     ".py",
@@ -50,7 +50,8 @@ class UnusedFunctions:
     def __init__(self, project: Project) -> None:
         self._project = project
         self._places: dict[str, list[tuple[str, int, int]] | None] = {}
-        self._known: dict[FunctionRef | ClassRef, bool] = {}
+        self._known: dict[FunctionRef, bool] = {}
+        self._steps = 0
         self._files: list[str] | None = None
 
     @classmethod
@@ -59,33 +60,42 @@ class UnusedFunctions:
         found: UnusedFunctions = project.kept.setdefault(cls, cls(project))
         return found
 
-    def has(self, ref: FunctionRef, level: int = 0) -> bool:
-        """Whether nothing names a function, or only functions do that nothing names; false where that can't be told."""
+    def has(self, ref: FunctionRef) -> bool:
+        """Whether nothing names a function, or only functions do that nothing else names; false where that can't be told."""
         if ref not in self._known:
-            self._known[ref] = False  # what only names itself is decided by the others that name it
-            self._known[ref] = level <= MAX_LEVELS and self._is_unused(ref, level)
+            self._steps = 0
+            self._known[ref] = self._holds(ref, frozenset())
         return self._known[ref]
 
-    def _is_unused(self, ref: FunctionRef, level: int) -> bool:
+    def _holds(self, ref: FunctionRef, asked: frozenset[FunctionRef]) -> bool:
+        """The same while others are asked for: functions that only name each other are all unused."""
+        if ref in asked:
+            return True
+        self._steps += 1
+        if self._steps > MAX_STEPS or self._known.get(ref) is False:
+            return False
+        asked |= {ref}
         function = self._project.function(ref)
-        if function.parent >= 0 and self.has(FunctionRef(ref.file, function.parent), level + 1):
+        if function.parent >= 0 and self._holds(FunctionRef(ref.file, function.parent), asked):
             return True
         owner = self._project.class_(ClassRef(ref.file, function.owner)) if function.owner >= 0 else None
-        if owner is not None and self._is_class_unused(ref.file, owner, level):
+        if owner is not None and self._is_class_unused(ref.file, owner, asked):
             return True
         if function.decorators or function.name.startswith("__") or _CALLED_FROM_OUTSIDE.match(function.name):
             return False
         if owner is not None and owner.bases:
             return False  # what it derives from may call it
-        return self._only_unused_name(function.name, ref.file, function.name_at, function.at, level)
+        return self._only_unused_name(function.name, ref.file, function.name_at, function.at, asked)
 
-    def _is_class_unused(self, file: str, owner: ir.Class, level: int) -> bool:
+    def _is_class_unused(self, file: str, owner: ir.Class, asked: frozenset[FunctionRef]) -> bool:
         plain = not owner.decorators and not owner.keywords and not _CALLED_FROM_OUTSIDE.match(owner.name.lower())
         # A class of the project may enter what derives from it into a table.
         of_library = all(self._project.modules.dotted(base, file) for base in owner.bases)
-        return plain and of_library and self._only_unused_name(owner.name, file, owner.name_at, owner.at, level)
+        return plain and of_library and self._only_unused_name(owner.name, file, owner.name_at, owner.at, asked)
 
-    def _only_unused_name(self, name: str, file: str, own: ir.Position, whole: ir.Position, level: int) -> bool:
+    def _only_unused_name(
+        self, name: str, file: str, own: ir.Position, whole: ir.Position, asked: frozenset[FunctionRef]
+    ) -> bool:
         places = self._places_of(name)
         if places is None:
             return False
@@ -94,16 +104,16 @@ class UnusedFunctions:
         return all(
             (path, line, column) == (start.file, start.line, start.column)
             or inside.contains(Span(path, line, column, line, column))
-            or self._is_in_unused(path, line, column, level)
+            or self._is_in_unused(path, line, column, asked)
             for path, line, column in places
         )
 
-    def _is_in_unused(self, file: str, line: int, column: int, level: int) -> bool:
+    def _is_in_unused(self, file: str, line: int, column: int, asked: frozenset[FunctionRef]) -> bool:
         if file not in self._project.facts or not file.endswith(".py"):
             return False
         at = ir.pack(line, column, line, column)
         function = function_around(self._project.module(file), at)
-        return function >= 0 and self.has(FunctionRef(file, function), level + 1)
+        return function >= 0 and self._holds(FunctionRef(file, function), asked)
 
     def _places_of(self, name: str) -> list[tuple[str, int, int]] | None:
         """Where a name stands; ``None`` where there is too much to look through, or functions are found by texts that are put together."""

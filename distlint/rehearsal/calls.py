@@ -7,7 +7,7 @@ from typing import Any
 
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal import known_files, rows_called, sums
+from distlint.rehearsal import rows_called, sums
 from distlint.rehearsal.absent import used
 from distlint.rehearsal.definitions import Definitions
 from distlint.rehearsal.entities import (
@@ -443,7 +443,7 @@ class Calls(Definitions):
             if name == "get":
                 return self._environment(given)
             if name in ("items", "keys", "values", "copy") and self.stage.witness is not None:
-                table = self.stage.made(Table(known_files.environment(self.stage)))
+                table = self.stage.made(Table(self.stage.exported()))
                 return table if name == "copy" else self.method_of_value(table, name, given, call, scope, span)
             if name == "setdefault" and isinstance(given.get("key", 0), str):
                 self.stage.environment.setdefault(given.get("key", 0), given.get("value", 1, UNKNOWN))

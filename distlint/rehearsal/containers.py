@@ -103,7 +103,9 @@ def _counted(player: Calls, values: list[Any]) -> Table:
 
 
 def namespace(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
-    """A plain object whose attributes are the keyword arguments; ``NotImplemented`` for other classes."""
+    """A plain object whose attributes are the keyword arguments, or a view of a table; ``NotImplemented`` for other classes."""
+    if name == "MappingProxyType" and len(given.positional) == 1 and isinstance(given.positional[0], Table):
+        return given.positional[0]
     if name not in ("SimpleNamespace", "Namespace"):
         return NotImplemented
     made = Made(f"types.{name}()", call, given)

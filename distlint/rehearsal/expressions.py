@@ -176,7 +176,7 @@ class Expressions(Subscripts):
             else:
                 table.opens(name if key is not None else given, given)
                 if self.stage.witness is not None and isinstance(given, Made) and given.name == "os.environ":
-                    table.items.update(known_files.environment(self.stage))
+                    table.items.update(self.stage.exported())
             self._displayed([name, given], expr, scope)
         self._displayed(table.items.values(), expr, scope)
         return table
@@ -261,9 +261,9 @@ class Expressions(Subscripts):
         if is_parsed(base):
             return option_of(self, base, name)
         if self.stage.witness is not None and base.name.endswith("Config()") and base.arguments is not None:
-            # a configuration of a library has what it was made with
+            # a configuration of a library has the numbers that it was made with; names it may turn into types
             given = base.arguments.keywords.get(name, UNKNOWN) if not base.arguments.open else UNKNOWN
-            if is_known(given):
+            if isinstance(given, int | float):
                 return given
         owner = self.models.owner(base, name)
         return owner if owner is not None else MethodOf(base, name)

@@ -107,6 +107,7 @@ class Iterating:
 
     def advance(self, value: Generated) -> tuple[bool, Any]:
         """The next item of an iterator, and whether there is one."""
+        value.over = None
         if value.run is None:
             return True, self.item_of(value)
         self.stage.step()

@@ -1,24 +1,21 @@
 """Paths and texts of the project's own files, in the rehearsal of a run of which everything is known (``Stage.witness``).
 
-What stands in a file of the project is what the program reads from it: line by line, as a table, or as a template. Where no run is
-known, what a file holds is only the same on all processes (``documents``).
+What stands in a file of the project is what the program reads from it: as a text, line by line, or as a table. Where no run is
+known, what a file holds is only the same on all processes (``documents``). What is made of texts is in ``known_texts``.
 """
 
 from __future__ import annotations
 
-import ast
 import csv
 import posixpath
-import re
 from collections.abc import Callable
 from pathlib import PurePosixPath
-from string import Template
 from typing import TYPE_CHECKING, Any
 
 from distlint.link.paths import folders_around, resolve_path
 from distlint.model import python as ir
-from distlint.rehearsal.unknowns import UNKNOWN, Opaque
-from distlint.rehearsal.values import Given, Items, Made, Table, derived
+from distlint.rehearsal.unknowns import UNKNOWN
+from distlint.rehearsal.values import Given, Items, Made, Table
 
 if TYPE_CHECKING:
     from distlint.rehearsal.calls import Calls
@@ -29,15 +26,11 @@ MAX_TEXT = 20_000
 MAX_LINES = 400
 """Lines of a file that is gone through."""
 
-MAX_LITERAL = 2_000
-"""Characters of a text that is read as Python."""
-
 _PATHS = frozenset({"pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath", "pathlib.PurePosixPath"})
 _SAME = frozenset({"resolve", "absolute", "expanduser"})
 _CHANGING = frozenset({"with_name", "with_stem", "with_suffix"})
 _AS_TEXT = frozenset({"as_posix", "__str__", "__fspath__"})
 _OF_PATHS = frozenset({"basename", "dirname", "isabs", "join", "normpath", "split", "splitext"})
-_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 
 
 class KnownPath(Made):
@@ -117,31 +110,6 @@ class TextFile(Made):
         return list(lines) if len(lines) <= MAX_LINES else None
 
 
-class TextTemplate(Made):
-    """A template whose text is known."""
-
-    __slots__ = ("text",)
-
-    def __init__(self, text: str, call: ir.Call, given: Given) -> None:
-        super().__init__("string.Template()", call, given)
-        self.text = text
-
-    def method(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
-        """The text with what its names stand for."""
-        if name not in ("substitute", "safe_substitute") or given.open:
-            return NotImplemented
-        template = Template(self.text)
-        mapping = given.positional[0] if given.positional else None
-        names = [match["named"] or match["braced"] for match in Template.pattern.finditer(self.text)]
-        found = {one: _held(player.stage, mapping, given, one) for one in names if one}
-        if not all(isinstance(one, str | int | float) for one in found.values()):
-            return derived(name, [self, *given.values()])
-        try:
-            return template.safe_substitute(found)
-        except ValueError:
-            return UNKNOWN
-
-
 def plain(value: Any) -> Any:
     """The text of a known path; any other value as it is."""
     return str(value.path) if isinstance(value, KnownPath) else value
@@ -158,8 +126,6 @@ def called(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) 
     if module in ("os.path", "posixpath") and all(isinstance(one, str) for one in values):
         if last in ("abspath", "realpath", "expanduser"):
             return values[0]
-        if last == "expandvars":
-            return _expanded(player.stage, values[0])
         return getattr(posixpath, last)(*values) if last in _OF_PATHS else NotImplemented
     if name == "os.fspath":
         return values[0] if isinstance(values[0], str) else NotImplemented
@@ -171,9 +137,9 @@ def opened(player: Calls, file: Made, scope: Scope) -> Made:
     """A file that was opened: with its text, where it is one of the project that is read."""
     path = plain(file.arguments.get("file", 0)) if file.arguments is not None else None
     mode = file.arguments.get("mode", 1, "r") if file.arguments is not None else UNKNOWN
-    if not isinstance(path, str) or mode not in ("r", "rt", "rb"):
+    if not isinstance(path, str) or mode not in ("r", "rt"):
         return file
-    text = text_at(player.stage, path, scope) if mode != "rb" else ""
+    text = text_at(player.stage, path, scope)
     return file if text is None else TextFile(file, path, text)
 
 
@@ -184,60 +150,40 @@ def text_at(stage: Stage, path: str, scope: Scope) -> str | None:
     return text if 0 < len(text) <= MAX_TEXT else None
 
 
-def environment(stage: Stage) -> dict[str, str]:
-    """The variables that the launch of the run is known to set."""
-    launch = stage.run.launch if stage.run is not None else None
-    given = launch.environment.items() if launch is not None else ()
-    return {name: str(value.only) for name, value in given if value.is_known and isinstance(value.only, str | int)}
-
-
 def _file_of(stage: Stage, path: str, scope: Scope) -> str | None:
     folders = dict.fromkeys([*folders_around(stage.entry), *folders_around(scope.file)])
     return resolve_path(path, list(folders), stage.project.paths)
 
 
-def _held(stage: Stage, mapping: Any, given: Given, name: str) -> Any:
-    """What a name of a template stands for."""
-    if name in given.keywords:
-        return given.keywords[name]
-    if isinstance(mapping, Made) and mapping.name == "os.environ":
-        return stage.variable(name)
-    if isinstance(mapping, Table) and name in mapping.items and not mapping.perhaps:
-        # what an environment may hold besides does not change what is known of it
-        is_sure = not mapping.open or name in environment(stage)
-        return mapping.items[name] if is_sure else UNKNOWN
-    return UNKNOWN
-
-
-def _expanded(stage: Stage, text: str) -> Any:
-    known = environment(stage)
-    names = {one or other for one, other in _VARIABLE.findall(text)}
-    if not names <= known.keys():
-        return Opaque()
-    return _VARIABLE.sub(lambda match: known[match[1] or match[2]], text)
-
-
-def _template(player: Calls, text: Any, given: Given, call: ir.Call, scope: Scope) -> Any:
-    return TextTemplate(text, call, given) if isinstance(text, str) else NotImplemented
-
-
 def _rows(player: Calls, file: Any, given: Given, call: ir.Call, scope: Scope) -> Any:
-    """The rows of ``csv.reader`` and ``csv.DictReader``."""
+    """The rows of ``csv.reader``."""
+    rows = _split(player, file, given)
+    if rows is None:
+        return NotImplemented
+    return player.stage.made(Items([player.stage.made(Items(list(row))) for row in rows]))
+
+
+def _records(player: Calls, file: Any, given: Given, call: ir.Call, scope: Scope) -> Any:
+    """Those of ``csv.DictReader``, whose first row names the others' fields."""
+    rows = _split(player, file, given)
+    if not rows or any(len(row) != len(rows[0]) for row in rows):
+        return NotImplemented
+    records = (Table(dict(zip(rows[0], row, strict=True))) for row in rows[1:])
+    return player.stage.made(Items([player.stage.made(one) for one in records]))
+
+
+def _split(player: Calls, file: Any, given: Given) -> list[list[str]] | None:
+    """The rows of a file or list of lines; ``None`` where these, or how they are split, are not known."""
     lines = player.items_of(file) if isinstance(file, TextFile | Items) else None
     delimiter = given.keywords.get("delimiter", ",")
     if lines is None or len(lines) > MAX_LINES or given.keywords.keys() - {"delimiter"} or len(given.positional) > 1:
-        return NotImplemented
+        return None
     if not all(isinstance(one, str) for one in lines) or not isinstance(delimiter, str) or len(delimiter) != 1:
-        return NotImplemented
+        return None
     try:
-        rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
+        return [row for row in csv.reader(lines, delimiter=delimiter) if row]
     except csv.Error:
-        return NotImplemented
-    if type(call.func) is ir.Attribute and call.func.name == "reader":
-        return player.stage.made(Items([player.stage.made(Items(list(row))) for row in rows]))
-    head = rows[0] if rows else []
-    tables = [Table(dict(zip(head, row, strict=False))) for row in rows[1:] if len(row) == len(head)]
-    return player.stage.made(Items([player.stage.made(one) for one in tables]))
+        return None
 
 
 def _module(player: Calls, path: Any, given: Given, call: ir.Call, scope: Scope) -> Any:
@@ -246,29 +192,6 @@ def _module(player: Calls, path: Any, given: Given, call: ir.Call, scope: Scope)
     if file is None or not file.endswith(".py") or file not in player.stage.project.facts:
         return NotImplemented
     return player.stage.made(Table(dict(player.module_scope(file).variables)))
-
-
-def _literal(player: Calls, text: Any, given: Given, call: ir.Call, scope: Scope) -> Any:
-    """``ast.literal_eval(text)``."""
-    if not isinstance(text, str) or len(text) > MAX_LITERAL:
-        return NotImplemented
-    try:
-        return _value(player, ast.literal_eval(text.strip()))
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return NotImplemented
-
-
-def _value(player: Calls, value: Any) -> Any:
-    if isinstance(value, dict):
-        return player.stage.made(Table({key: _value(player, one) for key, one in value.items()}))
-    if isinstance(value, list):
-        return player.stage.made(Items([_value(player, one) for one in value]))
-    return tuple(_value(player, one) for one in value) if isinstance(value, tuple) else value
-
-
-def _seen_only(player: Calls, value: Any, given: Given, call: ir.Call, scope: Scope) -> Any:
-    """``types.MappingProxyType(table)``: the same for who only looks."""
-    return value if isinstance(value, Table) else NotImplemented
 
 
 def _variables(player: Calls, path: Any, given: Given, call: ir.Call, scope: Scope) -> Any:
@@ -291,12 +214,9 @@ def _into_environment(player: Calls, path: Any, given: Given, call: ir.Call, sco
 
 
 _READERS: dict[str, Callable[..., Any]] = {
-    "ast.literal_eval": _literal,
-    "types.MappingProxyType": _seen_only,
     "dotenv.dotenv_values": _variables,
     "dotenv.load_dotenv": _into_environment,
-    "string.Template": _template,
     "csv.reader": _rows,
-    "csv.DictReader": _rows,
+    "csv.DictReader": _records,
     "runpy.run_path": _module,
 }

@@ -15,7 +15,7 @@ from distlint.rehearsal.comprehensions import Comprehensions
 from distlint.rehearsal.entities import ClassValue, FunctionValue, Group, Library, Nothing
 from distlint.rehearsal.figures import numbered
 from distlint.rehearsal.known_files import KnownPath
-from distlint.rehearsal.known_patterns import Matched
+from distlint.rehearsal.known_texts import Matched
 from distlint.rehearsal.merging import alike, merged, number_in
 from distlint.rehearsal.notes import DIVISORS, REMAINDERS
 from distlint.rehearsal.paths import joined

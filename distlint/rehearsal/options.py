@@ -136,7 +136,7 @@ def every_option(player: Iterating, base: Made) -> dict[str, Any] | None:
 
 
 def set_defaults(stage: Stage, parser: Made, given: Given) -> None:
-    """``parser.set_defaults(func=train)``: functions that a program calls by the command that it is given."""
+    """``parser.set_defaults(...)``: defaults of options, and functions that a program calls by the command that it is given."""
     if given.open:
         stage.declared_options.update(dict.fromkeys(stage.declared_options, UNKNOWN))
     command = parser.arguments.get("name", 0) if parser.arguments is not None else None

@@ -377,6 +377,12 @@ class Stage(Certainty):
         """Whether the launch of the run that is followed puts a variable into the environment."""
         return self._exported(name) is not None
 
+    def exported(self) -> dict[str, Any]:
+        """The variables that the launch of the run that is followed, and its launcher, put into the environment, by name."""
+        launch = self.run.launch if self.run is not None else None
+        names = sorted({*launch.environment, *launch.provides}) if launch is not None else ()
+        return {name: self.variable(name) for name in names}
+
     def _exported(self, name: Any) -> Any:
         """What the launch of the run that is followed puts into the environment; ``None`` where there is none, or it is not known."""
         launch = self.run.launch if self.run is not None else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from distlint.rehearsal.iterating import Iterating, is_key
-from distlint.rehearsal.known_files import environment
 from distlint.rehearsal.unknowns import Named
 from distlint.rehearsal.values import Given, Made, Table, Thing
 
@@ -22,7 +21,7 @@ def _table_of(player: Iterating, values: list[Any], given: Given) -> Table:
     if values and isinstance(values[0], Thing) and isinstance(values[0].content, Table):
         values = [values[0].content, *values[1:]]
     if values and player.stage.witness is not None and isinstance(values[0], Made) and values[0].name == "os.environ":
-        values = [Table(environment(player.stage))]
+        values = [Table(player.stage.exported())]
     if values:
         pairs = None if isinstance(values[0], Table) else player.items_of(values[0])
         if isinstance(values[0], Table):

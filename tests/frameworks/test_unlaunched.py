@@ -179,6 +179,7 @@ main()
         ("pass", {"jobs.yaml": "call: train.kept\n"}, "ERROR"),
         ("pass\ndef before():\n    kept()", {}, "WARNING"),
         ("pass\ndef before():\n    kept()\nbefore()", {}, "ERROR"),
+        ("pass\ndef one():\n    kept()\n    other()\ndef other():\n    one()", {}, "WARNING"),
     ],
 )
 def test_a_function_that_nothing_names_is_not_come_to(

@@ -11,6 +11,7 @@ from tests.conftest import MakeProject
 from tests.link.test_evaluate import shown
 
 HEAD = """
+from csv import reader
 import csv, json, os, runpy, string, yaml
 import torch.distributed as dist
 from pathlib import Path
@@ -93,6 +94,9 @@ def test_templates_are_filled_in_with_what_the_launch_sets(
         ("str(Path('conf') / 'a.yaml')", "conf/a.yaml"),
         ("[f\"{Path('conf', 'a.yaml').with_suffix('.json')}\"][0]", "conf/a.json"),
         ("[one.name for one in Path('conf/a/b').parents][0]", "a"),
+        ("[*csv.reader(Path('conf/runs.csv').open())][2][1] + ''", "4"),
+        ("[row[2] for row in reader(open('conf/runs.csv'))][0]", "mode"),
+        ("len(open('conf/runs.csv', 'rb').read()) + 0", "?"),
         ("len(Path('conf/large.txt').read_text()) + 0", "?"),
         ("len(Path('conf/none.txt').read_text()) + 0", "?"),
     ],
@@ -117,6 +121,8 @@ def test_paths_and_modules(make_project: MakeProject, asked: str, expected: obje
         ("ast.literal_eval('{\"a\": (1, [2])}')['a'][1][0] + 1", 3),
         ("{key.lower(): int(one) for key, one in os.environ.items() if key.startswith('DEG')}", {"degree": 4}),
         ("dict(os.environ)['DEGREE'] + ''", "4"),
+        ("len([1 for key in os.environ.keys() if key == 'WORLD_SIZE']) + 0", 1),
+        ("len(ast.literal_eval('[1, {2}, b\"x\"]')) + 0", 3),
         ("int(dotenv.dotenv_values('conf/job.env')['STAGES']) + 1", 3),
     ],
 )
