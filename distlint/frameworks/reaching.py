@@ -86,7 +86,9 @@ def comes_to(
     return any(
         comes_to(project, found._replace(file=one.file, site=one.site), run, levels - 1, by_open_tables=by_open_tables)
         for one in callers
-        if not _looks_up_another(project, one, run, ref) and (by_open_tables or not _is_open_choice(project, one, run))
+        if not _looks_up_another(project, one, run, ref)
+        and not _is_seen_to_be_passed(project, one, run)
+        and (by_open_tables or _is_seen_inside(project, ref, run) or not _is_open_choice(project, one, run))
     )
 
 
@@ -102,6 +104,25 @@ def is_passed_by(project: Project, file: str, function: int, at: ir.Position) ->
     if function >= 0 and UnusedFunctions.of(project).has(FunctionRef(file, function)):
         return True
     return not any(comes_to(project, found, run, by_open_tables=False) for run in runs)
+
+
+def _is_seen_inside(project: Project, ref: FunctionRef, run: Run) -> bool:
+    """Whether a run was certainly seen to come into a function."""
+    witness = Witnesses.of(project).of_run(run) if project.second_opinion is not None else None
+    return witness is not None and ref in witness.sure
+
+
+def _is_seen_to_be_passed(project: Project, caller: Caller, run: Run) -> bool:
+    """Whether a run that was followed to its end went by a call that stands behind a test, in a function that it was in."""
+    if project.second_opinion is None or caller.site.function < 0:
+        return False
+    witness = Witnesses.of(project).of_run(run)
+    if witness is None or not witness.is_whole:
+        return False
+    at = caller.site.call.at
+    if FunctionRef(caller.file, caller.site.function) not in witness.entered or (caller.file, at) in witness.come:
+        return False
+    return any(True for _ in _guards(project, caller.file, caller.site.function, at))
 
 
 def _looks_up_another(project: Project, caller: Caller, run: Run, ref: FunctionRef) -> bool:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from distlint.frameworks.reaching import is_passed_by
 from distlint.link.library_uses import function_around
-from distlint.link.version_sets import known_versions
 from distlint.model import python as ir
 from distlint.model.finding import Finding, Severity
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 def is_left_out(project: Project, finding: Finding, packages: Iterable[str]) -> bool:
     """Whether tests on the way to a finding's place keep all releases of one of the packages away from it that the pins allow.
 
-    Only tests that other releases pass: what none passes is no matter of releases.
+    Only where some test asks for what a release decides: others say nothing about releases.
     """
     span = finding.span
     if not span.file.endswith(".py"):
@@ -33,8 +32,7 @@ def is_left_out(project: Project, finding: Finding, packages: Iterable[str]) -> 
         allowed = versions.allowed(package)
         reach = project.reach(package)
         if allowed and not any(reach.reached_versions(span.file, at, allowed, None)):
-            known = [str(one) for one in known_versions(package)]
-            if any(reach.reached_versions(span.file, at, known, None)):
+            if reach.depends_on_release(span.file, at):
                 return True
     return False
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from distlint.link.abstract import NOTHING, Abstract, Frame, Instance, Reference, node_of, options_of, separate, several
+from distlint.link.calls import given_arguments
 from distlint.link.changes import after_store
 from distlint.link.flow import BINDS, CHANGES, HANDS, INSIDE, Bind, Env, Join, Rounds, Store
 from distlint.link.handing import attribute_after_call
 from distlint.link.items import elements
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.link.objects import attribute_of, attributes, concerns
+from distlint.link.walking import ALL
 from distlint.model import python as ir
 from distlint.model.document import Leaf, Mapping, Sequence, node_value
 from distlint.model.span import Span
@@ -48,6 +50,13 @@ def _walk(
                 if place.action == "setattr" and _sets_another(evaluator, place, frame, names):
                     place = place.at
                     continue
+                inside = _of_dictionary(evaluator, place, frame, span, names)
+                if inside is NOTHING:
+                    place = place.prev or place.at
+                    continue
+                if inside is not None:
+                    base = inside
+                    break
                 if _replaces(place, names):
                     base = _replaced(evaluator, place, frame, span, names)
                     break
@@ -126,6 +135,36 @@ def _differs(evaluator: Evaluator, join: Join | Rounds, name: str, names: Names,
     if any(f"{name}.{one}" in touched for one in (names[0], "*", "__dict__")):
         return True
     return name + HANDS in touched and evaluator.project.is_stored(names[0])
+
+
+def _of_dictionary(evaluator: Evaluator, store: Store, frame: Frame, span: Span, names: Names) -> Abstract | None:
+    """What ``vars(object)["name"] = value`` and ``vars(object).update(settings)`` make of an attribute.
+
+    ``NOTHING`` where they surely leave it as it is, ``None`` for other changes, and where it is not known what they set.
+    """
+    depth = next((place for place, step in enumerate(store.path) if step == f".{ALL}"), len(names))
+    if depth >= len(names) or store.action not in ("set", "update") or store.prev is None:
+        return None
+    name, rest, inside = names[depth], names[depth + 1 :], store.path[depth + 1 :]
+    if store.action == "set" and len(inside) == 1 and not isinstance(inside[0], str):
+        key = node_value(node_of(evaluator.evaluate(inside[0], frame, store.at), span))
+        if not key.is_known:
+            return Leaf(unknown("changed in a way that is not followed", span), span)
+        return attribute_of(evaluator, store.expr, rest, frame, store.at, span) if key.only == name else NOTHING
+    if store.action != "update" or inside or not isinstance(store.expr, ir.Call):
+        return None
+    given = given_arguments(evaluator, store.expr, frame, store.prev)
+    if given.open_keywords or given.open_positional or len(given.positional) > 1:
+        return None
+    if name in given.keywords:
+        return attributes(evaluator, evaluator.force(given.keywords[name]), rest, span)
+    settings = evaluator.force(given.positional[0]) if given.positional else Mapping((), span)
+    if not isinstance(settings, Mapping) or settings.open:
+        return None
+    entry = settings.entry(name)
+    if entry is None:
+        return NOTHING
+    return attributes(evaluator, entry.node, rest, span) if entry.certain else None
 
 
 def _replaces(store: Store, names: Names) -> bool:

@@ -33,7 +33,8 @@ def given_options(
     clear, open_run = not more, False
 
     def of(option: Option, value: Value) -> Value:
-        return read(option, value) if read is not None and option.reader is not None else typed(value, option.kind)
+        is_read = option.reader is not None or option.kind == "?"
+        return read(option, value) if read is not None and is_read else typed(value, option.kind)
 
     index = 0
     while index < len(words):

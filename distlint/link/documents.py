@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 _CONFIGURATIONS = (SourceKind.JSON, SourceKind.YAML, SourceKind.TOML)
 
+MAX_TEXT = 100_000
+"""Characters of a text that is read as settings."""
+
 
 @dataclass(frozen=True, slots=True)
 class Load:
@@ -122,15 +125,21 @@ class Documents:
 
         Every place in it is the string itself.
         """
-        if len(text) > 100_000:
-            return Leaf(unknown("too long", span), span)
+        found = self.every_parsed(text, loader, span)
+        return found[0] if found else Leaf(unknown("not a configuration", span), span)
+
+    def every_parsed(self, text: str, loader: str, span: Span) -> list[Node]:
+        """The trees of all documents that stand in a string (``---`` parts those of YAML); none where it is no configuration."""
+        if len(text) > MAX_TEXT:
+            return []
+        from distlint.read.ini import read_ini
         from distlint.read.json import read_json
+        from distlint.read.toml import read_toml
         from distlint.read.yaml import read_yaml
 
-        reading = read_yaml(text, span.file) if loader == "yaml" else read_json(text, span.file)
-        if reading.errors or not reading.documents:
-            return Leaf(unknown("not a configuration", span), span)
-        return respanned(reading.documents[0].root, span)
+        read = {"yaml": read_yaml, "toml": read_toml, "ini": read_ini}.get(loader, read_json)
+        reading = read(text, span.file)
+        return [] if reading.errors else [respanned(one.root, span) for one in reading.documents]
 
     def is_broken(self, path: str) -> bool:
         """Whether a configuration file holds errors for which every loader refuses it."""

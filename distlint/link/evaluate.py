@@ -313,7 +313,7 @@ class Evaluator:
         if key not in self._memo:
             self._alive.append((expr, frame, state))
         result = lifted(self.guarded(key, lambda: self._dispatch(expr, frame, state, span)))
-        if self.second_opinion is None or self._depth or frame.bound or frame.local:
+        if self.second_opinion is None or self._depth or frame.local:
             return result
         return self.second_opinion(self, expr, frame, result) or result
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 from distlint.link.aliases import Aliases
 from distlint.link.flow import BINDS, CHANGES, HANDS, Assume, Bind, Env, Flow, Join, Rounds, Store, Touched
 from distlint.link.rounds import body_of_rounds
-from distlint.link.walking import access_path, calls_behind, effects_in, literal_items, name_behind_calls, statements
+from distlint.link.walking import (
+    ALL,
+    access_path,
+    calls_behind,
+    effects_in,
+    literal_items,
+    name_behind_calls,
+    statements,
+)
 from distlint.model import python as ir
 
 MAX_UNROLLED = 120
@@ -68,7 +76,8 @@ class _Walker:
         self, state: Env, name: str, path: tuple[ir.Expr | str, ...], action: str, expr: ir.Expr, at: Env
     ) -> Env:
         first = path[0] if path else None
-        how = HANDS if action == "call" and first is None else first if isinstance(first, str) else CHANGES
+        hands = action == "call" and first in (None, f".{ALL}")
+        how = HANDS if hands else first if isinstance(first, str) else CHANGES
         for touched in self._touched:
             touched.add(name)
             touched.how.add(name + how)
@@ -158,6 +167,9 @@ class _Walker:
                 else:
                     state = self._target(item, value, (*part, index if index < rest else index - count), state, at)
             return state
+        if type(target) is ir.Subscript and _is_globals(target.base) and not self._nested and self._module is not None:
+            name = target.index.value if type(target.index) is ir.Constant else None
+            return self.bind(state, name, value, part, at) if isinstance(name, str) else self._any_bound(state)
         root, path = access_path(target)
         if root and path:
             self._aliases.stored(root, value, len(path))
@@ -207,6 +219,8 @@ class _Walker:
 
     def _call(self, call: ir.Call, state: Env) -> Env:
         func = call.func
+        if not self._nested and self._module is not None and _sets_variables(call):
+            return self._any_bound(state)
         if type(func) is ir.Name:
             if func.id in _HARMLESS:
                 return state
@@ -234,6 +248,12 @@ class _Walker:
             root, path = access_path(argument.value if type(argument) is ir.Starred else argument)
             if root and len(path) <= 2:
                 state = self.store(state, root, path, "call", call)
+        return state
+
+    def _any_bound(self, state: Env) -> Env:
+        """Any variable of the module may have got another value."""
+        for name in sorted(self._flow.bound):
+            state = self.bind(state, name, None, ("?",))
         return state
 
     def _setattr(self, call: ir.Call, state: Env) -> Env:
@@ -419,6 +439,21 @@ class _Walker:
         if statement.kind in ("global", "nonlocal"):
             self._flow.outer.update(name.id for name in statement.values if type(name) is ir.Name)
         return None if statement.kind == "raise" else state
+
+
+def _sets_variables(call: ir.Call) -> bool:
+    """``exec(text)`` and ``globals().update(settings)``: what they set nobody sees."""
+    func = call.func
+    if type(func) is ir.Attribute:
+        return func.name in _MUTATORS and _is_globals(func.base)
+    if type(func) is not ir.Name or func.id != "exec":
+        return False
+    return len(call.args) == 1 or _is_globals(call.args[1])
+
+
+def _is_globals(expr: ir.Expr) -> bool:
+    """``globals()``."""
+    return type(expr) is ir.Call and type(expr.func) is ir.Name and expr.func.id == "globals" and not expr.args
 
 
 def case_test(subject: ir.Expr, pattern: ir.Expr, guard: ir.Expr | None) -> ir.Expr | None:

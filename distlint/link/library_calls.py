@@ -51,6 +51,7 @@ _TEXT_LOADERS = {
     "tomli.loads": "toml",
 }
 _PATH_LOADERS = {"omegaconf.OmegaConf.load": "omegaconf", "toml.load": "toml", "mmengine.Config.fromfile": "yaml"}
+_ALL_DOCUMENTS = frozenset({"yaml.safe_load_all", "yaml.load_all", "yaml.full_load_all"})
 LOADERS = frozenset({*_FILE_LOADERS, *_TEXT_LOADERS})
 """Functions that give the dictionary that stands in a configuration file, or in a text."""
 
@@ -199,8 +200,13 @@ def parsed_text(documents: Documents, name: str, text: str, span: Span) -> Node 
     return _parsed(documents, text, _TEXT_LOADERS.get(name, ""), span)
 
 
+def every_parsed(documents: Documents, name: str, text: str, span: Span) -> list[Node] | None:
+    """The documents that a function gives one after the other which reads all of a text; ``None`` for other functions."""
+    return documents.every_parsed(text, "yaml", span) or None if name in _ALL_DOCUMENTS else None
+
+
 def _parsed(documents: Documents, text: str, loader: str, span: Span) -> Node | None:
-    return documents.parsed(text, loader, span) if loader in ("json", "hjson", "yaml") else None
+    return documents.parsed(text, loader, span) if loader in ("json", "hjson", "yaml", "toml") else None
 
 
 def _path_object(evaluator: Evaluator, call: ir.Call, frame: Frame, state: Env, span: Span) -> Abstract:

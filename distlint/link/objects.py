@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 MAX_STORES = 8
 """An attribute that is set in more methods than this is not followed."""
+MAX_DERIVED = 8
+"""Classes derived from one that are asked for an attribute of their own; of what more of them have nothing is known."""
 
 _ENUMERATIONS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag"})
 _RECORDS = frozenset({"typing.NamedTuple", "pydantic.BaseModel"})
@@ -219,7 +221,7 @@ def _of_instance(evaluator: Evaluator, instance: Instance, name: str, span: Span
         elif instance.part in ((), ("self",)):
             found = _of_object(evaluator, instance, instance.callee, name, span)
             if found is not None:
-                return found
+                return found if instance.part == () else _or_of_others(evaluator, instance, found, name, span)
     elif isinstance(instance.callee, External) and instance.callee.name in NAMESPACES and not instance.part:
         found = _of_namespace(evaluator, instance, name, span)
         if found is not None:
@@ -290,6 +292,32 @@ def _of_object(evaluator: Evaluator, instance: Instance, owner: ClassRef, name: 
         if value is not None:
             return value if found is None else several([value, found], span)
     return found if found is not None else class_attribute(evaluator, owner, name, span)
+
+
+def _or_of_others(evaluator: Evaluator, instance: Instance, found: Abstract, name: str, span: Span) -> Abstract:
+    """An attribute of an object of a class or of one derived from it, which may say something else."""
+    assert isinstance(instance.callee, ClassRef)  # noqa: S101 - tested by the caller
+    others = [one for one in evaluator.project.derived_from(instance.callee) if _says(evaluator, one, name)]
+    if not others:
+        return found
+    if len(others) > MAX_DERIVED:
+        return Leaf(unknown(f"each of several classes has its own `{name}`", span), span)
+    every = [found]
+    for one in others:
+        like = Instance(one, instance.call, instance.frame, instance.state, instance.part)
+        evaluator.keep(like)
+        own = _of_object(evaluator, like, one, name, span)
+        every.append(own if own is not None else Leaf(unknown(f"attribute `{name}`", span), span))
+    return several(every, span)
+
+
+def _says(evaluator: Evaluator, owner: ClassRef, name: str) -> bool:
+    """Whether the body of a class itself binds a name to something, or defines a property of that name."""
+    index = evaluator.modules.own_methods(owner).get(name)
+    if index is None:
+        return _in_body(evaluator.project.class_(owner), name) is not None
+    decorators = evaluator.project.function(FunctionRef(owner.file, index)).decorators
+    return decorated(decorators, "property", "cached_property")
 
 
 def _of_namespace(evaluator: Evaluator, instance: Instance, name: str, span: Span) -> Abstract | None:

@@ -5,14 +5,16 @@ What a run does not give has its default; without a run, a default is only possi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from distlint.link.abstract import Abstract, Instance, leaf, lifted, node_of
 from distlint.link.argument_options import read_default, read_text
+from distlint.link.arguments import find_argument
 from distlint.link.command_words import given_options, last_given, split_flag, typed
 from distlint.link.field_options import dataclass_fields
 from distlint.link.items import elements
-from distlint.link.modules import ClassRef, External
+from distlint.link.modules import ClassRef, External, FunctionRef
 from distlint.link.parser_model import Option, Parser
 from distlint.link.parsers import (
     KNOWN_ONLY,
@@ -26,6 +28,8 @@ from distlint.link.parsers import (
     root_parser,
 )
 from distlint.link.process_arguments import process_arguments
+from distlint.link.walking import below
+from distlint.model import python as ir
 from distlint.model.document import Entry, Leaf, Mapping, node_value
 from distlint.model.launch import Argument, Run
 from distlint.model.span import Span
@@ -80,21 +84,25 @@ class Options:
             if option is None:
                 return Leaf(unknown(f"option `{name}` is defined where we can't see", span), span)
             value = self._option_value(evaluator, instance, parser, option)
+            if find_argument(instance.call, "namespace", 1)[0] is not None:
+                text = self.text(evaluator, instance, name)
+                if text is option.default or not text.is_known:
+                    value = unknown(f"`{name}` may be set before", span)
             return _mapping(value, span) if type(value.only) is dict else leaf(value, span)
         if kind == "dataclass":
             return self._field(evaluator, instance, name, span)
         return None
 
     def text(self, evaluator: Evaluator, instance: Instance, name: str) -> Value:
-        """The text that a function of the program reads as an option in this run; absent where the option gets none."""
+        """The text that the program gets for an option in this run, before that is read; absent where it gets none."""
         launch = self._run.launch if self._run is not None else None
         kind, parser_object = self._namespace(evaluator, instance)
         if launch is None or kind != "namespace" or parser_object is None:
             return unknown("it is not known how it is started")
         parser = parsers_of(self._project).get(evaluator, parser_object)
         option = parser.by_dest(name)
-        if option is None or option.reader is None:
-            return absent()
+        if option is None:
+            return unknown(f"option `{name}` is defined where we can't see")
         written = self._written_arguments(evaluator, instance)
         is_open = written is None and launch.open_arguments
         words = launch.arguments if written is None else written
@@ -104,6 +112,18 @@ class Options:
         if is_open:
             return unknown(f"`{name}` may be among arguments that we can't see", option.span)
         return option.default if isinstance(option.default.only, str) else absent()
+
+    def read_from(self, evaluator: Evaluator, instance: Instance, name: str, words: Sequence[str]) -> Value:
+        """An option of what a parser gives for these words; unknown for anything else."""
+        kind, parser_object = self._namespace(evaluator, instance)
+        parser = parsers_of(self._project).get(evaluator, parser_object) if parser_object is not None else None
+        option = parser.by_dest(name) if parser is not None and kind == "namespace" else None
+        if parser is None or option is None:
+            return unknown("no option")
+        where = instance.span()
+        written = [Argument(known(word, where), where, word) for word in words]
+        given = given_options(parser, written, lambda one, value: read_text(evaluator, one, value))
+        return given[name] if name in given else read_default(evaluator, option)
 
     def names(self, evaluator: Evaluator, instance: Instance) -> list[str] | None:
         """The attributes of what a parser gives; ``None`` for anything else, and where the parser may have options that we can't see."""
@@ -186,10 +206,29 @@ class Options:
     def _option_value(self, evaluator: Evaluator, instance: Instance, parser: Parser, option: Option) -> Value:
         """An option of a parsed namespace: from the list that the program itself gives, or from the command line."""
         written = self._written_arguments(evaluator, instance)
+        if written is None and self._reads_other_words(evaluator, instance):
+            return unknown("the program gives the words itself", option.span)
         if written is None:
             return self._value(parser, option, evaluator)
         given = given_options(parser, written, lambda one, value: read_text(evaluator, one, value))
         return given[option.dest] if option.dest in given else read_default(evaluator, option)
+
+    def _reads_other_words(self, evaluator: Evaluator, instance: Instance) -> bool:
+        """Whether the words are what some function gives (``parse_args(shlex.split(text))``), and not those of the command line."""
+        given = evaluator.argument(instance.call, "args", 0, instance.frame, instance.state)
+        if isinstance(given, Instance):
+            return method_of(given) not in KNOWN_ONLY
+        expr, _ = find_argument(instance.call, "args", 0)
+        if expr is None or not isinstance(given, Leaf) or not given.value.is_unknown:
+            return False
+        # what nobody is seen to give to a function is the command line, as a rule
+        function = instance.frame.function
+        named = self._project.function(FunctionRef(instance.frame.file, function)).parameters if function >= 0 else ()
+        parameters = {"argv", *(one.name for one in named)}
+        return not any(
+            (type(part) is ir.Name and part.id in parameters) or (type(part) is ir.Attribute and part.name == "argv")
+            for part in below(expr)
+        )
 
     def _written_arguments(self, evaluator: Evaluator, instance: Instance) -> list[Argument] | None:
         """The words of ``parse_args([...])``; ``None`` where the command line is parsed."""

@@ -102,6 +102,7 @@ class Project:
         ] = {}
         self._attribute_changes: dict[ClassRef, dict[str, tuple[FunctionRef, ...]]] = {}
         self._global_writers: dict[str, Mapping[str, tuple[int, ...]]] = {}
+        self._derived: dict[ClassRef, list[ClassRef]] | None = None
         self._stored: dict[str, frozenset[str]] = {}
         self._is_stored: dict[str, bool] = {}
         self._mentioned: dict[str, bool] = {}
@@ -279,6 +280,17 @@ class Project:
         if file not in self._global_writers:
             self._global_writers[file] = global_writers(self.module(file))
         return self._global_writers[file]
+
+    def derived_from(self, owner: ClassRef) -> tuple[ClassRef, ...]:
+        """The classes of the project that have a class among their bases, in the order of files."""
+        if self._derived is None:
+            self._derived = {}
+            for file in self.python_files:
+                for index in range(len(self.module(file).classes)):
+                    one = ClassRef(file, index)
+                    for base in self.modules.ancestry(one)[1:]:
+                        self._derived.setdefault(base, []).append(one)
+        return tuple(self._derived.get(owner, ()))
 
     def stores_attribute(self, file: str, name: str) -> bool:
         """Whether some statement of a file stores into an attribute of this name."""

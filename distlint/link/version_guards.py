@@ -92,6 +92,21 @@ class Reach:
                 (certain if answer else unknown).append(version)
         return frozenset(certain), frozenset(unknown)
 
+    def depends_on_release(self, file: str, at: ir.Position) -> bool:
+        """Whether tests on the way to a place ask for anything that a release decides; asked after the place was looked at."""
+        return Place(file, at, function_around(self._project.module(file), at)) not in self._always
+
+    def decided(self, test: ir.Expr, file: str, function: int, versions: Collection[str]) -> bool | None:
+        """Whether a test holds for all of some releases; ``None`` where they differ, and where it is not the release that decides it."""
+        answers = set()
+        for version in versions:
+            touched = self._tests.touched
+            answers.add(self._tests.answer(Test(test, True), file, function, version))
+            if self._tests.touched == touched:
+                return None
+        found = answers.pop() if len(answers) == 1 else None
+        return found if isinstance(found, bool) else None
+
     # Ways to a place ---------------------------------------------------------------------------------------------
 
     def _reached(self, place: Place, version: str, level: int) -> bool | None:

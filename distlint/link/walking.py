@@ -143,7 +143,7 @@ def calls_in(body: tuple[ir.Stmt, ...]) -> Iterator[ir.Call]:
 
 
 def access_path(expr: ir.Expr) -> tuple[str, tuple[ir.Expr | str, ...]]:
-    """The root name of ``a.b["c"].d`` and the steps from it; ``("", ())`` if it does not start at a name."""
+    """The root name of ``a.b["c"].d`` and the steps from it, ``vars(a)`` as ``a.__dict__``; ``("", ())`` if it does not start at a name."""
     steps: list[ir.Expr | str] = []
     while True:
         if type(expr) is ir.Attribute:
@@ -154,6 +154,9 @@ def access_path(expr: ir.Expr) -> tuple[str, tuple[ir.Expr | str, ...]]:
             expr = expr.base
         elif type(expr) is ir.Name:
             return expr.id, tuple(reversed(steps))
+        elif type(expr) is ir.Call and (inside := object_of(expr)) is not None:
+            steps.append("." + ALL)
+            expr = inside
         else:
             return "", ()
 

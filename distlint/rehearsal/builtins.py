@@ -9,7 +9,7 @@ from typing import Any
 from distlint.link.text_sizes import MAX_TEXT, may_be_long
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal import known_files
+from distlint.rehearsal import known_files, known_folders, known_modules
 from distlint.rehearsal.absent import used_by
 from distlint.rehearsal.bounds import is_limited, same_bounds
 from distlint.rehearsal.calls import Calls
@@ -18,6 +18,7 @@ from distlint.rehearsal.exceptions import CONVERTERS, CONVERTING, READING, throw
 from distlint.rehearsal.extremes import in_order, least_or_sum
 from distlint.rehearsal.failing import (
     ENDING,
+    fails,
     handles,
     may_fail,
     own_file,
@@ -30,7 +31,7 @@ from distlint.rehearsal.iterating import distinct, fresh, is_key, once_asked
 from distlint.rehearsal.iterators import Generated
 from distlint.rehearsal.kinds import has_attribute, is_instance, type_of
 from distlint.rehearsal.merging import alike
-from distlint.rehearsal.options import all_options, every_option, is_parsed
+from distlint.rehearsal.options import attributes_of
 from distlint.rehearsal.paths import of_function, opened
 from distlint.rehearsal.pieces import note_pieces
 from distlint.rehearsal.samples import order_of
@@ -199,7 +200,8 @@ def _converted(player: Calls, name: str, values: list[Any], given: Given) -> Any
             return UNKNOWN
         try:
             return _PLAIN[name](*values)
-        except (TypeError, ValueError, OverflowError, ArithmeticError):
+        except (TypeError, ValueError, OverflowError, ArithmeticError) as error:
+            fails(player.stage, type(error).__name__)
             return UNKNOWN
     if isinstance(values[0], Thing):
         if name in ("str", "repr"):
@@ -212,13 +214,18 @@ def _converted(player: Calls, name: str, values: list[Any], given: Given) -> Any
 # Lists ----------------------------------------------------------------------------------------------------------------
 
 
+_UNORDERED = ("sorted", "set", "frozenset")
+"""What gives the same whatever the order of what it gets."""
+
+
 def _listed(player: Calls, name: str, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
     span = ir.unpack(call.at, scope.file)
     if not values:
         made = player.stage.made(Items([], at=span))
         made.distinct = "set" in name
         return () if name == "tuple" else made
-    items = player.items_of(values[0])
+    listing = values[0].found if isinstance(values[0], known_folders.Listing) and name in _UNORDERED else None
+    items = player.items_of(values[0]) if listing is None else listing
     order: Source | None = None
     if "set" in name and isinstance(values[0], str | bytes):
         items = list(dict.fromkeys(values[0]))[: MAX_ITEMS + 1]  # a long text has few characters
@@ -500,16 +507,7 @@ def _callable(player: Calls, values: list[Any], given: Given, call: ir.Call, sco
 def _vars(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
     if values and isinstance(values[0], Thing):
         return player.attribute(values[0], "__dict__", call, scope)
-    if values and isinstance(values[0], Made):
-        every = every_option(player, values[0]) if is_parsed(values[0]) else None
-        if every is not None:
-            return Table({**every, **values[0].stored})
-        declared = all_options(player, values[0]) if is_parsed(values[0]) else {}
-        table = Table({**declared, **values[0].stored})
-        if not values[0].stored or "Namespace" not in values[0].name:
-            table.opens(*values)
-        return table
-    return derived("vars", values)
+    return attributes_of(player, values[0]) if values and isinstance(values[0], Made) else derived("vars", values)
 
 
 def _dict(player: Calls, values: list[Any], given: Given, call: ir.Call, scope: Scope) -> Any:
@@ -545,5 +543,7 @@ _HANDLERS: dict[str, _Handler] = {
     "callable": _callable,
     "vars": _vars,
     "globals": _globals,
+    "compile": known_modules.compiled,
+    "exec": known_modules.executed,
     "dict": _dict,
 }

@@ -16,6 +16,7 @@ from distlint.rehearsal.entities import (
     LambdaOf,
     Library,
     MethodOf,
+    ModuleValue,
     Nothing,
     Partial,
     Special,
@@ -33,9 +34,10 @@ from distlint.rehearsal.failing import (
 from distlint.rehearsal.file_names import FileNames, is_asking, is_waiting
 from distlint.rehearsal.files import asked, waited, written
 from distlint.rehearsal.iterators import Generated
+from distlint.rehearsal.known_modules import OF_VARIABLES, of_variables
 from distlint.rehearsal.merging import filled_up, merged
 from distlint.rehearsal.moving import HOLDING, MOVING, read_by
-from distlint.rehearsal.options import by_default, declared, set_defaults
+from distlint.rehearsal.options import by_default, declared, is_parsing, parsed_into, set_defaults
 from distlint.rehearsal.paths import of_function, of_method, touched, touched_by_method
 from distlint.rehearsal.samples import like
 from distlint.rehearsal.some_ways import parted
@@ -105,6 +107,8 @@ class Calls(Definitions):
 
     def _of_Call(self, call: ir.Call, scope: Scope) -> Any:  # noqa: N802
         func = call.func
+        if self.stage.witness is not None:
+            self.stage.witness.come.add((scope.file, call.at))
         if type(func) is ir.Attribute and type(func.base) is ir.Call and type(func.base.func) is ir.Name:
             if func.base.func.id == "super":
                 return self._super(func.name, call, scope)
@@ -300,6 +304,8 @@ class Calls(Definitions):
         inner = Scope(function.ref.file, function.ref.index, self.around(function, definition))
         self.fill(inner, definition, function, given)
         stage.visited.add(function.ref)
+        if stage.witness is not None and not stage.unsure:
+            stage.witness.sure |= {function.ref}
         if stage.project.flow(function.ref.file, function.ref.index).has_yield:
             at = (*stage.chain, ir.unpack(call.at, scope.file)) if call is not None and call.at else stage.chain
             return self.generator(definition.body, inner, at)
@@ -479,11 +485,14 @@ class Calls(Definitions):
             kind = self.stage.sources.get(self.stage.project.modules.canonical(f"{receiver.name}.{name}"))
             if kind is not None and not given.positional and not given.keywords:
                 return self.stage.source(kind)
-            self._handed(given, call, scope, held=name in HOLDING)
+            if not is_parsing(name):
+                self._handed(given, call, scope, held=name in HOLDING)
             if not self.models.harmless(receiver.name):
                 self.stage.strangers += 1
             dotted = self.stage.project.modules.canonical(f"{receiver.name}.{name}()")
             made = self.made(dotted, receiver, given, call, scope, [receiver] if name in MOVING else None)
+            if is_parsing(name) and isinstance(given.get("namespace", 1), Thing):
+                return parsed_into(self, given.get("namespace", 1), made)
             made.source = own if own is not None and name in READING_PATHS else made.source
             return made
         self._handed(given, call, scope, held=name in HOLDING)
@@ -508,6 +517,8 @@ class Calls(Definitions):
             return call_method(self, receiver, name, given, call, scope, span)
         if isinstance(receiver, Named) and receiver.text is not None and name in _TOLD_BY_NAME:
             return self.method_of_value(receiver.text, name, given, call, scope, span)
+        if isinstance(receiver, ModuleValue) and name in OF_VARIABLES:
+            return of_variables(self, receiver, name, given)
         if isinstance(receiver, ClassValue):
             if name in self.stage.makers:
                 self._handed(given, call, scope)

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from distlint.link.library_calls import LOADERS, parsed_text
+from distlint.link.library_calls import LOADERS, every_parsed, parsed_text
 from distlint.link.paths import folders_around
 from distlint.model import python as ir
 from distlint.model.document import Leaf, Mapping, Node
 from distlint.model.value import Value, known
+from distlint.rehearsal.failing import fails
 from distlint.rehearsal.iterating import is_key
-from distlint.rehearsal.known_files import plain
+from distlint.rehearsal.iterators import Generated
+from distlint.rehearsal.known_files import TextFile, plain
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
 from distlint.rehearsal.values import Given, Items, Made, Table, is_known
 
@@ -38,12 +40,14 @@ class _Read(dict[_Place, Mapping | None]):
 
 def settings_of(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
     """What a call of a library function reads from a configuration file; ``NotImplemented`` where that is not known or not asked for."""
-    if name not in LOADERS:
-        return NotImplemented
     stage = player.stage
     text = next(iter(given.positional), None)
+    if name not in LOADERS:
+        return _one_by_one(player, name, text, call, scope)
     if isinstance(text, str) and not given.open:
         written = parsed_text(stage.project.documents, name, text, ir.unpack(call.at, scope.file))
+        if isinstance(written, Leaf) and not written.value.is_known and name == "json.loads":
+            fails(stage, "ValueError")
         return NotImplemented if written is None else _value(player, written, ("text", text))
     path = _path(given)
     found = _asked(stage, call, scope) if path is None else _named(player, path, call, scope)
@@ -51,6 +55,16 @@ def settings_of(player: Calls, name: str, given: Given, call: ir.Call, scope: Sc
         return NotImplemented
     stage.configurations.add(found.span.file)
     return _value(player, found, (found.span.file,)) if stage.usual else NotImplemented
+
+
+def _one_by_one(player: Calls, name: str, text: Any, call: ir.Call, scope: Scope) -> Any:
+    """What a function gives that reads several documents from a text or an open file; ``NotImplemented`` for others."""
+    text = text.text if isinstance(text, TextFile) else text
+    span = ir.unpack(call.at, scope.file)
+    every = every_parsed(player.stage.project.documents, name, text, span) if isinstance(text, str) else None
+    if every is None:
+        return NotImplemented
+    return Generated(iter([_value(player, one, ("text", text, place)) for place, one in enumerate(every)]))
 
 
 def settings_at(player: Calls, path: str, call: ir.Call, scope: Scope) -> Any:

@@ -80,10 +80,14 @@ def duplicate(value: Any, depth: int, made: dict[int, Any] | None = None) -> Any
 def _fields(player: Calls, cls: ClassRef, call: ir.Call, given: Given) -> Items:
     """What describes the fields of a record."""
     found = []
+    types = player.field_types(cls)
     for name, default in player.fields_of(cls).items():
         made = Made("dataclasses.Field()", call, given)
         made.sign = ("field", name)
-        made.stored["name"] = name
+        made.stored.update({"name": name, "type": types[name], "metadata": Table()})
+        for keyword in default.keywords if type(default) is ir.Call else ():
+            if keyword.name == "metadata":
+                made.stored["metadata"] = player.value(keyword.value, player.class_scope(cls))
         if default is not None and type(default) is not ir.Call:
             made.stored["default"] = player.field_default(default, player.class_scope(cls))
         found.append(made)

@@ -38,6 +38,7 @@ _KEEPING = (
     "enum.",
 )
 _PLAIN_NAMES = ("record", "main", "command", "hookimpl", "override")
+_DERIVING = "__init_subclass__"
 _DICTIONARIES = ("dict", "OrderedDict", "UserDict", "defaultdict")
 _LISTS = ("list", "UserList")
 _SAME_OBJECT = ("to", "train", "eval", "cuda", "cpu", "float", "half", "bfloat16", "double", "requires_grad_", "apply")
@@ -69,10 +70,26 @@ class Definitions(Generators):
             self.stage.classes[ref] = Scope(ref.file, scope.function, scope)
         value: Any = ClassValue(ref)
         scope.variables[definition.name] = value
+        self._derives(definition, ref, scope)
         for decorator in reversed(definition.decorators):
             found = self.decorated(value, decorator, scope)
             value = found if isinstance(found, ClassValue) else value
         scope.variables[definition.name] = value
+
+    def _derives(self, definition: ir.Class, ref: ClassRef, scope: Scope) -> None:
+        """What a base says is done with each class that is derived from it (``__init_subclass__``)."""
+        project = self.stage.project
+        for base in project.modules.ancestry(ref)[1:]:
+            index = project.modules.own_methods(base).get(_DERIVING)
+            if index is None:
+                continue
+            named = ((one.name, one.value) for one in definition.keywords)
+            words = {
+                name: self.value(value, scope) for name, value in named if name is not None and name != "metaclass"
+            }
+            function = FunctionValue(FunctionRef(base.file, index), None, ClassValue(ref))
+            self.call_function(function, Given([], words), None, scope)
+            return
 
     def decorated(self, value: Any, decorator: ir.Expr, scope: Scope) -> Any:
         """What a decorator makes of a function or class."""

@@ -75,7 +75,7 @@ class Partial(NamedTuple):
 class Reader(NamedTuple):
     """A function of the program that reads the text of an option, what the option is without one, and the call that declares that."""
 
-    function: FunctionValue | ClassValue | LambdaOf | Partial
+    function: FunctionValue | ClassValue | LambdaOf | Partial | MethodOf
     default: Any
     call: ir.Call
     scope: Any

@@ -11,7 +11,7 @@ from distlint.link.process_arguments import ARGUMENTS
 from distlint.link.text_sizes import MAX_TEXT, formatted
 from distlint.model import python as ir
 from distlint.model.span import Span
-from distlint.rehearsal import known_files, rows_followed
+from distlint.rehearsal import known_files, known_releases, rows_followed
 from distlint.rehearsal.absent import UNSET, used, without_value
 from distlint.rehearsal.bounds import asks_all, narrowed, widened
 from distlint.rehearsal.defaults import defaults_of
@@ -25,10 +25,11 @@ from distlint.rehearsal.entities import (
 from distlint.rehearsal.failing import DIVIDING, may_fail
 from distlint.rehearsal.iterating import distinct, is_key
 from distlint.rehearsal.joined_tests import joined_operands, negated
+from distlint.rehearsal.known_modules import OF_VARIABLES
 from distlint.rehearsal.like_objects import one_of_two
 from distlint.rehearsal.merging import merged
 from distlint.rehearsal.names import families_differ, not_found
-from distlint.rehearsal.options import command_words, is_parsed, option_of
+from distlint.rehearsal.options import attributes_of, command_words, is_parsed, option_of
 from distlint.rehearsal.paths import text_path
 from distlint.rehearsal.sets_of_texts import holds_texts
 from distlint.rehearsal.some_keys import taken_over
@@ -232,12 +233,17 @@ class Expressions(Subscripts):
             words = command_words(stage, self.span(expr, scope)) if dotted == ARGUMENTS else None
             if words is not None:
                 return stage.made(words)
+            if stage.witness is not None and name == "__version__":
+                installed = known_releases.version_of(stage, dotted, scope.file)
+                return Library(dotted) if installed is None else installed
             constant = self.models.constant(dotted)
             return Library(dotted) if constant is NotImplemented else constant
         if isinstance(base, ModuleValue):
             inner = self.module_scope(base.file)
             if name in inner.variables:
                 return self.module_variable(inner, name)
+            if name in OF_VARIABLES and stage.project.modules.lookup(name, base.file) is None:
+                return MethodOf(base, name)  # of ``globals()``, which is a dictionary
             return self.target_value(stage.project.modules.lookup(name, base.file))
         if isinstance(base, Tensor):
             return self.models.tensor_attribute(self, base, name, expr, scope)
@@ -258,6 +264,8 @@ class Expressions(Subscripts):
 
     def part_of_made(self, base: Made, name: str, expr: ir.Expr, scope: Scope) -> Any:
         """An attribute of an object of a library: options are asked for where they are parsed."""
+        if name == "__dict__":
+            return attributes_of(self, base)
         if is_parsed(base):
             return option_of(self, base, name)
         if self.stage.witness is not None and base.name.endswith("Config()") and base.arguments is not None:
@@ -271,6 +279,7 @@ class Expressions(Subscripts):
     def _of_Conditional(self, expr: ir.Conditional, scope: Scope) -> Any:  # noqa: N802
         test = self.value(expr.test, scope)
         decided = self.truth(test)
+        decided = known_releases.holds(self.stage, expr.test, scope) if decided is None else decided
         if decided is not None:
             return self.value(expr.body if decided else expr.orelse, scope)
         branch = self.parting(test, expr.test, scope)

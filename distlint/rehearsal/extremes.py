@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from distlint.model import python as ir
 from distlint.rehearsal.bounds import of_any, of_ends, of_one
 from distlint.rehearsal.chosen_items import one_of
+from distlint.rehearsal.known_files import plain
 from distlint.rehearsal.sums import is_summand, note_extreme
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
 from distlint.rehearsal.values import Given, Items, Tensor, Thing, derived, is_known
@@ -28,6 +29,7 @@ def in_order(
     if key is None and 1 < len(items) <= MAX_COMPARED and all(isinstance(one, Thing) for one in items):
         return _by_comparing(player, items, given, call, scope), items
     keys = items if key is None else [player.apply(key, Given([item], {}), call, scope) for item in items]
+    keys = [plain(one) for one in keys]
     compared = keys if all(_orderable(one) for one in keys) else _beginnings(keys)
     if compared is None or not is_known(given.keywords.get("reverse")):
         return None, keys

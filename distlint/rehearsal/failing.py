@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 from distlint.link.walking import statements
 from distlint.model import python as ir
 from distlint.rehearsal.bounds import same_bounds
+from distlint.rehearsal.entities import Library
 from distlint.rehearsal.even_files import writes_evenly
-from distlint.rehearsal.exceptions import ANY, CONVERTING, MATCHED, READERS
+from distlint.rehearsal.exceptions import ANY, CONVERTING, MATCHED, READERS, Raised, names_raised
 from distlint.rehearsal.files import asked
 from distlint.rehearsal.iterators import Generated
+from distlint.rehearsal.stage import Left
 from distlint.rehearsal.trace import Branch, End
 from distlint.rehearsal.unknowns import InMemory, Opaque, Source
 from distlint.rehearsal.values import Made, Tensor, combined, source_of
@@ -86,6 +88,16 @@ def _part(stage: Stage, classes: frozenset[str], source: Source | None, at: ir.E
     branch.fails = classes
     branch.arms[1].append(End("raise"))
     stage.mark(branch)
+
+
+def fails(stage: Stage, error: str) -> None:
+    """An exception of Python's own is certainly raised here: a handler around takes it, where the run is known and there is one.
+
+    What nothing handles ends the program: that is for others to find, and what comes behind is followed all the same.
+    """
+    names = names_raised(stage.project, Library(f"builtins.{error}"))
+    if stage.witness is not None and not stage.unsure and handles(stage, names):
+        raise Left(Raised.of(names))
 
 
 _WRITTEN = "files that a process has written"

@@ -12,7 +12,7 @@ from distlint.model import python as ir
 from distlint.model.document import Leaf, Mapping, node_value
 from distlint.model.value import known
 from distlint.rehearsal.configured import settings_in
-from distlint.rehearsal.known_files import plain
+from distlint.rehearsal.known_files import TextFile, plain
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
 from distlint.rehearsal.values import Given, Items, Table
 
@@ -81,11 +81,11 @@ class Parser(Table):
         if given.open or player.stage.doubts(self):
             return NotImplemented
         values = given.positional
-        if name == "read":
-            return self._read(player, given, call, scope)
+        if name in ("read", "read_file", "read_string"):
+            return self._read(player, name, given, call, scope)
         if name == "sections":
             return UNKNOWN if self.open else player.stage.made(Items([one for one in self.items if one != _DEFAULT]))
-        if name in ("read_file", "read_string", "read_dict", "set", "add_section", "remove_section", "remove_option"):
+        if name in ("read_dict", "set", "add_section", "remove_section", "remove_option"):
             self.opens(name, *given.values())
             self.items.clear()
             return None
@@ -104,14 +104,15 @@ class Parser(Table):
             return section.option(values[1], name, given.keywords.get("fallback", UNKNOWN))
         return NotImplemented
 
-    def _read(self, player: Calls, given: Given, call: ir.Call, scope: Scope) -> Any:
+    def _read(self, player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
         """The sections of a file, with the values of ``DEFAULT`` in each."""
-        root = _file(player, given, call, scope)
+        root = _file(player, given, call, scope) if name == "read" else _text(player, given, call, scope)
         if root is None or len(self.items) > 1 or self.open:
             self.opens("read", *given.values())
             self.items.clear()
             return UNKNOWN
-        player.stage.configurations.add(root.span.file)
+        if name == "read":
+            player.stage.configurations.add(root.span.file)
         sections = {one.key: one.node for one in root.entries if isinstance(one.node, Mapping)}
         shared = _texts(sections.pop(_DEFAULT, None))
         for name, node in {_DEFAULT: None, **sections}.items():
@@ -150,6 +151,16 @@ def _file(player: Calls, given: Given, call: ir.Call, scope: Scope) -> Mapping |
     evaluator = player.stage.project.evaluator(player.stage.run)
     found = evaluator.ask(call.args[0], scope.file, scope.function) if call.args else None
     return settings_in(player, found.value, scope) if isinstance(found, Leaf) else None
+
+
+def _text(player: Calls, given: Given, call: ir.Call, scope: Scope) -> Mapping | None:
+    """The settings in a text, or in a file that is open."""
+    first = given.positional[0] if len(given.positional) == 1 and not given.keywords else None
+    text = first.text if isinstance(first, TextFile) else first
+    if not isinstance(text, str):
+        return None
+    root = player.stage.project.documents.parsed(text, "ini", ir.unpack(call.at, scope.file))
+    return root if isinstance(root, Mapping) else None
 
 
 def _boolean(text: str) -> bool:

@@ -16,6 +16,7 @@ from distlint.rehearsal.entities import (
     Special,
 )
 from distlint.rehearsal.iterating import Iterating
+from distlint.rehearsal.known_releases import has
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
 from distlint.rehearsal.values import Array, Items, Made, Table, Tensor, Thing, is_known
 
@@ -139,6 +140,9 @@ def has_attribute(player: Any, value: Any, name: str) -> bool | None:
     if isinstance(value, ModuleValue):
         scope = player.module_scope(value.file)
         return name in scope.variables or player.stage.project.modules.lookup(name, value.file) is not None
+    if isinstance(value, Library):
+        followed = player.stage.witness is not None
+        return has(player.stage, f"{value.name}.{name}", player.stage.entry) if followed else None
     if is_known(value):
         return hasattr(value, name)
     kind = _plain_type(value)

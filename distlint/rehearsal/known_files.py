@@ -1,7 +1,8 @@
 """Paths and texts of the project's own files, in the rehearsal of a run of which everything is known (``Stage.witness``).
 
 What stands in a file of the project is what the program reads from it: as a text, line by line, or as a table. Where no run is
-known, what a file holds is only the same on all processes (``documents``). What is made of texts is in ``known_texts``.
+known, what a file holds is only the same on all processes (``documents``). What is made of texts is in ``known_texts``, what is executed
+as Python in ``known_modules``, and what lists folders in ``known_folders``.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from distlint.link.paths import folders_around, resolve_path
 from distlint.model import python as ir
+from distlint.rehearsal.known_folders import Listing, found_in, has_folder
 from distlint.rehearsal.unknowns import UNKNOWN
 from distlint.rehearsal.values import Given, Items, Made, Table
 
@@ -30,6 +32,7 @@ _PATHS = frozenset({"pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath", "pa
 _SAME = frozenset({"resolve", "absolute", "expanduser"})
 _CHANGING = frozenset({"with_name", "with_stem", "with_suffix"})
 _AS_TEXT = frozenset({"as_posix", "__str__", "__fspath__"})
+_LISTING = frozenset({"glob.glob", "glob.iglob", "os.listdir"})
 _OF_PATHS = frozenset({"basename", "dirname", "isabs", "join", "normpath", "split", "splitext"})
 
 
@@ -67,7 +70,7 @@ class KnownPath(Made):
                 return KnownPath(getattr(self.path, name)(values[0]), call)
             except ValueError:
                 return UNKNOWN
-        if name in ("exists", "is_file") and _file_of(player.stage, str(self.path), scope) is not None:
+        if name in ("exists", "is_file") and file_at(player.stage, str(self.path), scope) is not None:
             return True
         if name == "read_text":
             text = text_at(player.stage, str(self.path), scope)
@@ -75,6 +78,10 @@ class KnownPath(Made):
         if name == "open":
             file = player.made("builtins.open()", None, Given([str(self.path), *values], given.keywords), call, scope)
             return opened(player, file, scope)
+        if name in ("glob", "iterdir"):
+            pattern = values[0] if values else "*"
+            found = found_in(player.stage, str(self.path), pattern, scope) if isinstance(pattern, str) else None
+            return NotImplemented if found is None else _listing([KnownPath(one, call) for one in found], call)
         return NotImplemented
 
     def joined(self, other: Any) -> Any:
@@ -127,10 +134,22 @@ def called(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) 
         if last in ("abspath", "realpath", "expanduser"):
             return values[0]
         return getattr(posixpath, last)(*values) if last in _OF_PATHS else NotImplemented
+    if name in _LISTING and isinstance(values[0], str):
+        folder, pattern = (values[0], "*") if name == "os.listdir" else posixpath.split(values[0])
+        found = found_in(player.stage, folder, pattern, scope) if len(values) == 1 and not given.keywords else None
+        texts = [one.name if name == "os.listdir" else str(one) for one in found or ()]
+        return NotImplemented if found is None else _listing(texts, call)
+    if name == "importlib.resources.files" and isinstance(values[0], str):
+        folder = values[0].replace(".", "/")
+        return KnownPath(PurePosixPath(folder), call) if has_folder(player.stage, folder) else NotImplemented
     if name == "os.fspath":
         return values[0] if isinstance(values[0], str) else NotImplemented
     reader = _READERS.get(name)
     return NotImplemented if reader is None else reader(player, values[0], given, call, scope)
+
+
+def _listing(found: list[Any], call: ir.Call) -> Listing:
+    return Listing(found, [plain(one) for one in found], call)
 
 
 def opened(player: Calls, file: Made, scope: Scope) -> Made:
@@ -145,12 +164,13 @@ def opened(player: Calls, file: Made, scope: Scope) -> Made:
 
 def text_at(stage: Stage, path: str, scope: Scope) -> str | None:
     """What stands in the file of the project that a path means; ``None`` where there is none, or it holds data."""
-    file = _file_of(stage, path, scope)
+    file = file_at(stage, path, scope)
     text = stage.project.text_of(file) if file is not None else ""
     return text if 0 < len(text) <= MAX_TEXT else None
 
 
-def _file_of(stage: Stage, path: str, scope: Scope) -> str | None:
+def file_at(stage: Stage, path: str, scope: Scope) -> str | None:
+    """The file of the project that a path means for the code that names it; ``None`` where there is none."""
     folders = dict.fromkeys([*folders_around(stage.entry), *folders_around(scope.file)])
     return resolve_path(path, list(folders), stage.project.paths)
 
@@ -186,14 +206,6 @@ def _split(player: Calls, file: Any, given: Given) -> list[list[str]] | None:
         return None
 
 
-def _module(player: Calls, path: Any, given: Given, call: ir.Call, scope: Scope) -> Any:
-    """``runpy.run_path(path)``: the variables that a file leaves."""
-    file = _file_of(player.stage, path, scope) if isinstance(path, str) else None
-    if file is None or not file.endswith(".py") or file not in player.stage.project.facts:
-        return NotImplemented
-    return player.stage.made(Table(dict(player.module_scope(file).variables)))
-
-
 def _variables(player: Calls, path: Any, given: Given, call: ir.Call, scope: Scope) -> Any:
     """``dotenv_values(path)``: what a file of variables says."""
     text = text_at(player.stage, path, scope) if isinstance(path, str) else None
@@ -218,5 +230,4 @@ _READERS: dict[str, Callable[..., Any]] = {
     "dotenv.load_dotenv": _into_environment,
     "csv.reader": _rows,
     "csv.DictReader": _records,
-    "runpy.run_path": _module,
 }

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 from string import Template
 from typing import TYPE_CHECKING, Any
 
 from distlint.link.version_values import REGULAR, is_known, regular
 from distlint.model import python as ir
+from distlint.rehearsal.failing import fails
 from distlint.rehearsal.iterating import is_key
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
 from distlint.rehearsal.values import Given, Items, Made, Table, derived
@@ -105,6 +107,8 @@ def called(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) 
             return _expanded(player.stage, text)
         if name == "ast.literal_eval":
             return _literal(player, text)
+        if name == "shlex.split":
+            return _words(player, text)
     module, _, last = name.rpartition(".")
     if module != "re" or given.open:
         return NotImplemented
@@ -153,13 +157,23 @@ def _expanded(stage: Stage, text: str) -> Any:
     return _VARIABLE.sub(lambda match: found[match[1] or match[2]], text)
 
 
+def _words(player: Calls, text: str) -> Any:
+    """``shlex.split(text)``."""
+    try:
+        found = shlex.split(text) if len(text) <= MAX_LITERAL else None
+    except ValueError:
+        found = None
+    return NotImplemented if found is None else player.stage.made(Items(list(found)))
+
+
 def _literal(player: Calls, text: str) -> Any:
     """``ast.literal_eval(text)``."""
     if len(text) > MAX_LITERAL:
         return NotImplemented
     try:
         return _value(player, ast.literal_eval(text.strip()))
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
+        fails(player.stage, type(error).__name__)
         return NotImplemented
 
 

@@ -20,7 +20,7 @@ from distlint.rehearsal.merging import merged
 from distlint.rehearsal.notes import OWN_ORDER, OWN_ROWS
 from distlint.rehearsal.samples import order_of
 from distlint.rehearsal.sets_of_texts import holds_texts
-from distlint.rehearsal.stage import Scope
+from distlint.rehearsal.stage import MAX_EXACT, Scope
 from distlint.rehearsal.sums import Sum
 from distlint.rehearsal.telling_loops import MOST_TOLD, only_tells
 from distlint.rehearsal.trace import End, Laps, Round, is_idle
@@ -43,6 +43,11 @@ _MAX_WORKS = 64
 """Turns of a loop over operations under way that are followed one by one: each is waited for in one of them."""
 
 _LEAVING = ("return", "raise", "exit")
+
+
+def _is_setting(item: Any) -> bool:
+    """Whether it is plain, or something with a plain name: what settings are made of, and data are not."""
+    return is_known(item[0] if type(item) is tuple and item else item)
 
 
 class Loops(Ways):
@@ -78,6 +83,8 @@ class Loops(Ways):
             most = MOST_FILES
         if items is not None and most < len(items) <= MOST_TOLD and only_tells(statement):
             most = MOST_TOLD
+        if self.stage.witness is not None and items is not None and not isinstance(iterable, range):
+            most = max(most, MAX_EXACT if all(map(_is_setting, items)) else 0)
         if items is not None and (len(items) <= most or (len(items) <= _MAX_WORKS and any(map(holds_work, items)))):
             return self._turns(statement, items, scope)
         count = len(items) if items is not None else self.number_of(iterable)

@@ -275,7 +275,7 @@ def _of_table(
     if name == "setdefault" and len(values) == 2 and not is_key(values[0]):
         order = player.own_keys(call.args[0], values[0], scope) if call.args else None
         receiver.gets(values[0], values[1], order, player.stage.batch)
-        receiver.items.clear()
+        receiver.loses()
         return derived("get", [receiver, *values])
     if name == "setdefault" and values and call.args:
         player.leads(receiver, call.args[0], values[0], scope)
@@ -292,7 +292,7 @@ def _of_table(
         own = counted_in(player.item_of(values[0])) if name == "update" and values else None
         receiver.keyed = receiver.keyed or own or player.own_way(values[0] if values else None)
     receiver.opens(name, *values)
-    receiver.items.clear()
+    receiver.loses()
     return Opaque()
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from distlint.link.modules import ClassRef, FunctionRef
 from distlint.model import python as ir
+from distlint.rehearsal import enumerations
 from distlint.rehearsal.absent import UNSET
 from distlint.rehearsal.entities import (
     OF_FUNCTIONS,
@@ -23,7 +24,7 @@ from distlint.rehearsal.merging import evened, merged
 from distlint.rehearsal.operations import Operations
 from distlint.rehearsal.stage import Scope
 from distlint.rehearsal.unknowns import UNKNOWN
-from distlint.rehearsal.values import Given, Made, Table, Thing, derived, escape, is_known
+from distlint.rehearsal.values import Attributes, Given, Made, Table, Thing, derived, escape, is_known
 
 _ENUMS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag"})
 _VALUES = frozenset({"enum.IntEnum", "enum.StrEnum", "enum.IntFlag"})
@@ -62,7 +63,10 @@ class Objects(Operations):
             contexts, stage.contexts = stage.contexts, []
             reasons, stage.reasons = stage.reasons, []
             try:
-                self.play(stage.project.class_(ref).body, found)
+                body = stage.project.class_(ref).body
+                for part in [(one,) for one in body] if self.is_enumeration(ref) else [body]:
+                    self.play(part, found)
+                    enumerations.number(self, ref, found.variables)
             finally:
                 stage.contexts = contexts
                 stage.reasons = reasons
@@ -116,8 +120,6 @@ class Objects(Operations):
         if name not in members:
             thing = members[name] = Thing(ref)
             value = scope.variables[name]
-            if isinstance(value, Made) and value.name == "enum.auto()":
-                value = list(self.members(ref)).index(name) + 1
             thing.attributes.update({"name": name, "value": value, "_name_": name, "_value_": value})
         return members[name]
 
@@ -173,9 +175,8 @@ class Objects(Operations):
         if name == "__class__":
             return ClassValue(base.cls)
         if name == "__dict__":
-            base.names = base.names or Table(
-                base.attributes
-            )  # the same dictionary: what is stored in it is an attribute
+            # the same dictionary: what is stored in it is an attribute
+            base.names = base.names or Attributes(base.attributes)
             return base.names
         found = self.class_attribute(base.cls, name)
         if found is not NotImplemented:
@@ -323,6 +324,19 @@ class Objects(Operations):
                 target = statement.targets[0] if type(statement) is ir.Assign and statement.annotation else None
                 if type(target) is ir.Name and not _of_the_class(statement.annotation):  # type: ignore[union-attr]
                     found[target.id] = statement.value  # type: ignore[union-attr]
+        return found
+
+    def field_types(self, ref: ClassRef) -> dict[str, Any]:
+        """The types of a record's fields; not known in a file that has them as texts (``from __future__ import annotations``)."""
+        found: dict[str, Any] = {}
+        for one in reversed(self.stage.project.modules.ancestry(ref)):
+            module, scope = self.stage.project.module(one.file), self.class_scope(one)
+            as_texts = any(item.module == "__future__" and item.name == "annotations" for item in module.imports)
+            for statement in self.stage.project.class_(one).body:
+                target = statement.targets[0] if type(statement) is ir.Assign and statement.annotation else None
+                if type(target) is ir.Name:
+                    annotation = statement.annotation  # type: ignore[union-attr]
+                    found[target.id] = UNKNOWN if as_texts or annotation is None else self.value(annotation, scope)
         return found
 
     def fill_record(self, thing: Thing, given: Given) -> None:

@@ -13,6 +13,7 @@ from distlint.rehearsal.bounds import COMPARING, asks, asks_all, compared, is_of
 from distlint.rehearsal.chosen_items import of_each
 from distlint.rehearsal.comprehensions import Comprehensions
 from distlint.rehearsal.entities import ClassValue, FunctionValue, Group, Library, Nothing
+from distlint.rehearsal.enumerations import is_flag, of_flags
 from distlint.rehearsal.figures import numbered
 from distlint.rehearsal.known_files import KnownPath
 from distlint.rehearsal.known_texts import Matched
@@ -172,6 +173,9 @@ class Operations(Comprehensions):
 
     def _on_things(self, symbol: str, one: Any, two: Any, scope: Scope) -> Any:
         """An operator between objects of the project: their own method for it, or whether they are the same one."""
+        flags = of_flags(self, symbol, one, two)
+        if flags is not NotImplemented:
+            return flags
         for thing, other, prefix in ((one, two, ""), (two, one, "r")):
             if not isinstance(thing, Thing) or (prefix and symbol in _OPPOSITE):
                 continue
@@ -362,6 +366,8 @@ class Operations(Comprehensions):
         return value
 
     def _truth_of_thing(self, thing: Thing) -> bool | None:
+        if is_flag(self, thing):
+            return bool(thing.attributes["value"])
         if thing.content is not None:
             return self.truth(thing.content)
         modules = self.stage.project.modules

@@ -15,9 +15,9 @@ from distlint.model import python as ir
 from distlint.model.document import Leaf, Mapping, Sequence, node_value, walk
 from distlint.model.span import Span
 from distlint.model.value import Confidence, unknown
-from distlint.rehearsal.entities import ClassValue, FunctionValue, LambdaOf, Partial, Reader
+from distlint.rehearsal.entities import ClassValue, FunctionValue, LambdaOf, MethodOf, Partial, Reader
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
-from distlint.rehearsal.values import Given, Items, Made, Table, is_known
+from distlint.rehearsal.values import Attributes, Given, Items, Made, Table, Thing, is_known
 
 if TYPE_CHECKING:
     from distlint.model.launch import Run
@@ -33,6 +33,11 @@ def is_parsed(value: Made) -> bool:
     return "parse_" in value.name.rpartition(".")[2]
 
 
+def is_parsing(name: str) -> bool:
+    """Whether a method of a parser reads options from words, which it leaves as they are."""
+    return name in ("parse_args", "parse_known_args", "parse_intermixed_args")
+
+
 def option_of(player: Iterating, base: Made, name: str) -> Any:
     """One of the options that a parser gave."""
     known = player.stage.by_name(name)
@@ -41,8 +46,11 @@ def option_of(player: Iterating, base: Made, name: str) -> Any:
     if name in player.stage.defaults:
         return _default(player, player.stage.defaults[name])
     found, sure = _in_runs(player, base, name) if base.call is not None else (UNKNOWN, True)
-    if found is UNKNOWN and name in player.stage.readers and base.call is not None:
+    if found is UNKNOWN and player.stage.run is not None and base.call is not None:
         found = _read(player, base, name)
+        if found is UNKNOWN and name not in player.stage.placed:
+            return Opaque(("option", name))  # it is given, whatever that means
+    found = UNKNOWN if found is NotImplemented else found
     if name in player.stage.placed and (found is UNKNOWN or not sure):
         return player.stage.placed[name]
     if found is UNKNOWN:
@@ -52,20 +60,25 @@ def option_of(player: Iterating, base: Made, name: str) -> Any:
 
 
 def _read(player: Iterating, base: Made, name: str) -> Any:
-    """An option of the run that is followed, as a function of the program reads its text (``type=Grid.parse``)."""
+    """An option of the run that is followed, as a function of the program reads its text (``type=Grid.parse``).
+
+    Unknown where it can't be read, ``NotImplemented`` where the command line does not give it.
+    """
     stage = player.stage
     key = (id(base.call), name, "read")
-    if stage.run is not None and base.call is not None and key not in stage.options:
+    if key not in stage.options:
+        assert base.call is not None  # noqa: S101 - tested by the caller
         evaluator = stage.project.evaluator(stage.run)
         parsed = evaluator.ask(base.call, base.file, base.function)
-        text = (
-            evaluator.options.text(evaluator, parsed, name) if isinstance(parsed, Instance) else unknown("another way")
-        )
-        reader = stage.readers[name]
-        stage.options[key] = reader.default if text.is_absent else UNKNOWN
-        if isinstance(text.only, str):
+        is_parsed_here = isinstance(parsed, Instance) and _words_of(player, base) is None
+        text = evaluator.options.text(evaluator, parsed, name) if is_parsed_here else unknown("another way")
+        reader = stage.readers.get(name)
+        stage.options[key] = UNKNOWN
+        if reader is not None and isinstance(text.only, str):
             stage.options[key] = player.apply(reader.function, Given([text.only], {}), reader.call, reader.scope)
-    return stage.options.get(key, UNKNOWN)
+        elif text.is_absent:
+            stage.options[key] = NotImplemented if reader is None else reader.default
+    return stage.options[key]
 
 
 def command_words(stage: Stage, span: Span) -> Items | None:
@@ -94,7 +107,7 @@ def declared(stage: Stage, given: Given, call: ir.Call, scope: Scope) -> None:
     written = next((keyword.value for keyword in call.keywords if keyword.name == "default"), None)
     if names and len(names) == len(given.positional) and not given.open:
         reads = given.get("type")
-        if isinstance(reads, FunctionValue | ClassValue | LambdaOf | Partial):
+        if isinstance(reads, FunctionValue | ClassValue | LambdaOf | Partial | MethodOf):
             stage.readers[_name_of(names, given)] = Reader(reads, given.get("default", None, None), call, scope)
         _remember(stage, _name_of(names, given), given.get("default", None, None) if written is not None else UNKNOWN)
     if not names or written is None or not is_known(default):
@@ -133,6 +146,18 @@ def every_option(player: Iterating, base: Made) -> dict[str, Any] | None:
     found = evaluator.ask(base.call, base.file, base.function)
     names = evaluator.options.names(evaluator, found) if isinstance(found, Instance) else None
     return {name: option_of(player, base, name) for name in names} if names is not None else None
+
+
+def parsed_into(player: Any, thing: Thing, parsed: Made) -> Thing:
+    """An object of the project that a parser fills (``parse_args(namespace=...)``): with what it has already, options come last."""
+    every = every_option(player, parsed)
+    if every is None:
+        thing.open = True
+    for name, value in (every or {}).items():
+        # what is there already is left alone where the command line does not give it
+        held = name in thing.attributes or player.class_attribute(thing.cls, name) is not NotImplemented
+        thing.attributes[name] = UNKNOWN if held else value
+    return thing
 
 
 def set_defaults(stage: Stage, parser: Made, given: Given) -> None:
@@ -187,6 +212,9 @@ def _asked(player: Iterating, base: Made, name: str) -> tuple[Any, bool]:
     runs = _runs(player.stage)
     if len(runs) > MAX_RUNS:
         return UNKNOWN, True
+    words = _words_of(player, base)
+    if words is not None:
+        return _read_from(player, base, name, words)
     answers: list[Any] = []
     sure = True
     for run in runs or (None,):
@@ -210,7 +238,38 @@ def _asked(player: Iterating, base: Made, name: str) -> tuple[Any, bool]:
     return (first, sure) if _is_plain(first) and all(one == first for one in answers) else (UNKNOWN, True)
 
 
+def _words_of(player: Iterating, base: Made) -> list[str] | None:
+    """The words that the program itself gives to a parser; ``None`` where they are not known, or those of the command line."""
+    given = base.arguments.get("args", 0, None) if base.arguments is not None else None
+    words = player.items_of(given) if isinstance(given, Items) else None
+    return words if words is not None and all(isinstance(one, str) for one in words) else None
+
+
+def _read_from(player: Iterating, base: Made, name: str, words: list[str]) -> tuple[Any, bool]:
+    """An option as a parser reads it from some words."""
+    assert base.call is not None  # noqa: S101 - tested by the caller
+    evaluator = player.stage.project.evaluator(player.stage.run)
+    found = evaluator.ask(base.call, base.file, base.function)
+    if not isinstance(found, Instance):
+        return UNKNOWN, True
+    value = evaluator.options.read_from(evaluator, found, name, words)
+    return (value.only, True) if value.is_known and _is_plain(value.only) else (UNKNOWN, True)
+
+
 def _is_plain(value: Any) -> bool:
     if isinstance(value, dict):
         return all(map(is_known, value)) and all(map(_is_plain, value.values()))
     return is_known(value) or (isinstance(value, list) and all(map(_is_plain, value)))
+
+
+def attributes_of(player: Iterating, base: Made) -> Table:
+    """The attributes of what a parser gave, or of another plain object, by name."""
+    every = every_option(player, base) if is_parsed(base) else None
+    is_plain = "Namespace" in base.name and bool(base.stored)
+    if every is not None or is_plain:
+        for name, value in (every or {}).items():
+            base.stored.setdefault(name, value)
+        return Attributes(base.stored)
+    table = Table({**(all_options(player, base) if is_parsed(base) else {}), **base.stored})
+    table.opens(base)
+    return table

@@ -43,7 +43,7 @@ def put_perhaps(
     table.gets(key, value, order, player.stage.batch)
     table.keyed = table.keyed or keyed
     if known is None:
-        table.items.clear()
+        table.loses()
     table.perhaps = known
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from distlint.model import python as ir
-from distlint.rehearsal import documents, ini_files, known_files, known_texts
+from distlint.rehearsal import documents, ini_files, known_files, known_modules, known_releases, known_texts
 from distlint.rehearsal.configured import settings_of
 from distlint.rehearsal.containers import collection, namespace
 from distlint.rehearsal.copies import copied, record_helper
@@ -75,6 +75,9 @@ _ENTRIES = frozenset(
 )
 """What calls a function, or makes an object, with what the command line says."""
 
+_KNOWN = (known_files, known_modules, known_releases, known_texts)
+"""What says more of a run that is known."""
+
 _OPERATORS = {
     "add": "+",
     "sub": "-",
@@ -106,7 +109,7 @@ def standard_call(player: Calls, name: str, given: Given, call: ir.Call, scope: 
         return player.apply(given.positional[0], command, call, scope)
     if name == "typing.cast" and len(given.positional) == 2:
         return given.positional[1]
-    for known in (known_files, known_texts) if player.stage.witness is not None else ():
+    for known in _KNOWN if player.stage.witness is not None else ():
         found = known.called(player, name, given, call, scope)
         if found is not NotImplemented:
             return found

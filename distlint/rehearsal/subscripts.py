@@ -19,7 +19,7 @@ from distlint.rehearsal.entities import (
     ModuleValue,
     Partial,
 )
-from distlint.rehearsal.failing import FINDING, SHARE, cut_evenly, may_fail
+from distlint.rehearsal.failing import FINDING, SHARE, cut_evenly, fails, may_fail
 from distlint.rehearsal.iterating import is_key
 from distlint.rehearsal.names import families_differ, misnamed
 from distlint.rehearsal.objects import Objects
@@ -76,6 +76,14 @@ class Subscripts(Objects):
                 return part
         if isinstance(base, Table) and base.missing is not None and is_key(index):
             self.leads(base, expr.index, index, scope)
+        if (
+            isinstance(base, Table)
+            and not base.open
+            and base.missing is None
+            and is_key(index)
+            and index not in base.items
+        ):
+            fails(self.stage, "KeyError")
         found = cut_evenly(self.item(base, index), index)
         new = not is_key(index) or (isinstance(base, Table) and self.stage.unsure and index not in base.items)
         if new and isinstance(base, Table) and base.missing is not None and (base.led or not base.items):

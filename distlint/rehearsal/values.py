@@ -321,6 +321,10 @@ class Table:
         """What a method gives that no plain dictionary has; ``NotImplemented`` for the others."""
         return NotImplemented
 
+    def loses(self) -> None:
+        """Nothing is known any more of what stands under its keys."""
+        self.items.clear()
+
     def opens(self, *why: Any) -> None:
         """Something unknown is added or taken away, which these values tell."""
         for item in [*self.items.values(), *why]:
@@ -332,6 +336,21 @@ class Table:
         self.open = True
         self.perhaps = None
         self.family = ""
+
+
+class Attributes(Table):
+    """``vars(object)``: what is put into it becomes an attribute of the object."""
+
+    __slots__ = ()
+
+    def loses(self) -> None:
+        """The attributes are still there, whatever they are."""
+        self.items.update(dict.fromkeys(self.items, UNKNOWN))
+
+    def gets(self, key: Any, value: Any, order: Source | None = None, batch: Hashable = None) -> None:
+        """Any of them may be another one now."""
+        super().gets(key, value, order, batch)
+        self.loses()
 
 
 class Thing:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from distlint.model import python as ir
+from distlint.rehearsal import known_releases
 from distlint.rehearsal.bounds import narrowed, widened
 from distlint.rehearsal.calls import Calls
 from distlint.rehearsal.dealt_turns import take_own
@@ -60,6 +61,7 @@ class Ways(Calls):
         if isinstance(value, Opposite):
             value, bodies = value.value, bodies[::-1]
         decided = self.truth(value)
+        decided = known_releases.holds(self.stage, test, scope) if decided is None else decided
         if decided is not None:
             self.stage.took(self.span(test, scope), int(decided))
             return self.play(bodies[0] if decided else bodies[1], scope)
@@ -174,6 +176,9 @@ class Ways(Calls):
         raised = _raises(node.body, caught)
         if statement.handlers and (ended == "raise" or raised is not None):
             bodies = [body for _, _, body in statement.handlers[:MAX_ARMS]]
+            taken = _taking(node.catches, ended) if raised is None else None
+            if taken is not None:
+                bodies, node.catches = [statement.handlers[taken][2]], [node.catches[taken]]
             node.handlers = [[] for _ in bodies]
             ended = self._handled(bodies, node, scope, ended, raised, earlier)
         if not ended:
@@ -278,6 +283,17 @@ class Ways(Calls):
         if not taken:
             return self.play(statement.body, scope)
         return self._on_Try(ir.Try(statement.body, taken, (), (), statement.at), scope)
+
+
+def _taking(catches: list[frozenset[str]], ended: str) -> int | None:
+    """Which of the handlers takes what ended a body; ``None`` where that is not known."""
+    names = raised_names(ended)
+    for place, caught in enumerate(catches if names else ()):
+        if not caught:
+            return None
+        if caught & names:
+            return place
+    return None
 
 
 def _unset(earlier: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:

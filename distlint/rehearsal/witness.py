@@ -7,6 +7,7 @@ first and as its last process. What both give to a call, each time that they com
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,7 +20,7 @@ from distlint.model.span import Span
 from distlint.model.value import Confidence, known, unknown
 from distlint.rehearsal.entities import ClassValue, FunctionValue, Library, MethodOf
 from distlint.rehearsal.iterators import Generated
-from distlint.rehearsal.values import Given, Items, Made, Table, Tensor, is_known
+from distlint.rehearsal.values import Given, Items, Made, Table, Tensor, Thing, is_known
 
 if TYPE_CHECKING:
     from distlint.link.evaluate import Evaluator
@@ -32,6 +33,8 @@ MAX_DEPTH = 4
 
 _MADE = re.compile(r"(.*)\(\)((?:\[-?\d+\])*)")
 _PART = re.compile(r"\[(-?\d+)\]")
+
+_PYTHON = frozenset({"builtins", *sys.stdlib_module_names})
 
 _SHAPES = ("iterator", "tensor")
 """Kinds of which only sizes are kept: they are no values in the terms of evaluation."""
@@ -79,8 +82,12 @@ class Witness:
     def __init__(self) -> None:
         self.values: dict[_Place, Seen | None] = {}
         self.calls: dict[_Place, list[SeenCall]] = {}
+        self.come: set[_Place] = set()
+        """The calls that the process came to, whatever they called."""
         self.entered: frozenset[FunctionRef] = frozenset()
         """The functions that the process came into."""
+        self.sure: frozenset[FunctionRef] = frozenset()
+        """Those that it certainly came into."""
         self.is_whole = False
         """Whether it was followed to its end."""
 
@@ -110,6 +117,8 @@ class Witness:
     def agreed(self, other: Witness) -> Witness:
         """What this process and another one both were seen to give."""
         both = Witness()
+        both.come = self.come | other.come
+        both.sure = self.sure | other.sure
         both.entered, both.is_whole = self.entered | other.entered, self.is_whole and other.is_whole
         both.values = {place: seen for place, seen in self.values.items() if other.values.get(place) == seen}
         for place, calls in self.calls.items():
@@ -126,6 +135,8 @@ def snapshot(value: Any, depth: int = 0) -> Seen | None:
         return None
     if type(value) is tuple and len(value) <= MAX_ITEMS:
         return Seen("list", tuple(snapshot(one, depth + 1) for one in value))
+    if isinstance(value, Thing) and isinstance(value.content, Table):
+        value = value.content  # an object of a class that is a dictionary is one
     if isinstance(value, Items):
         if value.items is None or len(value.items) > MAX_ITEMS or value.ordered or value.distinct or value.either:
             return None
@@ -214,10 +225,19 @@ def may_improve(found: Abstract) -> bool:
 
 
 def _is_result(found: Abstract) -> bool:
-    """Whether an answer is no more than what some function of a library gave, or a part of that, which may be seen to be a plain value."""
+    """Whether an answer is no more than an object of the project, or what some function of a library gave, or a part of that.
+
+    It may be seen to be a plain value, or a dictionary.
+    """
     if not isinstance(found, Instance) or not isinstance(found.callee, External):
-        return False
+        return isinstance(found, Instance) and isinstance(found.callee, ClassRef)
     return bool(found.part) or not found.callee.name.rpartition(".")[2][:1].isupper()
+
+
+def _is_handed_on(found: Abstract) -> bool:
+    """Whether an answer is what Python's own library gave, which picks and keeps objects of others (``max(plugins, key=...)``)."""
+    name = found.callee.name if isinstance(found, Instance) and isinstance(found.callee, External) else ""
+    return name.partition(".")[0] in _PYTHON
 
 
 def opinion(witness: Witness, evaluator: Evaluator, expr: ir.Expr, frame: Frame, found: Abstract) -> Abstract | None:
@@ -225,7 +245,11 @@ def opinion(witness: Witness, evaluator: Evaluator, expr: ir.Expr, frame: Frame,
     seen = witness.values.get((frame.file, expr.at))
     if seen is None or seen.kind in _SHAPES:
         return None
-    if _is_result(found) and seen.kind not in ("plain", "list", "table"):
+    if isinstance(found, Instance) and isinstance(found.callee, ClassRef):
+        # an object of the project that is a dictionary, or an attribute of one that is not known
+        if seen.kind != "table" and not any(str(one).startswith(".") for one in found.part):
+            return None
+    if _is_result(found) and seen.kind not in ("plain", "list", "table") and not _is_handed_on(found):
         return None
     answer = abstract_of(seen, evaluator, ir.unpack(expr.at, frame.file))
     if isinstance(found, Sequence) and not found.open and isinstance(answer, Sequence):

@@ -275,3 +275,77 @@ def test_a_run_that_can_not_be_followed_leaves_the_first_answers_and_a_note(
     project.second_opinion = second_opinion
     assert _asked(project)[1] == 4
     assert ["no way on" in note.message for note in project.notes] == [True]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ("vars(args).update(size=3)", 3),
+        ("vars(args).update({'size': 3, 'other': 1})", 3),
+        ("vars(args).update({'other': 1})", 1),
+        ("args.__dict__.update(json.load(open('sizes.json')))", 4),
+        ("vars(args)['size'] = 5", 5),
+        ("vars(args)['other'] = 5", 1),
+        ("held = vars(args)\nheld['size'] = 6", 6),
+        ("vars(args).update(input())", "?"),
+        ("vars(args)[input()] = 3", "?"),
+        ("vars(args).pop(input())", "?"),
+        ("print(vars(args))", 1),
+    ],
+)
+@pytest.mark.parametrize("known", [True, False])
+def test_attributes_are_changed_through_their_dictionary(
+    make_project: MakeProject, change: str, expected: Any, *, known: bool
+) -> None:
+    files = {"train.py": f"{HEAD}{change}\nprobe(args.size)\n", "sizes.json": '{"size": 4}'}
+    project = make_project({**files, "run.sh": "torchrun --nproc_per_node 4 train.py\n"})
+    project.second_opinion = second_opinion if known else None
+    assert _asked(project) == [expected]
+
+
+OVERRIDDEN = """
+class Recipe:
+    size = 2
+    def build(self):
+        probe(self.size)
+class Wide(Recipe):
+    size = 8
+class Double(Recipe):
+    factor = 2
+    @property
+    def size(self):
+        return self.factor * 3
+class Plain(Recipe):
+    pass
+KNOWN = {one.__name__.lower(): one for one in (Wide, Double, Plain)}
+KNOWN[args.part]().build()
+"""
+
+
+@pytest.mark.parametrize(("part", "expected"), [("wide", 8), ("double", 6), ("plain", 2)])
+def test_an_attribute_is_that_of_the_class_that_is_chosen(make_project: MakeProject, part: str, expected: int) -> None:
+    assert seen(make_project, OVERRIDDEN, f"--part {part}") == [expected]
+
+
+def test_an_attribute_that_derived_classes_have_too_is_one_of_theirs(make_project: MakeProject) -> None:
+    project = make_project({"train.py": HEAD + OVERRIDDEN.replace("KNOWN[args.part]()", "KNOWN[input()]()")})
+    (found,) = project.sites("probe")
+    value = project.evaluator(None).ask(found.site.call.args[0], found.file, found.site.function)
+    assert sorted(shown(value)) == sorted([2, 8, 6])
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ("globals()['SIZE'] = 3", 3),
+        ("globals().update(json.load(open('sizes.json')))", 4),
+        ("globals()[input()] = 3", "?"),
+        ("globals().update(input())", "?"),
+        ("print(globals())", 1),
+    ],
+)
+def test_variables_are_changed_through_their_dictionary(make_project: MakeProject, change: str, expected: Any) -> None:
+    files = {"train.py": f"{HEAD}SIZE = 1\n{change}\nprobe(SIZE)\n", "sizes.json": '{"SIZE": 4}'}
+    project = make_project({**files, "run.sh": "torchrun --nproc_per_node 4 train.py\n"})
+    project.second_opinion = second_opinion
+    assert _asked(project) == [expected]

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from distlint.frameworks.colossalai.configured_parts import foreign_precision_key, refused_handler
 from distlint.frameworks.reaching import runs_through
-from distlint.link.abstract import ObjectLeaf, Reference, node_of, options_of
+from distlint.link.abstract import Instance, ObjectLeaf, Reference, node_of, options_of
 from distlint.link.arguments import find_argument
+from distlint.link.documents import respanned
 from distlint.link.modules import External
 from distlint.link.process_counts import product
 from distlint.link.variables import module_variable
@@ -26,14 +27,17 @@ from distlint.model.value import Value, absent, known, unknown
 
 if TYPE_CHECKING:
     from distlint.link.abstract import Abstract
+    from distlint.link.evaluate import Evaluator
     from distlint.link.project import CallSite, Project
     from distlint.model.document import Node
     from distlint.model.launch import Run
+    from distlint.model.span import Span
 
 _FUNCTIONS = ("launch", "launch_from_torch", "launch_from_slurm", "launch_from_openmpi")
 LAUNCHES = frozenset(f"colossalai.{module}{name}" for name in _FUNCTIONS for module in ("", "initialize."))
 LEGACY = frozenset(f"colossalai.legacy.{module}{name}" for name in _FUNCTIONS for module in ("", "initialize."))
 STARTS = frozenset({"colossalai.initialize", "colossalai.legacy.initialize", "colossalai.legacy.initialize.initialize"})
+_CLASSES = frozenset(f"colossalai.{module}Config" for module in ("context.", "context.config.", "legacy.context."))
 _NAMES = frozenset(
     {
         "world_size",
@@ -92,7 +96,13 @@ def build(project: Project) -> Iterator[Subject]:
 
 def _read(project: Project, found: CallSite, expr: ir.Expr, run: Run | None) -> Mapping | None:
     """The configuration that a launch function gets; ``None`` where it is not known to be one."""
-    options = options_of(project.evaluator(run).ask(expr, found.file, found.site.function))
+    evaluator = project.evaluator(run)
+    options = options_of(evaluator.ask(expr, found.file, found.site.function))
+    if len(options) == 1 and isinstance(options[0], Instance):
+        held = _held(evaluator, options[0])
+        if isinstance(held, Mapping):
+            held = _replaced(held, options[0], ir.unpack(expr.at, found.file))
+        options = options_of(held) if held is not None else ()
     if len(options) != 1:
         return None
     if isinstance(options[0], Mapping):
@@ -104,6 +114,26 @@ def _read(project: Project, found: CallSite, expr: ir.Expr, run: Run | None) -> 
     file = project.documents.path_of(path, found.file, started)
     facts = project.file_facts(file) if file else None
     return _module(project, file, run) if facts is not None and facts.module is not None and facts.module.body else None
+
+
+def _held(evaluator: Evaluator, made: Instance) -> Abstract | None:
+    """The dictionary that a configuration object is made of, or the path that it is read from (``context/config.py``)."""
+    name = evaluator.modules.canonical(evaluator.instance_name(made)).removesuffix("()")
+    if made.part or name not in _CLASSES | {f"{one}.from_file" for one in _CLASSES}:
+        return None
+    return evaluator.argument(
+        made.call, "filename" if name.endswith("from_file") else "config", 0, made.frame, made.state
+    )
+
+
+def _replaced(held: Mapping, made: Instance, place: Span) -> Mapping:
+    """A dictionary with keys of which only the object is known that holds them placed where that is used."""
+    spans = {ir.unpack(one.at, made.frame.file) for one in made.call.args}
+    entries = (
+        Entry(one.key, place, respanned(one.node, place), one.certain) if one.key_span in spans else one
+        for one in held.entries
+    )
+    return Mapping(tuple(entries), held.span, held.open)
 
 
 def _module(project: Project, file: str, run: Run | None) -> Mapping:
@@ -118,11 +148,8 @@ def _module(project: Project, file: str, run: Run | None) -> Mapping:
             if type(target) is not ir.Name:
                 continue
             place = ir.unpack(target.at, file)
-            if statement in module.body and target.id not in entries:
-                node = node_of(evaluator.ask(statement.value, file, -1), ir.unpack(statement.value.at, file))
-            else:
-                # what stands there in the end, which a test may decide
-                node = node_of(module_variable(evaluator, target.id, file, place), place)
+            # what stands there in the end, which tests and later statements may decide
+            node = node_of(module_variable(evaluator, target.id, file, place), place)
             entries[target.id] = Entry(target.id, place, node)
     whole = ir.unpack(module.body[0].at, file)
     plain = all(type(one) in (ir.Assign, ir.Evaluate) for one in module.body)

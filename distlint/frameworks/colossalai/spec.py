@@ -42,6 +42,7 @@ SPEC = FrameworkSpec(
         # booster/plugin/hybrid_parallel_plugin.py, __init__ (0.3.2 to 0.5.0)
         (f"colossalai.booster.plugin.{HYBRID}", "dp_size", ("tp_size", "pp_size"), ("sp_size",)),
     ),
+    rehearsed="distlint.frameworks.colossalai.rehearsed",
     collectives=COLLECTIVES,
     main_only=MAIN_ONLY,
     rank_sources=tuple(

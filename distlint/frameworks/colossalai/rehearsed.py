@@ -1,0 +1,106 @@
+"""What Colossal-AI does in the rehearsal of a program: how many batches a loader has that a plugin prepares.
+
+Sources: colossalai 0.3.0 to 0.5.0, ``booster/plugin/dp_plugin_base.py``, ``gemini_plugin.py``, ``hybrid_parallel_plugin.py`` and
+``moe_hybrid_parallel_plugin.py``, ``prepare_dataloader``: a ``DistributedSampler`` over the data-parallel ranks, which fills up the last
+share, and a ``DataLoader`` of torch.
+"""
+
+from __future__ import annotations
+
+from math import ceil, prod
+from typing import Any
+
+from distlint.frameworks.colossalai.plugins import (
+    GEMINI,
+    HYBRID,
+    LOW_LEVEL_ZERO,
+    PACKAGE,
+    TORCH_DDP,
+    TORCH_FSDP,
+    constructor,
+)
+from distlint.model import python as ir
+from distlint.rehearsal.models import Models
+from distlint.rehearsal.unknowns import UNKNOWN
+from distlint.rehearsal.values import Given, Made
+
+_PREPARES = "prepare_dataloader"
+_PARAMETERS = ("dataset", "batch_size", "shuffle", "seed", "drop_last")
+_DIVIDING = {
+    TORCH_DDP: (),
+    TORCH_FSDP: (),
+    LOW_LEVEL_ZERO: (),
+    GEMINI: ("tp_size",),
+    HYBRID: ("tp_size", "pp_size"),
+}
+"""The arguments of the plugins by which the processes are divided to get the data-parallel ranks."""
+_OWN_RANKS = ("all_to_all", "ring_attn")
+"""Modes of sequence parallelism that have ranks of their own (``hybrid_parallel_plugin.py``, ``__init__``)."""
+
+
+class Prepared(Made):
+    """A loader that a plugin has prepared; ``size`` is its number of batches on each process."""
+
+    __slots__ = ("size",)
+
+    def __init__(self, made: Made, size: Any) -> None:
+        super().__init__(made.name, made.call, made.arguments)
+        self.file, self.function, self.sign, self.source = made.file, made.function, made.sign, made.source
+        self.size = size
+
+    def length(self, player: Any) -> Any:
+        """How many batches each process gets."""
+        return self.size
+
+
+class ColossalAI(Models):
+    """Answers for Colossal-AI."""
+
+    def method(self, player: Any, receiver: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+        """A loader of which the number of batches is known; all else is for others to say."""
+        if name != _PREPARES or not isinstance(receiver, Made):
+            return NotImplemented
+        size = _batches(player, receiver, given, scope)
+        if size is None:
+            return NotImplemented
+        dotted = player.stage.project.modules.canonical(f"{receiver.name}.{name}()")
+        return Prepared(player.made(dotted, receiver, given, call, scope), size)
+
+
+def _batches(player: Any, plugin: Made, given: Given, scope: Any) -> int | None:
+    """How many batches a prepared loader has on each process; ``None`` where that is not known."""
+    ranks = _data_ranks(player, plugin, scope)
+    values = {one: given.get(one, place, None) for place, one in enumerate(_PARAMETERS)}
+    rows, size, drops = player.length(values["dataset"]), values["batch_size"], values["drop_last"] or False
+    known = type(rows) is int and type(size) is int and size > 0 and isinstance(drops, bool)
+    if ranks is None or not known or given.open or "distributed_sampler_cls" in given.keywords:
+        return None
+    share: int = ceil(rows / ranks)
+    batches: int = share // size if drops else ceil(share / size)
+    return batches
+
+
+def _data_ranks(player: Any, plugin: Made, scope: Any) -> int | None:
+    name = plugin.name.rpartition(".")[2].removesuffix("()")
+    if name not in _DIVIDING or plugin.arguments is None or plugin.arguments.open:
+        return None
+    release = player.stage.project.environments.for_file(scope.file).newest(PACKAGE)
+    parameters = constructor(name, release).parameters
+
+    def argument(word: str, default: Any) -> Any:
+        place = parameters.index(word) if word in parameters else None
+        return plugin.arguments.get(word, place, default)  # type: ignore[union-attr]
+
+    sizes = [argument(word, 1) for word in _DIVIDING[name]]
+    if name == HYBRID and argument("enable_sequence_parallelism", False) is not False:
+        mode = argument("sequence_parallelism_mode", None)
+        sizes.append(UNKNOWN if not (mode is None or isinstance(mode, str)) else 1)
+        sizes.append(argument("sp_size", UNKNOWN) if mode in _OWN_RANKS else 1)
+    if not all(type(one) is int and one > 0 for one in sizes):
+        return None
+    world: int = player.stage.world
+    ranks, rest = divmod(world, prod(sizes))
+    return ranks if rest == 0 else None
+
+
+MODELS = ColossalAI()
