@@ -44,7 +44,8 @@ def witnessed_settings(
         shown = node_value(node_of(value, found.span))
         if isinstance(value, Instance):
             shown = known(f"<{project.evaluator(run).instance_name(value)}>", found.span, value.span())
-        settings[name] = Setting(name, shown, found.span, found.span)
+        place = seen.place_of(name, tuple(signature)) or found.span
+        settings[name] = Setting(name, shown.at(place) if place != found.span else shown, place, place)
     return settings, seen.is_open
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 from distlint.model import python as ir
@@ -116,7 +117,23 @@ class Calls(Definitions):
         if self.stage.witness is not None:
             self.stage.witness.enters(callee, func, scope.file)
         given = self.given(call, scope)
+        if self.stage.witness is not None and isinstance(callee, MethodOf) and isinstance(callee.receiver, Made):
+            self._looked_into(given, call, scope)
         return self.apply(callee, given, call, scope)
+
+    def _looked_into(self, given: Given, call: ir.Call, scope: Scope) -> None:
+        """Notes what the iterators give next that a library's object gets: that takes it out, and here it is put back."""
+        if any(type(one) is ir.Starred for one in call.args) or any(one.name is None for one in call.keywords):
+            return
+        expressions = [*call.args, *(one.value for one in call.keywords)]
+        for expr, value in zip(expressions, given.values(), strict=False):
+            if isinstance(value, Generated) and value.over is None and value.run is not None and not value.partly:
+                found, item = self.advance(value)
+                if found and value.run is not None:
+                    value.run = chain([item], value.run)
+                    first = self.stage.made(Items([item]))
+                    assert self.stage.witness is not None  # noqa: S101 - asked where there is one
+                    self.stage.witness.gives_next(expr, scope.file, first)
 
     def given(self, call: ir.Call, scope: Scope) -> Given:
         """The arguments of a call."""
@@ -180,6 +197,7 @@ class Calls(Definitions):
                 is_open=callee.given.open or given.open,
             )
             whole.rest = [*callee.given.rest, *given.rest]
+            whole.places = {place: span for place, span in callee.given.places.items() if place not in given.keywords}
             return self.apply(callee.callee, whole, call, scope)
         if not self.follows_rows:
             return self._leaving(callee, given, call, scope)
@@ -354,7 +372,9 @@ class Calls(Definitions):
         if name in ("os.environ.get", "os.getenv"):
             return self._environment(given)
         if name == "functools.partial" and given.positional:
-            return Partial(given.positional[0], Given(given.positional[1:], given.keywords, is_open=given.open))
+            inner = Given(given.positional[1:], given.keywords, is_open=given.open)
+            inner.places = _places(call, scope)
+            return Partial(given.positional[0], inner)
         if name in _CLOCKS:
             return Opaque(("clock", stage.rank, stage.steps), Source("the clock", span))
         kind = stage.sources.get(name)
@@ -587,6 +607,15 @@ class Calls(Definitions):
         if isinstance(manager, Made):
             manager.left(self, span)
         self.models.left(self, manager, span)
+
+
+def _places(call: ir.Call, scope: Scope) -> dict[int | str, Span]:
+    """Where the arguments behind the first one of a call stand, by position or name; nothing where some are spread out."""
+    if any(type(one) is ir.Starred for one in call.args):
+        return {}
+    found: dict[int | str, Span] = {place: ir.unpack(one.at, scope.file) for place, one in enumerate(call.args[1:])}
+    found.update({one.name: ir.unpack(one.at, scope.file) for one in call.keywords if one.name is not None})
+    return found
 
 
 def _by_blanks(given: Given) -> bool:

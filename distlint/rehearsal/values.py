@@ -471,7 +471,7 @@ class Made:
 class Given:
     """The arguments of a call, worked out; ``open`` if some stand behind ``*`` or ``**`` of something unknown."""
 
-    __slots__ = ("keywords", "open", "positional", "rest")
+    __slots__ = ("keywords", "open", "places", "positional", "rest")
 
     def __init__(self, positional: list[Any], keywords: dict[str, Any], *, is_open: bool = False) -> None:
         self.positional = positional
@@ -479,6 +479,8 @@ class Given:
         self.open = is_open
         self.rest: list[Any] = []
         """What stands behind ``*`` and ``**`` and is not known."""
+        self.places: dict[int | str, Span] = {}
+        """Where arguments stand that an earlier call gave (``partial``), by position or name."""
 
     def get(self, name: str, position: int | None = None, default: Any = None) -> Any:
         """An argument by name or position; the default where it is certainly not given, else unknown."""

@@ -74,6 +74,14 @@ class SeenCall(NamedTuple):
     positional: tuple[Seen | None, ...]
     keywords: tuple[tuple[str, Seen | None], ...]
     is_open: bool
+    places: tuple[tuple[int | str, Span], ...] = ()
+    """Where arguments stand that an earlier call gave (``partial``), by position or name."""
+
+    def place_of(self, name: str, signature: tuple[str, ...]) -> Span | None:
+        """Where the argument for a parameter stands, if that is elsewhere."""
+        found = dict(self.places)
+        place = signature.index(name) if name in signature else None
+        return found.get(name) or (found.get(place) if place is not None else None)
 
 
 class Witness:
@@ -81,6 +89,7 @@ class Witness:
 
     def __init__(self) -> None:
         self.values: dict[_Place, Seen | None] = {}
+        self.firsts: dict[_Place, Seen | None] = {}
         self.calls: dict[_Place, list[SeenCall]] = {}
         self.come: set[_Place] = set()
         """The calls that the process came to, whatever they called."""
@@ -97,6 +106,14 @@ class Witness:
         seen = snapshot(value)
         self.values[place] = seen if place not in self.values or self.values[place] == seen else None
 
+    def gives_next(self, expr: ir.Expr, file: str, first: Items) -> None:
+        """Notes what an iterator that is an argument gives next."""
+        over = snapshot(first, 1)
+        place = (file, expr.at)
+        seen = Seen("iterator", over) if over is not None else None
+        self.firsts[place] = seen if place not in self.firsts or self.firsts[place] == seen else None
+        self.values[place] = self.firsts[place]
+
     def enters(self, callee: Any, func: ir.Expr, file: str) -> None:
         """Notes what is called, and the object whose method it is."""
         if isinstance(callee, MethodOf):
@@ -109,7 +126,7 @@ class Witness:
         """Notes a call of something of a library."""
         positional = tuple(snapshot(one) for one in given.positional)
         keywords = tuple((key, None if given.open else snapshot(one)) for key, one in given.keywords.items())
-        made = SeenCall(name, file, function, call, positional, keywords, given.open)
+        made = SeenCall(name, file, function, call, positional, keywords, given.open, tuple(given.places.items()))
         kept = self.calls.setdefault((file, call.at), [])
         if made not in kept and len(kept) < MAX_ITEMS:
             kept.append(made)

@@ -43,6 +43,7 @@ _NAMES = frozenset(
         "world_size",
         "is_legacy",
         "is_initialized",
+        "gets_loader",
         "parallel_product",
         "is_square",
         "is_cube",
@@ -83,7 +84,7 @@ def known_path(path: str) -> bool:
 
 def build(project: Project) -> Iterator[Subject]:
     """One subject per launch function that gets a configuration, and run that reaches it."""
-    starts = {found.file for found in project.calls_to(STARTS)}
+    starts = list(project.calls_to(STARTS))
     for found in project.calls_to(LAUNCHES | LEGACY):
         expr, _ = find_argument(found.site.call, "config", 0)
         if expr is None:
@@ -91,7 +92,7 @@ def build(project: Project) -> Iterator[Subject]:
         for run in runs_through(project, found):
             read = _read(project, found, expr, run)
             if read is not None:
-                yield _subject(project, found, run, read, is_initialized=bool(starts))
+                yield _subject(project, found, run, read, starts)
 
 
 def _read(project: Project, found: CallSite, expr: ir.Expr, run: Run | None) -> Mapping | None:
@@ -179,7 +180,22 @@ def _value(node: Node) -> Value:
     return value if value.spans else value.at(node.span)
 
 
-def _subject(project: Project, found: CallSite, run: Run | None, read: Mapping, *, is_initialized: bool) -> Subject:
+def _gets_loader(project: Project, run: Run | None, starts: list[CallSite]) -> Value:
+    """Whether what makes the engine gets batches to train with: something else than nothing, in some of the calls."""
+    given = []
+    for found in starts:
+        evaluator = project.evaluator(run)
+        frame = evaluator.frame(found.file, found.site.function)
+        spread = any(one.name is None for one in found.site.call.keywords)
+        value = evaluator.argument(found.site.call, "train_dataloader", 3, frame)
+        if value is None and (spread or any(type(one) is ir.Starred for one in found.site.call.args)):
+            return unknown("it may be given where we can't see")
+        is_none = isinstance(value, Leaf) and value.value.is_known and value.value.only is None
+        given.append(value is not None and not is_none)
+    return known(any(given), *(one.span for one in starts[:1]))
+
+
+def _subject(project: Project, found: CallSite, run: Run | None, read: Mapping, starts: list[CallSite]) -> Subject:
     settings: dict[str, Setting] = {}
     _settings(read, "", settings, 0)
     size, pipeline = _size(settings, "parallel.tensor.size"), _size(settings, "parallel.pipeline.size")
@@ -193,7 +209,8 @@ def _subject(project: Project, found: CallSite, run: Run | None, read: Mapping, 
         names={
             "world_size": run.world_size if run is not None else unknown("no launch is known"),
             "is_legacy": known(found.name in LEGACY),
-            "is_initialized": known(is_initialized),
+            "is_initialized": known(bool(starts)),
+            "gets_loader": _gets_loader(project, run, starts),
             "parallel_product": product(size, pipeline),
             "tensor_is_number": known("parallel" in settings and "parallel.tensor" not in settings),
             "is_square": size.map(lambda number: isqrt(number) ** 2 == number),
