@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from distlint.link.abstract import Abstract, Instance, leaf, lifted, node_of
 from distlint.link.argument_options import read_default, read_text
 from distlint.link.arguments import find_argument
+from distlint.link.command_parameters import Commands
 from distlint.link.command_words import given_options, last_given, split_flag, typed
 from distlint.link.field_options import dataclass_fields
 from distlint.link.items import elements
@@ -146,6 +147,10 @@ class Options:
             if classes is not None and -len(classes) <= part < len(classes):
                 return Instance(classes[part], instance.call, instance.frame, instance.state, ("dataclass",))
         return None
+
+    def parameter(self, ref: FunctionRef, name: str, span: Span) -> Abstract | None:
+        """A parameter of a function that a library calls with the command line; ``None`` for any other function."""
+        return Commands.of(self._project).value(self._run, ref, name, span)
 
     def environment(self, name: str, default: Abstract | None, span: Span) -> Abstract | None:
         """An environment variable: what the run's launch exports, else the default if the launch is the whole story."""

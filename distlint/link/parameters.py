@@ -50,6 +50,10 @@ def parameter_value(
         return attributes(evaluator, own, names, span) if midway is None else midway
     if frame.bound:
         return attributes(evaluator, _default(evaluator, parameter, frame, span), names, span)
+    if evaluator.options is not None and function.owner < 0 and function.parent < 0:
+        told = evaluator.options.parameter(FunctionRef(frame.file, frame.function), parameter.name, span)
+        if told is not None:
+            return attributes(evaluator, told, names, span)
     offset = 1 if function.owner >= 0 and not is_static(function) else 0
     callers = evaluator.project.callers(FunctionRef(frame.file, frame.function))
     if not callers and function.owner >= 0 and not is_static(function):

@@ -10,6 +10,7 @@ from distlint.model import python as ir
 from distlint.model.span import Span
 from distlint.rehearsal import rows_called, sums
 from distlint.rehearsal.absent import used
+from distlint.rehearsal.commands import commanded, started
 from distlint.rehearsal.definitions import Definitions
 from distlint.rehearsal.entities import (
     ClassValue,
@@ -119,7 +120,10 @@ class Calls(Definitions):
         given = self.given(call, scope)
         if self.stage.witness is not None and isinstance(callee, MethodOf) and isinstance(callee.receiver, Made):
             self._looked_into(given, call, scope)
-        return self.apply(callee, given, call, scope)
+        found = self.apply(callee, given, call, scope)
+        if self.stage.witness is not None and not call.args and isinstance(callee, Made | FunctionValue):
+            started(self, callee, call, scope)
+        return found
 
     def _looked_into(self, given: Given, call: ir.Call, scope: Scope) -> None:
         """Notes what the iterators give next that a library's object gets: that takes it out, and here it is put back."""
@@ -319,6 +323,7 @@ class Calls(Definitions):
         if stage.unsure and function.ref in stage.costly:
             return derived("call", [function.receiver, *given.values()])
         before, done = stage.steps, stage.grown
+        given = commanded(stage, function, given) if stage.witness is not None else given
         inner = Scope(function.ref.file, function.ref.index, self.around(function, definition))
         self.fill(inner, definition, function, given)
         stage.visited.add(function.ref)

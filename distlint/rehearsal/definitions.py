@@ -7,6 +7,7 @@ from typing import Any
 
 from distlint.link.modules import ClassRef, FunctionRef, GlobalRef
 from distlint.model import python as ir
+from distlint.rehearsal.commands import DECORATORS
 from distlint.rehearsal.defaults import defaults_of
 from distlint.rehearsal.entities import ClassValue, FunctionValue, LambdaOf, Library, MethodOf, Partial, Special
 from distlint.rehearsal.generators import Generators
@@ -109,7 +110,7 @@ class Definitions(Generators):
                 return value
             if (
                 isinstance(value, ClassValue)
-                or named.name.startswith((*_KEEPING, *self.stage.keeping))
+                or named.name.startswith((*_KEEPING, *DECORATORS, *self.stage.keeping))
                 or last in _PLAIN_NAMES
             ):
                 return value
