@@ -25,7 +25,7 @@ from distlint.rehearsal.entities import (
 from distlint.rehearsal.failing import DIVIDING, may_fail
 from distlint.rehearsal.iterating import distinct, is_key
 from distlint.rehearsal.joined_tests import joined_operands, negated
-from distlint.rehearsal.known_modules import OF_VARIABLES
+from distlint.rehearsal.known_modules import OF_VARIABLES, missing
 from distlint.rehearsal.like_objects import one_of_two
 from distlint.rehearsal.merging import merged
 from distlint.rehearsal.names import families_differ, not_found
@@ -244,7 +244,9 @@ class Expressions(Subscripts):
                 return self.module_variable(inner, name)
             if name in OF_VARIABLES and stage.project.modules.lookup(name, base.file) is None:
                 return MethodOf(base, name)  # of ``globals()``, which is a dictionary
-            return self.target_value(stage.project.modules.lookup(name, base.file))
+            target = stage.project.modules.lookup(name, base.file)
+            found = missing(self, base, name, expr, scope) if target is None else NotImplemented
+            return self.target_value(target) if found is NotImplemented else found
         if isinstance(base, Tensor):
             return self.models.tensor_attribute(self, base, name, expr, scope)
         if isinstance(base, Made):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from distlint.model import python as ir
-from distlint.rehearsal.entities import ModuleValue
+from distlint.rehearsal.entities import FunctionValue, Library, ModuleValue
 from distlint.rehearsal.known_files import file_at, plain
 from distlint.rehearsal.stage import MAX_CALLS, Scope
 from distlint.rehearsal.unknowns import UNKNOWN
@@ -67,7 +67,7 @@ def called(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) 
         return NotImplemented if file is None else player.stage.made(Table(dict(player.module_scope(file).variables)))
     if name == "importlib.import_module" and isinstance(first, str) and len(given.positional) == 1:
         found = player.stage.project.modules.find(first, scope.file)
-        return NotImplemented if found is None else ModuleValue(found)
+        return ModuleValue(found) if found is not None else NotImplemented if first.startswith(".") else Library(first)
     if name == "importlib.util.spec_from_file_location":
         file = _file_of(player.stage, plain(given.get("location", 1)), scope)
         return NotImplemented if file is None else FileSpec(file, call, given)
@@ -104,6 +104,14 @@ def executed(player: Calls, values: list[Any], given: Given, call: ir.Call, scop
         if before is not None:
             modules[file] = before
     return None
+
+
+def missing(player: Any, module: ModuleValue, name: str, call: ir.Expr, scope: Scope) -> Any:
+    """What a module gives for a name that it does not have by a function of its own (``__getattr__``); ``NotImplemented`` without one."""
+    own = player.module_scope(module.file).variables.get("__getattr__")
+    if not isinstance(own, FunctionValue) or name.startswith("__"):
+        return NotImplemented
+    return player.apply(own, Given([name], {}), ir.Call(call, (), (), call.at), scope)
 
 
 def of_variables(player: Calls, module: ModuleValue, name: str, given: Given) -> Any:

@@ -171,3 +171,29 @@ probe(settings.name)
 """
     # what the object has already is no default
     assert seen(make_project, body, "--size 4") == [8, "?"]
+
+
+LAZY = """
+import lazy
+probe(lazy.Size().doubled)
+probe(getattr(importlib.import_module("json"), "loads")('{"a": 3}')["a"])
+"""
+LAZY_MODULE = """
+import importlib
+TABLE = {"Size": ("presets.sizes", "Size")}
+def __getattr__(name):
+    module, attribute = TABLE[name]
+    return getattr(importlib.import_module(module), attribute)
+"""
+
+
+def test_a_module_says_itself_what_it_has_besides(make_project: MakeProject) -> None:
+    files = {"train.py": HEAD + LAZY, "lazy.py": LAZY_MODULE, "presets/__init__.py": ""}
+    size = "class Size:\n    own = 4\n    @property\n    def doubled(self):\n        return self.own * 2\n"
+    run_sh = "torchrun --nproc_per_node 4 train.py\n"
+    project = make_project({**files, "presets/sizes.py": size, "run.sh": run_sh})
+    project.second_opinion = second_opinion
+    (run,) = project.runs
+    evaluator = project.evaluator(run)
+    found = [shown(evaluator.ask(c.site.call.args[0], c.file, c.site.function)) for c in project.sites("probe")]
+    assert found == [8, 3]
