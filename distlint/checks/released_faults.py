@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from distlint.checks.released_versions import Allowed, AllowedReleases, Candidate
 from distlint.frameworks.general import called_name
 from distlint.frameworks.reaching import runs_through
+from distlint.frameworks.witnessed import witnessed_calls
 from distlint.knowledge.api import Api, Found, Symbol, api
 from distlint.link.library_mentions import Mention
 from distlint.link.library_scopes import Meaning
@@ -25,12 +26,14 @@ if TYPE_CHECKING:
     from distlint.link.project import Project
     from distlint.model.launch import Run
     from distlint.model.span import Span
+    from distlint.rehearsal.witness import SeenCall
 
 MAX_RUNS = 5
 """Runs that are asked for what a call gets by ``**``."""
 
 _NO_MODULE = frozenset({"ImportError", "ModuleNotFoundError"})
 _NO_NAME = frozenset({"ImportError"})
+_IMPORTING = "importlib.import_module"
 _NO_ATTRIBUTE = frozenset({"AttributeError"})
 _REFUSED = frozenset({"TypeError"})
 _NOTHING_RAISED: frozenset[str] = frozenset()
@@ -98,7 +101,8 @@ class Faults:
     def all(self) -> tuple[Fault, ...]:
         """Every fault, by file and place."""
         if self._faults is None:
-            found = (fault for mention in (*self.mentions.all(), *self._chosen()) for fault in self._of(mention))
+            told = [*self.mentions.all(), *self._chosen()]
+            found = (fault for mention in (*told, *self._seen(told)) for fault in self._of(mention))
             self._faults = tuple(fault for fault in found if self._holds(fault))
         return self._faults
 
@@ -121,6 +125,31 @@ class Faults:
                         looked_up=True,
                         run=run,
                     )
+
+    def _seen(self, told: list[Mention]) -> Iterator[Mention]:
+        """What runs were seen to call and to import where the text does not say what that is."""
+        places = {(mention.file, mention.at) for mention in told}
+        for found, run, seen in witnessed_calls(self.project, None, ()):
+            place = (found.file, found.site.call.at)
+            if place in places or not _is_as_written(seen):
+                continue
+            name, first = seen.name, seen.positional[0] if seen.positional else None
+            if name == _IMPORTING and first is not None and first.kind == "plain":
+                name = str(first.value[1])
+            if name.partition(".")[0] not in self.packages:
+                continue
+            is_import = seen.name == _IMPORTING and name != _IMPORTING
+            yield Mention(
+                "import" if is_import else "call",
+                (Meaning(name, *place),),
+                *place,
+                found.site.function,
+                module=name if is_import else "",
+                call=None if is_import else seen.call,
+                indirect=True,
+                looked_up=True,
+                run=run,
+            )
 
     def _holds(self, fault: Fault) -> bool:
         """Whether nothing of the project, and no class below a declared one, brings what is missing."""
@@ -470,3 +499,9 @@ def _wanted(symbol: Symbol, count: int, given: dict[str, Span]) -> str:
         if parameter.name not in given:
             return parameter.name
     return ""
+
+
+def _is_as_written(seen: SeenCall) -> bool:
+    """Whether a call got no other arguments than those that stand in it (those of a ``partial`` stand elsewhere)."""
+    spread = any(type(one) is ir.Starred for one in seen.call.args)
+    return not seen.places and (spread or len(seen.positional) == len(seen.call.args))

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 Witnessed = tuple[CallSite, Run, SeenCall]
 
 
-def witnessed_calls(project: Project, names: Collection[str], places: Collection[Span]) -> Iterator[Witnessed]:
-    """The calls of functions and classes by their canonical names, in each run, at other places than those that the text tells."""
+def witnessed_calls(project: Project, names: Collection[str] | None, places: Collection[Span]) -> Iterator[Witnessed]:
+    """The calls of functions and classes by their canonical names (``None``: all), in each run, at other places than some."""
     if project.second_opinion is None:
         return
     for run in project.runs:
@@ -31,7 +31,7 @@ def witnessed_calls(project: Project, names: Collection[str], places: Collection
         for (file, _), calls in sorted(witness.calls.items()) if witness is not None else ():
             for seen in calls:
                 found = CallSite(file, ir.Site(seen.call, seen.function), seen.name)
-                if seen.name in names and found.span not in places:
+                if (names is None or seen.name in names) and found.span not in places:
                     yield found, run, seen
 
 

@@ -9,9 +9,10 @@ from distlint.link.calls import Given, entered, given_arguments
 from distlint.link.command_words import typed
 from distlint.link.library_calls import LOADERS
 from distlint.link.loop_rounds import rounds_at
-from distlint.link.modules import External
+from distlint.link.modules import ClassRef, External
 from distlint.link.parser_model import Option
-from distlint.link.walking import below
+from distlint.link.stores import stored_into
+from distlint.link.walking import below, expressions_of, statements
 from distlint.model import python as ir
 from distlint.model.document import Leaf, node_value
 from distlint.model.value import Value, absent, known, unknown
@@ -54,8 +55,10 @@ def _read_option(found: CallSite, evaluator: Evaluator, frame: Frame) -> Option 
     if "action" in settings and _named(_asked(evaluator, settings["action"])) == _BOTH_WAYS:
         action = "store_true"
         options += tuple(f"--no-{flag[2:]}" for flag in options if flag.startswith("--"))
+    sets = _set_by(evaluator, _asked(evaluator, settings["action"])) if "action" in settings else frozenset()
     default = of("default")
     kind, reader = _kind_of(_asked(evaluator, settings["type"]) if "type" in settings else None)
+    kind, reader = ("?", None) if sets else (kind, reader)
     if default.is_absent:
         implied = {"store_true": False, "store_false": True}.get(str(of("action").only))
         default = known(implied, found.span)
@@ -86,6 +89,7 @@ def _read_option(found: CallSite, evaluator: Evaluator, frame: Frame) -> Option 
         required=of("required"),
         reader=reader,
         listed=arity == 1 and not nargs.is_absent,
+        sets=sets,
         gathers=str(action) if action in ("append", "extend") else "",
         function=(found.file, found.site.function),
         always=bool(options) or _is_unconditional(found, evaluator),
@@ -133,6 +137,32 @@ def _asked(evaluator: Evaluator, given: Delayed) -> Abstract:
     if given.expr is None or given.frame is None:
         return evaluator.force(given)
     return evaluator.ask_in(given.expr, given.frame, given.state)
+
+
+def _set_by(evaluator: Evaluator, action: Abstract) -> frozenset[str]:
+    """The attributes of the result that an action sets, if it is a class of the program."""
+    target = action.target if isinstance(action, Reference) else None
+    if not isinstance(target, ClassRef):
+        return frozenset()
+    method = evaluator.modules.method(target, "__call__")
+    parameters = evaluator.project.function(method).parameters if method is not None else ()
+    if method is None or len(parameters) < 3:
+        return frozenset({"*"})
+    name, body = parameters[2].name, evaluator.project.function(method).body
+    found = {
+        to.name
+        for statement in statements(body)
+        for to in stored_into(statement)
+        if type(to) is ir.Attribute and type(to.base) is ir.Name and to.base.id == name
+    }
+    handed = (
+        part
+        for statement in statements(body)
+        for expr in expressions_of(statement)
+        for part in below(expr)
+        if type(part) is ir.Call and any(type(one) is ir.Name and one.id == name for one in part.args)
+    )
+    return frozenset({*found, *(("*",) if any(True for _ in handed) or not found else ())})
 
 
 def _named(value: Abstract) -> str:

@@ -297,7 +297,13 @@ def _of_object(evaluator: Evaluator, instance: Instance, owner: ClassRef, name: 
 def _or_of_others(evaluator: Evaluator, instance: Instance, found: Abstract, name: str, span: Span) -> Abstract:
     """An attribute of an object of a class or of one derived from it, which may say something else."""
     assert isinstance(instance.callee, ClassRef)  # noqa: S101 - tested by the caller
-    others = [one for one in evaluator.project.derived_from(instance.callee) if _says(evaluator, one, name)]
+    modules = evaluator.modules
+    before = set(modules.ancestry(instance.callee))
+    others = [
+        one
+        for one in evaluator.project.derived_from(instance.callee)
+        if any(_says(evaluator, base, name) for base in modules.ancestry(one) if base not in before)
+    ]
     if not others:
         return found
     if len(others) > MAX_DERIVED:
@@ -312,7 +318,7 @@ def _or_of_others(evaluator: Evaluator, instance: Instance, found: Abstract, nam
 
 
 def _says(evaluator: Evaluator, owner: ClassRef, name: str) -> bool:
-    """Whether the body of a class itself binds a name to something, or defines a property of that name."""
+    """Whether the body of a class binds a name to something, or defines a property of that name."""
     index = evaluator.modules.own_methods(owner).get(name)
     if index is None:
         return _in_body(evaluator.project.class_(owner), name) is not None

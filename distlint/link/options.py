@@ -80,6 +80,8 @@ class Options:
         if kind == "namespace" and parser_object is not None:
             parser = parsers_of(self._project).get(evaluator, parser_object)
             option = parser.by_dest(name)
+            if self.is_set_by_action(evaluator, instance, name):
+                return Leaf(unknown(f"an action of the program may set `{name}`", span), span)
             if option is None and name in parser.defaults:
                 return leaf(parser.defaults[name].at_most(Confidence.LIKELY), span)
             if option is None:
@@ -93,6 +95,17 @@ class Options:
         if kind == "dataclass":
             return self._field(evaluator, instance, name, span)
         return None
+
+    def is_set_by_action(self, evaluator: Evaluator, instance: Instance, name: str) -> bool:
+        """Whether the action of an option that may be given sets an attribute of what a parser gives."""
+        kind, parser_object = self._namespace(evaluator, instance)
+        parser = parsers_of(self._project).get(evaluator, parser_object) if parser_object is not None else None
+        for option in parser.options if parser is not None and kind == "namespace" else ():
+            if name in option.sets or "*" in option.sets:
+                text = self.text(evaluator, instance, option.dest)
+                if not text.is_absent and text is not option.default:
+                    return True
+        return False
 
     def text(self, evaluator: Evaluator, instance: Instance, name: str) -> Value:
         """The text that the program gets for an option in this run, before that is read; absent where it gets none."""

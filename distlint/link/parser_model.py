@@ -34,6 +34,8 @@ class Option:
     """The function of the program that reads the text (``type=str2bool``), where ``kind`` is ``?``."""
     listed: bool = False
     """Whether a single word makes a list (``nargs=1``)."""
+    sets: frozenset[str] = frozenset()
+    """The attributes that an action of the program sets where the option is given, ``*`` for any (``argparse.Action.__call__``)."""
     gathers: str = ""
     """``append`` or ``extend`` where each time that it is given adds to a list."""
     function: tuple[str, int] = ("", -1)

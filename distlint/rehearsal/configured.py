@@ -39,6 +39,26 @@ class _Read(dict[_Place, Mapping | None]):
 
 
 def settings_of(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
+    """What a call of a library function reads from a configuration file, as a function of the program makes it over (``object_hook``)."""
+    found = _read(player, name, given, call, scope)
+    hook = given.keywords.get("object_hook")
+    if found is NotImplemented or hook is None:
+        return found
+    return _made_over(player, found, hook, call, scope)
+
+
+def _made_over(player: Calls, value: Any, hook: Any, call: ir.Call, scope: Scope) -> Any:
+    """What a function makes of each dictionary, the innermost first."""
+    if isinstance(value, Items) and value.items is not None:
+        return player.stage.made(Items([_made_over(player, one, hook, call, scope) for one in value.items]))
+    if not isinstance(value, Table):
+        return value
+    for key, one in value.items.items():
+        value.items[key] = _made_over(player, one, hook, call, scope)
+    return player.apply(hook, Given([value], {}), call, scope)
+
+
+def _read(player: Calls, name: str, given: Given, call: ir.Call, scope: Scope) -> Any:
     """What a call of a library function reads from a configuration file; ``NotImplemented`` where that is not known or not asked for."""
     stage = player.stage
     text = next(iter(given.positional), None)

@@ -76,7 +76,9 @@ def _read(player: Iterating, base: Made, name: str) -> Any:
         stage.options[key] = UNKNOWN
         if reader is not None and isinstance(text.only, str):
             stage.options[key] = player.apply(reader.function, Given([text.only], {}), reader.call, reader.scope)
-        elif text.is_absent:
+        elif text.is_absent and not (
+            isinstance(parsed, Instance) and evaluator.options.is_set_by_action(evaluator, parsed, name)
+        ):
             stage.options[key] = NotImplemented if reader is None else reader.default
     return stage.options[key]
 

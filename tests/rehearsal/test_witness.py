@@ -349,3 +349,83 @@ def test_variables_are_changed_through_their_dictionary(make_project: MakeProjec
     project = make_project({**files, "run.sh": "torchrun --nproc_per_node 4 train.py\n"})
     project.second_opinion = second_opinion
     assert _asked(project) == [expected]
+
+
+MIXED = """
+class Recipe:
+    stage = 0
+    def build(self):
+        probe(self.stage)
+class Sharded:
+    stage = 1
+class Plain(Recipe):
+    pass
+class Mixed(Sharded, Recipe):
+    pass
+KNOWN = {one.__name__.lower(): one for one in (Plain, Mixed)}
+KNOWN[args.part]().build()
+"""
+
+
+@pytest.mark.parametrize(("part", "expected"), [("plain", 0), ("mixed", 1)])
+def test_an_attribute_may_come_from_a_class_that_is_mixed_in(
+    make_project: MakeProject, part: str, expected: int
+) -> None:
+    assert seen(make_project, MIXED, f"--part {part}") == [expected]
+
+
+ACTION = """
+class Grid(argparse.Action):
+    def __call__(self, parser, namespace, values, option_string=None):
+        namespace.pipe, namespace.tensor = (int(one) for one in values.split("x"))
+more = argparse.ArgumentParser()
+more.add_argument("--grid", action=Grid)
+more.add_argument("--pipe", type=int, default=2)
+more.add_argument("--other", type=int, default=3)
+more.set_defaults(tensor=4)
+found = more.parse_args()
+probe(found.pipe)
+probe(found.tensor)
+probe(found.other)
+"""
+
+
+@pytest.mark.parametrize(("options", "expected"), [("", [2, 4, 3]), ("--grid 1x1", ["?", "?", 3])])
+def test_an_action_of_the_program_may_set_other_options(
+    make_project: MakeProject, options: str, expected: list[Any]
+) -> None:
+    assert seen(make_project, ACTION, options) == expected
+
+
+HOOK = """
+from types import SimpleNamespace
+def made(table):
+    return table if "plain" in table else SimpleNamespace(**table)
+found = json.load(open("nested.json"), object_hook=made)
+probe(dict(found.inner, more=1))
+probe(found.list[0].size)
+"""
+
+
+def test_a_function_makes_over_what_is_read(make_project: MakeProject) -> None:
+    nested = '{"inner": {"plain": true, "x": 2}, "list": [{"size": 3}]}'
+    project = make_project({"train.py": HEAD + HOOK, "nested.json": nested, "run.sh": "torchrun train.py\n"})
+    project.second_opinion = second_opinion
+    assert _asked(project) == [{"plain": True, "x": 2, "more": 1}, 3]
+
+
+GIVEN = """
+def batches(size):
+    while True:
+        yield dict(ids=size)
+feed = batches(4)
+ready = [next(feed)["ids"]]
+unheard = dist.group()
+unheard.run(feed)
+probe(ready[0])
+probe(next(feed)["ids"])
+"""
+
+
+def test_an_iterator_that_is_looked_into_gives_what_it_gave(make_project: MakeProject) -> None:
+    assert seen(make_project, GIVEN) == [4, 4]

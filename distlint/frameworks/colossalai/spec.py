@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from distlint.frameworks.colossalai.collectives import COLLECTIVES, MAIN_ONLY
 from distlint.frameworks.colossalai.launchers import LAUNCHERS
-from distlint.frameworks.colossalai.plugins import EXPORTS, FILES, HYBRID
+from distlint.frameworks.colossalai.plugins import BOOSTER, EXPORTS, FILES, HYBRID
 from distlint.model.framework import FrameworkSpec, ParserSpec
 
 _DEFAULT_PARSER = (
@@ -31,7 +31,8 @@ SPEC = FrameworkSpec(
         ParserSpec(f"colossalai.{module}get_default_parser", own=_DEFAULT_PARSER)
         for module in ("", "initialize.", "legacy.", "legacy.initialize.")
     ),
-    records=tuple(FILES),
+    # booster/booster.py, __init__: `self.plugin = plugin` (0.3.0 to 0.5.0)
+    records=(*FILES, BOOSTER),
     # the plugin for experts derives from the hybrid one from 0.4.3 on
     exclusive=(frozenset(name for name in FILES if not name.endswith("MoeHybridParallelPlugin")),),
     results=(
