@@ -16,7 +16,7 @@ from distlint.link.flow import BINDS, CHANGES, HANDS, INSIDE, Bind, Env, Join, R
 from distlint.link.handing import attribute_after_call
 from distlint.link.items import elements
 from distlint.link.modules import ClassRef, FunctionRef
-from distlint.link.objects import attribute_of, attributes, concerns
+from distlint.link.objects import attribute_of, attributes, concerns, is_described
 from distlint.link.walking import ALL
 from distlint.model import python as ir
 from distlint.model.document import Leaf, Mapping, Sequence, node_value
@@ -185,6 +185,16 @@ def _replaced(evaluator: Evaluator, store: Store, frame: Frame, span: Span, name
         found = _of_owners(evaluator, store, frame, span, path, names[len(path)], names[len(path) :])
         if found is not None:
             return found
+    if (
+        store.prev is not None
+        and store.path
+        and isinstance(store.path[-1], str)
+        and evaluator.project.defines("__set__")
+    ):
+        path = tuple(str(step)[1:] for step in store.path[:-1])
+        owners = options_of(evaluator.in_chain(store.name, frame, store.prev, span, path))
+        if any(is_described(evaluator, one, str(store.path[-1])[1:]) for one in owners):
+            return Leaf(unknown("a descriptor says what it is", span), span)
     if store.action == "setattr" and isinstance(store.expr, ir.Call):
         written = _written_name(evaluator, store, frame)
         if written.is_known and written.only == names[len(store.path) - 1]:

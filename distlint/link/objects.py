@@ -267,7 +267,20 @@ def _share(evaluator: Evaluator, instance: Instance, made_of: str, name: str, sp
     return Leaf(known(total, *dict.fromkeys(spans), confidence=count.confidence), span)
 
 
+def is_described(evaluator: Evaluator, value: Abstract, name: str) -> bool:
+    """Whether a class of the project says itself what an attribute of its objects is (a descriptor with ``__set__``)."""
+    if not evaluator.project.defines("__set__") or not isinstance(value, Instance):
+        return False
+    if not isinstance(value.callee, ClassRef) or value.part not in ((), ("self",)):
+        return False
+    held = class_attribute(evaluator, value.callee, name, value.span())
+    is_own = isinstance(held, Instance) and isinstance(held.callee, ClassRef) and not held.part
+    return is_own and evaluator.modules.method(held.callee, "__set__") is not None  # type: ignore[union-attr,arg-type]
+
+
 def _of_object(evaluator: Evaluator, instance: Instance, owner: ClassRef, name: str, span: Span) -> Abstract | None:
+    if is_described(evaluator, instance, name):
+        return Leaf(unknown(f"a descriptor says what `{name}` is", span), span)
     method = evaluator.modules.method(owner, name)
     if method is not None:
         if decorated(evaluator.project.function(method).decorators, "property", "cached_property"):

@@ -28,11 +28,12 @@ from distlint.link.parsers import (
     receiver_of,
     root_parser,
 )
+from distlint.link.paths import folders_around, resolve_path
 from distlint.link.process_arguments import process_arguments
 from distlint.link.walking import below
 from distlint.model import python as ir
 from distlint.model.document import Entry, Leaf, Mapping, node_value
-from distlint.model.launch import Argument, Run
+from distlint.model.launch import Argument, Launch, Run
 from distlint.model.span import Span
 from distlint.model.value import Confidence, Value, absent, known, unknown
 
@@ -54,6 +55,8 @@ __all__ = [
     "typed",
 ]
 
+MAX_WORDS_FILE = 20_000
+"""Characters of a file of words for a command line."""
 _FROM_FILES = {"parse_json_file": "json", "parse_yaml_file": "yaml"}
 _INTO_DATACLASSES = frozenset({"parse_args_into_dataclasses", "parse_dict", *_FROM_FILES})
 
@@ -118,8 +121,9 @@ class Options:
         if option is None:
             return unknown(f"option `{name}` is defined where we can't see")
         written = self._written_arguments(evaluator, instance)
-        is_open = written is None and launch.open_arguments
-        words = launch.arguments if written is None else written
+        words = self._words(parser, launch, instance.frame.file) if written is None else written
+        is_open = (written is None and launch.open_arguments) or words is None
+        words = launch.arguments if words is None else words
         given = given_options(parser, words, lambda _, value: value, more=is_open).get(name)
         if given is not None:
             return given
@@ -258,6 +262,26 @@ class Options:
         where = instance.span()
         return [Argument(value, value.spans[0] if value.spans else where, value.only) for value in values]
 
+    def _words(self, parser: Parser, launch: Launch, file: str) -> Sequence[Argument] | None:
+        """The words of a command line, with those of the files that it names; ``None`` where such a file is not known."""
+        marks = tuple(parser.file_prefix)
+        if not marks or not any(word.text.startswith(marks) for word in launch.arguments):
+            return launch.arguments
+        found: list[Argument] = []
+        for word in launch.arguments:
+            if not word.text.startswith(marks):
+                found.append(word)
+                continue
+            folders = [*([launch.directory] if launch.directory else []), *folders_around(file)]
+            named = resolve_path(word.text[1:], folders, self._project.paths)
+            text = self._project.text_of(named) if named is not None else ""
+            if named is None or len(text) > MAX_WORDS_FILE:
+                return None
+            for number, line in enumerate(text.splitlines(), 1):
+                place = Span(named, number, 1, number, len(line) + 1)
+                found.append(Argument(known(line, place), place, line))
+        return found
+
     def _value(self, parser: Parser, option: Option, evaluator: Evaluator | None = None) -> Value:
         launch = self._run.launch if self._run is not None else None
         if evaluator is None:
@@ -265,10 +289,13 @@ class Options:
         default = read_default(evaluator, option)
         if launch is None:
             return default.at_most(Confidence.POSSIBLE)
+        words = self._words(parser, launch, parser.span.file)
+        if words is None:
+            return unknown(f"`{option.dest}` may stand in a file that we can't see", option.span)
         if id(parser) not in self._given:
             self._given[id(parser)] = given_options(
                 parser,
-                launch.arguments,
+                words,
                 lambda one, value: read_text(evaluator, one, value),
                 more=launch.open_arguments,
             )

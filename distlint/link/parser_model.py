@@ -64,6 +64,8 @@ class Parser:
     open: bool = False
     known_only: bool = False
     allow_abbreviations: bool = True
+    file_prefix: str = ""
+    """What words begin with that name files of further words, one on each line (``fromfile_prefix_chars``)."""
     parsed_at: list[Span] = field(default_factory=list)
     from_dataclasses: bool = False
     function: tuple[str, int] = ("", -1)

@@ -211,6 +211,8 @@ class ParserIndex:
                 )
             elif keyword.name is None or keyword.name in _SPELLINGS:
                 built.open = True
+                if keyword.name == "fromfile_prefix_chars" and type(keyword.value) is ir.Constant:
+                    built.file_prefix = str(keyword.value.value or "")
         if isinstance(parser.callee, External) and parser.callee.name in self.factories:
             self._fill_from_dataclasses(built, parser, evaluator)
         elif isinstance(parser.callee, External) and parser.callee.name in self.makers:

@@ -102,6 +102,7 @@ class Project:
         ] = {}
         self._attribute_changes: dict[ClassRef, dict[str, tuple[FunctionRef, ...]]] = {}
         self._global_writers: dict[str, Mapping[str, tuple[int, ...]]] = {}
+        self._defines: dict[str, bool] = {}
         self._derived: dict[ClassRef, list[ClassRef]] | None = None
         self._stored: dict[str, frozenset[str]] = {}
         self._is_stored: dict[str, bool] = {}
@@ -280,6 +281,13 @@ class Project:
         if file not in self._global_writers:
             self._global_writers[file] = global_writers(self.module(file))
         return self._global_writers[file]
+
+    def defines(self, name: str) -> bool:
+        """Whether some function or method of the project has a name."""
+        if name not in self._defines:
+            modules = (self.module(file) for file in self.python_files)
+            self._defines[name] = any(one.name == name for module in modules for one in module.functions)
+        return self._defines[name]
 
     def derived_from(self, owner: ClassRef) -> tuple[ClassRef, ...]:
         """The classes of the project that have a class among their bases, in the order of files."""

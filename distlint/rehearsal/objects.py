@@ -67,6 +67,7 @@ class Objects(Operations):
                 for part in [(one,) for one in body] if self.is_enumeration(ref) else [body]:
                     self.play(part, found)
                     enumerations.number(self, ref, found.variables)
+                self._name_described(ref, found.variables)
             finally:
                 stage.contexts = contexts
                 stage.reasons = reasons
@@ -105,7 +106,26 @@ class Objects(Operations):
             if found.kind in ("property", "cached") and isinstance(thing, Thing):
                 return self._asked(found, thing)
             return _to_object(found, thing) if isinstance(thing, Thing) and found.kind != "property" else found
+        if isinstance(found, Thing) and isinstance(thing, Thing | ClassValue):
+            return self._described(found, thing)
         return _to_object(found, thing) if isinstance(thing, Thing) else found
+
+    def _described(self, found: Thing, thing: Thing | ClassValue) -> Any:
+        """What stands in a class and says itself what it is for an object of that (``__get__``)."""
+        method = self.stage.project.modules.method(found.cls, "__get__")
+        if method is None:
+            return found
+        own = ClassValue(thing.cls) if isinstance(thing, Thing) else thing
+        given = Given([thing if isinstance(thing, Thing) else None, own], {})
+        return self.call_function(FunctionValue(method, None, found), given, None, self.module_scope(self.stage.entry))
+
+    def _name_described(self, ref: ClassRef, variables: dict[str, Any]) -> None:
+        """Tells what stands in a class its name there (``__set_name__``)."""
+        for name, value in list(variables.items()):
+            method = self.stage.project.modules.method(value.cls, "__set_name__") if isinstance(value, Thing) else None
+            if method is not None:
+                told = Given([ClassValue(ref), name], {})
+                self.call_function(FunctionValue(method, None, value), told, None, self.module_scope(ref.file))
 
     def is_enumeration(self, ref: ClassRef) -> bool:
         """Whether the objects of a class are the members that its body lists."""
@@ -265,6 +285,15 @@ class Objects(Operations):
             if isinstance(setter, FunctionValue):
                 anywhere = self.module_scope(self.stage.entry)
                 self.call_function(_to_object(setter, base), Given([value], {}), None, anywhere)
+                return True
+            described = self.class_attribute(base.cls, name)
+            method = (
+                self.stage.project.modules.method(described.cls, "__set__") if isinstance(described, Thing) else None
+            )
+            if method is not None:
+                given = Given([base, value], {})
+                anywhere = self.module_scope(self.stage.entry)
+                self.call_function(FunctionValue(method, None, described), given, None, anywhere)
                 return True
             self.put(base.attributes, name, value, base.made_in)
             return True

@@ -263,8 +263,9 @@ def opinion(witness: Witness, evaluator: Evaluator, expr: ir.Expr, frame: Frame,
     if seen is None or seen.kind in _SHAPES:
         return None
     if isinstance(found, Instance) and isinstance(found.callee, ClassRef):
-        # an object of the project that is a dictionary, or an attribute of one that is not known
-        if seen.kind != "table" and not any(str(one).startswith(".") for one in found.part):
+        # an object of the project that is a dictionary or a descriptor, or an attribute of one that is not known
+        is_described = evaluator.modules.method(found.callee, "__get__") is not None
+        if seen.kind != "table" and not is_described and not any(str(one).startswith(".") for one in found.part):
             return None
     if _is_result(found) and seen.kind not in ("plain", "list", "table") and not _is_handed_on(found):
         return None

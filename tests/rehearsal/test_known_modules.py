@@ -197,3 +197,26 @@ def test_a_module_says_itself_what_it_has_besides(make_project: MakeProject) -> 
     evaluator = project.evaluator(run)
     found = [shown(evaluator.ask(c.site.call.args[0], c.file, c.site.function)) for c in project.sites("probe")]
     assert found == [8, 3]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("@words.txt", [3, "one two"]),
+        ("--size 9 @words.txt --name x", [3, "x"]),
+        ("@unheard.txt", ["?", "?"]),
+        ("", [1, ""]),
+    ],
+)
+def test_a_file_of_words_is_read_as_the_command_line(
+    make_project: MakeProject, options: str, expected: list[Any]
+) -> None:
+    body = PARSER.replace("ArgumentParser()", "ArgumentParser(fromfile_prefix_chars='@')").replace("WORDS", "")
+    words = {"words.txt": "--size\n3\n--name\none two\n"}
+    project = make_project(
+        {"train.py": HEAD + body, "run.sh": f"torchrun --nproc_per_node 4 train.py {options}\n", **words}
+    )
+    (run,) = project.runs
+    evaluator = project.evaluator(run)
+    found = [shown(evaluator.ask(c.site.call.args[0], c.file, c.site.function)) for c in project.sites("probe")]
+    assert found == expected

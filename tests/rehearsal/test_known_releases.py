@@ -210,3 +210,27 @@ loader = {plugin}.prepare_dataloader(TensorDataset(torch.randn(28, 4)), batch_si
 probe(len(loader))
 """
     assert seen(make_project, body) == [expected]
+
+
+DESCRIBED = """
+class Size:
+    def __init__(self, default):
+        self.default = default
+    def __set_name__(self, owner, name):
+        self.name = "_" + name
+    def __get__(self, thing, owner=None):
+        return getattr(thing, self.name, self.default) * 2
+    def __set__(self, thing, value):
+        setattr(thing, self.name, int(value))
+class Plan:
+    rows = Size(1)
+    columns = Size(3)
+plan = Plan()
+plan.columns = "5"
+probe([plan.rows, plan.columns])
+probe(plan.rows)
+"""
+
+
+def test_a_descriptor_says_what_an_attribute_is(make_project: MakeProject) -> None:
+    assert seen(make_project, DESCRIBED) == [[2, 10], 2]
