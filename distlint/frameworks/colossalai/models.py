@@ -15,6 +15,7 @@ from distlint.frameworks.colossalai.model_configs import configuration
 from distlint.knowledge.release_tables import ReleaseTable, section
 from distlint.link.abstract import Instance, options_of
 from distlint.link.modules import ClassRef, External
+from distlint.link.own_stores import is_stored_outside
 from distlint.link.walking import contexts_around
 from distlint.model import python as ir
 from distlint.model.document import Mapping as Tree
@@ -232,26 +233,26 @@ def _sizes(project: Project, evaluator: Evaluator, config: Abstract | None, fami
     values: dict[str, Value] = {}
     for (size, names), default in zip(_SIZES.items(), _order(family), strict=True):
         entries = [entry for entry in given.entries if entry.key in names]
-        value = _given(project, given, names, known(default, place) if default else None)
+        value = _given(evaluator, given, names, known(default, place) if default else None)
         if value is not None:
             values[size] = value
         if size == "kv_heads" and not entries and not given.open and family in _KV_AS_HEADS:
             heads, default = _SIZES["heads"], known(_DEFAULTS[family][0], place)
-            values[size] = _given(project, found.first, heads, default) or unknown("not known")
+            values[size] = _given(evaluator, found.first, heads, default) or unknown("not known")
     if family in _DECODERS:
         name, count = _DECODERS[family]
         default_value = known(count, place) if count else values.get("layers")
-        value = _given(project, given, (name,), default_value)
+        value = _given(evaluator, given, (name,), default_value)
         values["decoder_layers"] = value if value is not None else unknown("not known")
-    if family == "falcon" and not _parts_heads(project, given):
+    if family == "falcon" and not _parts_heads(evaluator, given):
         values = {size: value for size, value in values.items() if size in ("layers", "labels")}
     yield from ((f"model.{size}", value) for size, value in values.items())
 
 
-def _given(project: Project, given: Tree, names: tuple[str, ...], default: Value | None) -> Value | None:
+def _given(evaluator: Evaluator, given: Tree, names: tuple[str, ...], default: Value | None) -> Value | None:
     """What a configuration is given under one of some names, or its default; ``None`` where there is neither."""
     entries = [entry for entry in given.entries if entry.key in names]
-    if any(project.is_stored(name) for name in names):
+    if any(is_stored_outside(evaluator, name) for name in names):
         return unknown("the program sets it elsewhere")
     if entries:
         last = entries[-1]
@@ -259,14 +260,14 @@ def _given(project: Project, given: Tree, names: tuple[str, ...], default: Value
     return unknown("may be given where we can't see") if given.open else default
 
 
-def _parts_heads(project: Project, given: Tree) -> bool:
+def _parts_heads(evaluator: Evaluator, given: Tree) -> bool:
     """Whether the policy of Falcon parts its heads for sure.
 
     Of the old architecture with one head of keys and values, which is the default, it drops tensor parallelism
     (``shardformer/policies/falcon.py``, ``module_policy``, 0.3.6 to 0.5.0).
     """
-    new = _given(project, given, ("new_decoder_architecture",), known(False))
-    single = _given(project, given, ("multi_query",), known(True))
+    new = _given(evaluator, given, ("new_decoder_architecture",), known(False))
+    single = _given(evaluator, given, ("multi_query",), known(True))
     return (new is not None and new.only is True) or (single is not None and single.only is False)
 
 
