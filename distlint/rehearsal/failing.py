@@ -95,9 +95,15 @@ def fails(stage: Stage, error: str) -> None:
 
     What nothing handles ends the program: that is for others to find, and what comes behind is followed all the same.
     """
+    if stage.witness is None or stage.unsure:
+        return
     names = names_raised(stage.project, Library(f"builtins.{error}"))
-    if stage.witness is not None and not stage.unsure and handles(stage, names):
-        raise Left(Raised.of(names))
+    for caught, depth in zip(reversed(stage.attempts), reversed(stage.attempt_depths), strict=True):
+        if caught & names:
+            # what takes anything, far from here, is not written for this
+            if caught & (names - ANY) or depth == stage.depth:
+                raise Left(Raised.of(names))
+            return
 
 
 _WRITTEN = "files that a process has written"

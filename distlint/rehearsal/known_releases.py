@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from distlint.knowledge.distributions import has_local_builds
 from distlint.link.version_features import Features, distribution_of
 from distlint.model import python as ir
 from distlint.rehearsal.entities import ClassValue, FunctionValue, Library
@@ -65,7 +66,10 @@ def _field(name: str, call: ir.Call) -> Made:
 def version_of(stage: Stage, dotted: str, file: str) -> str | None:
     """``library.__version__``, where that is known."""
     module, _, last = dotted.rpartition(".")
-    return _version(stage, distribution_of(module), file) if last == "__version__" and "." not in module else None
+    package = distribution_of(module)
+    # the text may go on with what a build is made for (``2.1.2+cu118``)
+    known = last == "__version__" and "." not in module and not has_local_builds(package)
+    return _version(stage, package, file) if known else None
 
 
 def has(stage: Stage, dotted: str, file: str) -> bool | None:

@@ -306,6 +306,8 @@ class Stage(Certainty):
         """How many of them stand around the innermost loop of which not all turns are followed."""
         self.attempts: list[frozenset[str]] = []
         """The exceptions that the ``try`` statements around take, the innermost last."""
+        self.attempt_depths: list[int] = []
+        """In how many calls each of these stands."""
         self.enclosed: dict[FunctionRef, tuple[ir.Expr, Scope]] = {}
         """The contexts in which functions are executed because of their decorators."""
         self.remembered: dict[FunctionRef, dict[Any, Any]] = {}

@@ -163,6 +163,7 @@ class Ways(Calls):
         caught = frozenset(name for names in node.catches for name in names)
         stage.trace.append(node)
         stage.attempts.append(guarding(statement, caught))
+        stage.attempt_depths.append(stage.depth)
         earlier = dict(scope.variables)
         try:
             ended = self.within(node.body, lambda: self.play(statement.body, scope))
@@ -173,6 +174,7 @@ class Ways(Calls):
             ended = left.kind
         finally:
             stage.attempts.pop()
+            stage.attempt_depths.pop()
         raised = _raises(node.body, caught)
         if statement.handlers and (ended == "raise" or raised is not None):
             bodies = [body for _, _, body in statement.handlers[:MAX_ARMS]]

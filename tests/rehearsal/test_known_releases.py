@@ -77,7 +77,7 @@ def test_the_fields_of_a_library_are_those_of_the_pinned_release(make_project: M
         ("not hasattr(colossalai, 'launch_from_torch')", "0.4.4", 2),
         ("hasattr(colossalai, 'get_default_parser')", "0.4.4", 2),
         ("hasattr(colossalai, 'get_default_parser')", "0.3.0", 1),
-        ("colossalai.__version__ == '0.4.4'", "0.4.4", 1),
+        ("colossalai.__version__.startswith('0.4.')", "0.4.4", 1),
         ("version('colossalai').startswith('0.3')", "0.4.4", 2),
     ],
 )
