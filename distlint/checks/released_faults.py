@@ -138,6 +138,8 @@ class Faults:
                 name = str(first.value[1])
             if name.partition(".")[0] not in self.packages:
                 continue
+            name, _, method = name.partition("().")
+            name = f"{name}.{method}" if method else name
             is_import = seen.name == _IMPORTING and name != _IMPORTING
             yield Mention(
                 "import" if is_import else "call",
@@ -146,6 +148,7 @@ class Faults:
                 found.site.function,
                 module=name if is_import else "",
                 call=None if is_import else seen.call,
+                member=bool(method),
                 indirect=True,
                 looked_up=True,
                 run=run,

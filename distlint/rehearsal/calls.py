@@ -452,6 +452,9 @@ class Calls(Definitions):
 
     def _method(self, callee: MethodOf, given: Given, call: ir.Call, scope: Scope, span: Span) -> Any:
         receiver, name = callee
+        if self.stage.witness is not None and isinstance(receiver, Made) and receiver.name.count("()") == 1:
+            dotted = self.stage.project.modules.canonical(f"{receiver.name}.{name}")
+            self.stage.witness.calls_library(dotted, given, call, scope.file, scope.function)
         touched_by_method(self.stage, receiver, name, given, call, scope, handled=handles(self.stage, READING))
         return of_method(self.stage, receiver, name, given, self._of_method(callee, given, call, scope, span))
 

@@ -55,9 +55,10 @@ class Objects(Operations):
     def class_scope(self, ref: ClassRef) -> Scope:
         """What the body of a class sets, which is followed when somebody asks."""
         stage = self.stage
+        module = self.module_scope(ref.file)  # which may define the class just now
         found = stage.classes.get(ref)
         if found is None:
-            found = stage.classes[ref] = Scope(ref.file, -1, self.module_scope(ref.file))
+            found = stage.classes[ref] = Scope(ref.file, -1, module)
         if not found.played:
             found.played = True
             contexts, stage.contexts = stage.contexts, []

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from distlint.engine import Request, analyse
 from distlint.rehearsal.witnesses import second_opinion
+from distlint.settings import load_settings
 from tests.conftest import MakeProject
 from tests.link.test_evaluate import shown
 
@@ -234,3 +237,59 @@ probe(plan.rows)
 
 def test_a_descriptor_says_what_an_attribute_is(make_project: MakeProject) -> None:
     assert seen(make_project, DESCRIBED) == [[2, 10], 2]
+
+
+REGISTRY = """
+class Tuning:
+    registry = {}
+    def __init_subclass__(cls, method, **more):
+        Tuning.registry[method] = cls
+    @classmethod
+    def of(cls, plan):
+        return cls.registry[plan["method"]](**plan)
+    def __init__(self, **fields):
+        self.fields = fields
+class Full(Tuning, method="full"):
+    pass
+"""
+
+
+def test_a_class_of_another_file_keeps_what_its_body_has_set(make_project: MakeProject) -> None:
+    body = "from tuning import Tuning\nprobe(Tuning.of(dict(method='full', size=3)).fields['size'])"
+    run_sh = "torchrun --nproc_per_node 4 train.py\n"
+    project = make_project({"train.py": body + "\n", "tuning.py": REGISTRY, "run.sh": run_sh})
+    project.second_opinion = second_opinion
+    (run,) = project.runs
+    evaluator = project.evaluator(run)
+    found = [shown(evaluator.ask(c.site.call.args[0], c.file, c.site.function)) for c in project.sites("probe")]
+    assert found == [3]
+
+
+SEEN_METHOD = """
+from colossalai.booster import Booster
+from colossalai.booster.plugin import TorchDDPPlugin
+from torch.optim import SGD
+
+class Keeper:
+    options = dict(shard=True, use_safetensors=True)
+    def keep(self, loop):
+        for part in ("model", "optimizer"):
+            write = getattr(loop["booster"], f"save_{part}")
+            write(loop[part], part, **self.options)
+
+colossalai.launch_from_torch()
+booster = Booster(plugin=TorchDDPPlugin())
+model, optimizer, *_ = booster.boost(make_model(), make_optimizer())
+Keeper().keep(dict(booster=booster, model=model, optimizer=optimizer))
+"""
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_a_method_that_a_run_calls_is_judged_by_its_release(tmp_path: Path, *, given: bool) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "requirements.txt").write_text("colossalai==0.3.8\n")
+    (tmp_path / "run.sh").write_text("torchrun --nproc_per_node 2 train.py\n")
+    body = HEAD + SEEN_METHOD
+    (tmp_path / "train.py").write_text(body if given else body.replace(", use_safetensors=True", ""))
+    report = analyse(Request((tmp_path,), load_settings(tmp_path), jobs=1, use_cache=False))
+    assert ("CAI226" in {finding.code for finding in report.findings}) is given
