@@ -88,6 +88,7 @@ def comes_to(
         for one in callers
         if not _looks_up_another(project, one, run, ref)
         and not _is_seen_to_be_passed(project, one, run)
+        and not _is_seen_to_go_elsewhere(project, one, run, ref)
         and (by_open_tables or _is_seen_inside(project, ref, run) or not _is_open_choice(project, one, run))
     )
 
@@ -123,6 +124,15 @@ def _is_seen_to_be_passed(project: Project, caller: Caller, run: Run) -> bool:
     if FunctionRef(caller.file, caller.site.function) not in witness.entered or (caller.file, at) in witness.come:
         return False
     return any(True for _ in _guards(project, caller.file, caller.site.function, at))
+
+
+def _is_seen_to_go_elsewhere(project: Project, caller: Caller, run: Run, ref: FunctionRef) -> bool:
+    """Whether a run that was followed to its end came to a call of a method, and that went to those of other classes each time."""
+    witness = Witnesses.of(project).of_run(run) if project.second_opinion is not None else None
+    if witness is None or not witness.is_whole or project.function(ref).owner < 0:
+        return False
+    went = witness.went.get((caller.file, caller.site.call.func.at))
+    return went is not None and bool(went) and None not in went and ref not in went
 
 
 def _looks_up_another(project: Project, caller: Caller, run: Run, ref: FunctionRef) -> bool:

@@ -26,6 +26,10 @@ class Features:
         """Whether a release has something under a dotted name, as attribute access finds it."""
         return self._state(("has", dotted, version))
 
+    def ever(self, dotted: str) -> bool:
+        """Whether some release has something under a dotted name."""
+        return bool(_table().history(dotted))
+
     def imports(self, module: str, name: str, version: str) -> bool | None:
         """Whether ``import module`` (``name`` is ``""``) or ``from module import name`` works."""
         if module == self._module and not name:

@@ -16,7 +16,7 @@ from distlint.rehearsal.entities import (
     Special,
 )
 from distlint.rehearsal.iterating import Iterating
-from distlint.rehearsal.known_releases import has
+from distlint.rehearsal.known_releases import has, has_method
 from distlint.rehearsal.unknowns import UNKNOWN, Opaque
 from distlint.rehearsal.values import Array, Items, Made, Table, Tensor, Thing, is_known
 
@@ -150,6 +150,8 @@ def has_attribute(player: Any, value: Any, name: str) -> bool | None:
         return hasattr(kind, name)
     if isinstance(value, Made):
         known = value.has(name)
+        if known is None and name not in value.stored and player.stage.witness is not None:
+            known = has_method(player.stage, value.name, name, player.stage.entry)
         if name in value.stored or known is not None:
             return name in value.stored or known
         return False if value.stored and "Namespace" in value.name else None

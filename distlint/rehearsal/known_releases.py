@@ -78,6 +78,14 @@ def has(stage: Stage, dotted: str, file: str) -> bool | None:
     return found
 
 
+def has_method(stage: Stage, made: str, name: str, file: str) -> bool | None:
+    """Whether what a library's class made has a method; ``None`` where no release has such a method, or it is not known."""
+    if not made.endswith("()") or made.count("()") != 1:
+        return None
+    dotted = f"{made.removesuffix('()')}.{name}"
+    return has(stage, dotted, file) if Features(distribution_of(dotted)).ever(dotted) else None
+
+
 def holds(stage: Stage, test: ir.Expr, scope: Scope) -> bool | None:
     """Whether a test holds that only the releases of a framework decide; ``None`` for others."""
     if stage.witness is None:

@@ -93,6 +93,8 @@ class Witness:
         self.calls: dict[_Place, list[SeenCall]] = {}
         self.come: set[_Place] = set()
         """The calls that the process came to, whatever they called."""
+        self.went: dict[_Place, set[FunctionRef | None]] = {}
+        """The functions that calls went to, by what is called; ``None`` where that was not known, or something else."""
         self.entered: frozenset[FunctionRef] = frozenset()
         """The functions that the process came into."""
         self.sure: frozenset[FunctionRef] = frozenset()
@@ -116,6 +118,8 @@ class Witness:
 
     def enters(self, callee: Any, func: ir.Expr, file: str) -> None:
         """Notes what is called, and the object whose method it is."""
+        ref = callee.ref if isinstance(callee, FunctionValue) else None
+        self.went.setdefault((file, func.at), set()).add(ref)
         if isinstance(callee, MethodOf):
             if type(func) is ir.Attribute:
                 self.gives(func.base, file, callee.receiver)
@@ -135,6 +139,9 @@ class Witness:
         """What this process and another one both were seen to give."""
         both = Witness()
         both.come = self.come | other.come
+        for one in (self.went, other.went):
+            for place, refs in one.items():
+                both.went.setdefault(place, set()).update(refs)
         both.sure = self.sure | other.sure
         both.entered, both.is_whole = self.entered | other.entered, self.is_whole and other.is_whole
         both.values = {place: seen for place, seen in self.values.items() if other.values.get(place) == seen}

@@ -24,6 +24,7 @@ from distlint.rehearsal.models import Models
 from distlint.rehearsal.unknowns import UNKNOWN
 from distlint.rehearsal.values import Given, Made
 
+_HYBRID = f"colossalai.booster.plugin.{HYBRID}"
 _PREPARES = "prepare_dataloader"
 _PARAMETERS = ("dataset", "batch_size", "shuffle", "seed", "drop_last")
 _DIVIDING = {
@@ -53,8 +54,28 @@ class Prepared(Made):
         return self.size
 
 
+class HybridPlugin(Made):
+    """A plugin with stages, where there are some (``hybrid_parallel_plugin.py``, ``__init__``: ``stage_manager = None``)."""
+
+    __slots__ = ()
+
+    def attribute(self, player: Any, name: str, expr: ir.Expr, scope: Any) -> Any:
+        """What manages the stages: nothing where there is one."""
+        stages = self.arguments.get("pp_size", 1, UNKNOWN) if self.arguments is not None else UNKNOWN
+        return None if name == "stage_manager" and type(stages) is int and stages == 1 else NotImplemented
+
+
 class ColossalAI(Models):
     """Answers for Colossal-AI."""
+
+    def call(self, player: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
+        """A hybrid plugin knows whether it has stages."""
+        if name != _HYBRID:
+            return NotImplemented
+        plain = player.made(f"{name}()", None, given, call, scope)
+        made = HybridPlugin(plain.name, call, given)
+        made.file, made.function, made.sign, made.source = plain.file, plain.function, plain.sign, plain.source
+        return made
 
     def method(self, player: Any, receiver: Any, name: str, given: Given, call: ir.Call, scope: Any) -> Any:
         """A loader of which the number of batches is known; all else is for others to say."""
