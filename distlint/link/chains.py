@@ -261,6 +261,8 @@ def _joined(
     before = first if isinstance(first, Mapping | Instance | Sequence) else NOTHING
     with evaluator.standing(key, before):
         others = [_walk(evaluator, name, frame, branch, span, names, whole=whole) for branch in branches[1:]]
+    if first is NOTHING and all(one is NOTHING for one in others):
+        return NOTHING  # ways inside of a loop that all come round to its head say nothing of their own
     return several([first, *others], span)
 
 

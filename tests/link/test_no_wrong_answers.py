@@ -524,3 +524,19 @@ def test_an_unresolved_method_may_change_what_it_is_given_if_the_project_has_one
 ) -> None:
     text = HEAD + "class T:\n    def fill(self, c):\n        c['x'] = 1\nd = {'x': 0}\nmystery().fill(d)\nprobe(d)\n"
     assert shown(probe(make_project({"a.py": text}))[0]) == {"x": "?", "...": True}
+
+
+LOOPED = """
+import argparse, unheard
+parser = argparse.ArgumentParser()
+parser.add_argument("--size", type=int, default=None)
+args = parser.parse_args([])
+for _ in unheard.rounds():
+    if args.size is not None:
+        unheard.use(args.size)
+    probe(args.size)
+"""
+
+
+def test_what_is_handed_on_behind_a_test_in_a_loop_stays_what_it_is(make_project: MakeProject) -> None:
+    assert shown(probe(make_project({"a.py": LOOPED}))[0]) is None
