@@ -131,7 +131,8 @@ class Faults:
         places = {(mention.file, mention.at) for mention in told}
         for found, run, seen in witnessed_calls(self.project, None, ()):
             place = (found.file, found.site.call.at)
-            if place in places or not _is_as_written(seen):
+            is_name = type(seen.call.func) is ir.Name and seen.call.func.id == "getattr"
+            if place in places or not (is_name or _is_as_written(seen)):
                 continue
             name, first = seen.name, seen.positional[0] if seen.positional else None
             if name == _IMPORTING and first is not None and first.kind == "plain":
@@ -141,17 +142,22 @@ class Faults:
             name, _, method = name.partition("().")
             name = f"{name}.{method}" if method else name
             is_import = seen.name == _IMPORTING and name != _IMPORTING
+            func = seen.call.func
+            # what is called by its own name is judged by who knows the object: here only whether there is such a thing
+            is_name = is_name or bool(method and type(func) is ir.Attribute and func.name == method)
+            written = {one.name for one in seen.call.keywords}
             yield Mention(
-                "import" if is_import else "call",
+                "import" if is_import else "name" if is_name else "call",
                 (Meaning(name, *place),),
                 *place,
                 found.site.function,
                 module=name if is_import else "",
-                call=None if is_import else seen.call,
+                call=None if is_import or is_name else seen.call,
                 member=bool(method),
                 indirect=True,
                 looked_up=True,
                 run=run,
+                spread=() if is_name else tuple(one for one, _ in seen.keywords if one not in written),
             )
 
     def _holds(self, fault: Fault) -> bool:
@@ -332,6 +338,8 @@ class Faults:
                         runs |= {entry.key: run} if run is not None else {}
         for name, place in (handed or {}).items():
             given.setdefault(name, ir.unpack(place, mention.file))
+        for name in mention.spread:
+            given.setdefault(name, mention.span)
         return given, runs
 
     def _runs(self, mention: Mention, call: ir.Call) -> list[Run | None]:

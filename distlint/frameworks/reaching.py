@@ -102,8 +102,9 @@ def is_passed_by(project: Project, file: str, function: int, at: ir.Position) ->
     runs = project.runs_reaching(file)
     if not runs:
         return False
-    if function >= 0 and UnusedFunctions.of(project).has(FunctionRef(file, function)):
-        return True
+    ref = FunctionRef(file, function)
+    if function >= 0 and UnusedFunctions.of(project).has(ref):
+        return not any(_is_seen_inside(project, ref, run) for run in runs)
     return not any(comes_to(project, found, run, by_open_tables=False) for run in runs)
 
 

@@ -30,6 +30,8 @@ def witnessed_calls(project: Project, names: Collection[str] | None, places: Col
         witness = Witnesses.of(project).of_run(run)
         for (file, _), calls in sorted(witness.calls.items()) if witness is not None else ():
             for seen in calls:
+                if names is not None and type(seen.call.func) is ir.Name and seen.call.func.id == "getattr":
+                    continue  # what is asked for by a name is not called there
                 found = CallSite(file, ir.Site(seen.call, seen.function), seen.name)
                 if (names is None or seen.name in names) and found.span not in places:
                     yield found, run, seen

@@ -61,6 +61,8 @@ class Mention(NamedTuple):
     """Whether a table, or a module by a name, holds what is called, so that the text does not say what it is."""
     run: Run | None = None
     """The run that decides it, if there is one."""
+    spread: tuple[str, ...] = ()
+    """Keywords that the run was seen to give besides those that stand in the call."""
 
     @property
     def name(self) -> str:

@@ -13,7 +13,16 @@ from distlint.rehearsal import known_files, known_folders, known_modules
 from distlint.rehearsal.absent import used_by
 from distlint.rehearsal.bounds import is_limited, same_bounds
 from distlint.rehearsal.calls import Calls
-from distlint.rehearsal.entities import ClassValue, FunctionValue, LambdaOf, MethodOf, ModuleValue, Partial, Special
+from distlint.rehearsal.entities import (
+    ClassValue,
+    FunctionValue,
+    LambdaOf,
+    Library,
+    MethodOf,
+    ModuleValue,
+    Partial,
+    Special,
+)
 from distlint.rehearsal.exceptions import CONVERTERS, CONVERTING, READING, thrown_by
 from distlint.rehearsal.extremes import in_order, least_or_sum
 from distlint.rehearsal.failing import (
@@ -447,6 +456,11 @@ def _getattr(player: Calls, values: list[Any], given: Given, call: ir.Call, scop
     if not isinstance(values[1], str):
         return derived("getattr", values)
     known = has_attribute(player, values[0], values[1])
+    if known is False and isinstance(values[0], Library) and len(values) == 2 and player.stage.witness is not None:
+        # it is said of the place, and what comes behind is followed all the same
+        dotted = f"{values[0].name}.{values[1]}"
+        player.stage.witness.calls_library(dotted, Given([], {}), call, scope.file, scope.function)
+        return Library(dotted)
     if known is False:
         return values[2] if len(values) > 2 else UNKNOWN
     if isinstance(values[0], Tensor):
